@@ -33,8 +33,8 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar
 from zlib import crc32
 
-from broker.metrics_columns import from_columns, to_columns
-from broker.metrics_packed import pack, parts_of, unpack
+from broker.metrics.columns import from_columns, to_columns
+from broker.metrics.packed import pack, parts_of, unpack
 
 METRICS_TOPIC: Final = "__partiscope_metrics"
 SCHEMA_VERSION: Final = 2

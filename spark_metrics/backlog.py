@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from broker.metrics_packed import parts_of
+from broker.metrics.packed import parts_of
 from broker.metrics_schema import PACKED_VERSION
 from spark_metrics.decode.record_head import Head
 from spark_metrics.rounds import SourceKey

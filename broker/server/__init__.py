@@ -1,1 +1,1 @@
-"""The imperative shell: connections, peers, node life cycle, metrics reporter."""
+"""The imperative shell: connections, peers, node life cycle."""

@@ -8,7 +8,7 @@ from broker.handlers.services import ConnectionInfo
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frames import ReceiveBuffer
 from broker.server.dispatch import Dispatcher, ListenerContext
-from broker.server.output import ResponseQueue
+from broker.server.response_queue import ResponseQueue
 
 RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 SEND_BUFFER_BYTES = 1024 * 1024

@@ -22,7 +22,7 @@ from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Req
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError, RequestHeader, UnsupportedVersionError
 from broker.protocol.frames import FRAME_BYTES_MAX
-from broker.server.output import ResponseQueue, Slot
+from broker.server.response_queue import ResponseQueue, Slot
 
 if TYPE_CHECKING:
     from broker.server.connection import Connection

@@ -20,6 +20,8 @@ from broker.controller.errors import InconsistentClusterError
 from broker.coordinator.producer_ids import ALLOCATE_PRODUCER_IDS, ALLOCATE_PRODUCER_IDS_VERSION
 from broker.log.errors import LogError
 from broker.metadata.image import ImageDelta, MetadataImage
+from broker.metrics.pace import Pace
+from broker.metrics.reporter import MetricsReporter
 from broker.protocol import codec
 from broker.raft.vote_file import VoteFileError
 from broker.replication.leader.alter_partition_manager import (
@@ -28,8 +30,7 @@ from broker.replication.leader.alter_partition_manager import (
 )
 from broker.server.assembly import NodeParts, assemble, open_logs
 from broker.server.listener import ListenError
-from broker.server.metrics_pace import Pace
-from broker.server.metrics_reporter import MetricsReporter
+from broker.server.peers import PeerClient
 
 OPERATOR_ERRORS = (
     ConfigError,
@@ -135,6 +136,7 @@ class Node:
     def _start_reporter(self, parts: NodeParts) -> None:
         if not self.config.metrics_enable:
             return
+        name = f"metrics-{self.config.node_id}"
         self._reporter = MetricsReporter(
             parts.services,
             node_id=self.config.node_id,
@@ -144,6 +146,7 @@ class Node:
                 rows_per_s=self.config.metrics_rows_per_second,
             ),
             voters=len(parts.quorum.config.voters),
+            connect=lambda host, port: PeerClient(host=host, port=port, client_id=name),
         )
         self._reporter.start()
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.metrics_columns import LISTS, TEXTS
+from broker.metrics.columns import LISTS, TEXTS
 from spark_metrics.keys import coded
 
 INT_MAX: Final = (1 << 31) - 1

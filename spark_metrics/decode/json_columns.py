@@ -1,6 +1,6 @@
 """Bodies of sample records as Arrow columns, pure; what they mean is ``decode.record_rows``'s.
 
-A body of version 2 is columns already (``broker.metrics_columns``): those of all records together
+A body of version 2 is columns already (``broker.metrics.columns``): those of all records together
 are read by Arrow's own reader and laid end to end. What it cannot read, and version 1, goes
 through Python row by row: rare, and as tolerant as can be. Version 3 is read by
 ``decode.packed_columns``.
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
-from broker.metrics_columns import LISTS, NESTED, NUMBERS, TEXTS, from_columns
+from broker.metrics.columns import LISTS, NESTED, NUMBERS, TEXTS, from_columns
 from spark_metrics.decode.checks import (
     RECORD_ITEMS_MAX,
     RECORD_ROWS_MAX,

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from broker.metrics_columns import LISTS, NESTED, NUMBERS, TEXTS
-from broker.metrics_packed import CODES, ITEMS, parts_of
+from broker.metrics.columns import LISTS, NESTED, NUMBERS, TEXTS
+from broker.metrics.packed import CODES, ITEMS, parts_of
 from spark_metrics.decode.checks import (
     LONG_MAX,
     RECORD_ITEMS_MAX,

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.metrics_columns import TEXTS
+from broker.metrics.columns import TEXTS
 from broker.metrics_schema import bucket_of
 from spark_metrics.clocks import Shift
 from spark_metrics.decode.checks import AHEAD_MS_MAX, is_out_of_range, with_readable

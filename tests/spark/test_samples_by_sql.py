@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from broker.metrics_columns import BODY_DDL
+from broker.metrics.columns import BODY_DDL
 from broker.metrics_schema import Row, decode_record, encode_round
 from tests.spark.story import T0_MS, commit, envelope, replica
 

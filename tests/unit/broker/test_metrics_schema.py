@@ -7,7 +7,7 @@ from dataclasses import asdict, fields, replace
 import pytest
 
 from broker import metrics_schema as schema
-from broker.metrics_columns import LISTS, NESTED, NUMBERS, TEXTS
+from broker.metrics.columns import LISTS, NESTED, NUMBERS, TEXTS
 from spark_metrics.decode.record_head import KafkaRecord, read_head
 from spark_metrics.decode.record_rows import parse_rows
 

@@ -16,7 +16,7 @@ from broker.protocol import codec
 from broker.protocol.frames import FRAME_BYTES_MAX
 from broker.server import listener
 from broker.server.listener import ListenerServer
-from broker.server.output import QUEUED_BYTES_MAX, RESPONSES_QUEUED_MAX
+from broker.server.response_queue import QUEUED_BYTES_MAX, RESPONSES_QUEUED_MAX
 from tests.support.settle import until
 from tests.unit.broker.server.support import (
     PLAIN,

@@ -19,7 +19,7 @@ from io import BytesIO
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
-from broker.metrics_columns import NESTED, TEXTS
+from broker.metrics.columns import NESTED, TEXTS
 
 CODES: Final = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """Bytes of a number, and what ``array`` calls such numbers."""

@@ -9,8 +9,8 @@ from typing import Final
 
 from broker.handlers.services import NodeServices
 from broker.metadata.image import MetadataImage, PartitionImage, TopicImage
+from broker.metrics.samples import Repeats, min_isr_of
 from broker.metrics_schema import ReplicaSample, Row, UnchangedReplica
-from broker.server.metrics_samples import Repeats, min_isr_of
 
 PARTITIONS_PER_SLICE: Final = 5_000
 """So many are looked at in one go; a topic that has not changed is not looked at again."""

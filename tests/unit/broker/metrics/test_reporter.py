@@ -13,6 +13,10 @@ from broker.config.broker_config import BrokerConfig
 from broker.coordinator.offsets.offset_manager import CommitRequested
 from broker.coordinator.records import CommittedOffset
 from broker.metadata.image import PartitionImage
+from broker.metrics.delivery import BATCH_BYTES_MAX, build_batches
+from broker.metrics.pace import Pace, interval_for
+from broker.metrics.reporter import MetricsReporter
+from broker.metrics.samples import FULL_MS, Repeats, pick_partition, read_disk_space
 from broker.metrics_schema import (
     METRICS_TOPIC,
     Envelope,
@@ -24,10 +28,6 @@ from broker.metrics_schema import (
 )
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch, iter_batch_headers, iter_records
-from broker.server.metrics_delivery import BATCH_BYTES_MAX, build_batches
-from broker.server.metrics_pace import Pace, interval_for
-from broker.server.metrics_reporter import MetricsReporter
-from broker.server.metrics_samples import FULL_MS, Repeats, pick_partition, read_disk_space
 from broker.server.node import Node
 from tests.support.ports import free_ports
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from broker.metadata.image import MetadataImage, TopicImage
+from broker.metrics.orphans import PARTITIONS_PER_SLICE, Orphans
 from broker.metrics_schema import ReplicaSample, Row, UnchangedReplica
-from broker.server.metrics_orphans import PARTITIONS_PER_SLICE, Orphans
 from tests.unit.broker.handlers.cluster_images import (
     broker_image,
     cluster_image,

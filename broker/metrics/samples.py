@@ -14,6 +14,7 @@ from broker.coordinator.groups.describe_groups import GroupReading
 from broker.handlers.services import NodeServices
 from broker.metadata.cordons import is_cordoned
 from broker.metadata.image import MetadataImage, PartitionImage, topic_resource
+from broker.metrics.log_ages import LogAges
 from broker.metrics_schema import (
     SEGMENT_SIZES_MAX,
     BrokerSample,
@@ -24,7 +25,6 @@ from broker.metrics_schema import (
     UnchangedCommit,
     UnchangedReplica,
 )
-from broker.server.log_ages import LogAges
 
 ROWS_PER_SLICE: Final = 500
 """Rows read in one go; between two slices the event loop serves others."""

@@ -1,18 +1,18 @@
 """Getting a round of samples into the metrics topic, whoever leads its partition."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
 from broker.handlers.services import NodeServices
 from broker.metadata.image import MetadataImage, PartitionImage
+from broker.metrics.samples import pick_partition
 from broker.metrics_schema import METRICS_TOPIC
 from broker.protocol import codec
 from broker.protocol.compression import ZSTD
 from broker.protocol.records import NewRecord, build_batch
-from broker.server.metrics_samples import pick_partition
-from broker.server.peers import PeerClient
+from broker.raft.ports import Peer
 
 CREATE_TOPICS: Final = 19
 CREATE_TOPICS_VERSION: Final = 7
@@ -30,6 +30,9 @@ METRICS_CONFIGS: Final = (
     ("segment.bytes", "67108864"),
 )
 
+Connect = Callable[[str, int], Peer]
+"""(host, port) -> a connection to another broker."""
+
 
 class DeliveryError(Exception):
     """A round did not reach the metrics topic; the text says why."""
@@ -38,11 +41,13 @@ class DeliveryError(Exception):
 class MetricsDelivery:
     """Writes rounds with acks=1: here when this node leads the partition, else by Produce."""
 
-    def __init__(self, node: NodeServices, node_id: int) -> None:
+    def __init__(self, node: NodeServices, node_id: int, connect: Connect) -> None:
         self._node = node
         self._node_id = node_id
+        self._connect = connect
         self._partition: int | None = None
-        self._peer: PeerClient | None = None
+        self._peer: Peer | None = None
+        self._address: tuple[str, int] | None = None
 
     async def close(self) -> None:
         """End the connection to the last remote leader."""
@@ -84,7 +89,7 @@ class MetricsDelivery:
 
         Raises:
             DeliveryError: no leader, or the leader refuses.
-            PeerError: the leader cannot be reached.
+            OSError: the leader cannot be reached.
         """
         topic = self._image().topics[METRICS_TOPIC]
         self._partition = pick_partition(topic.partitions, self._node_id, self._partition)
@@ -120,15 +125,14 @@ class MetricsDelivery:
         if error is not ErrorCode.none:
             raise DeliveryError(f"{METRICS_TOPIC} at {target.leader}: {error.name}")
 
-    async def _peer_of(self, leader: int) -> PeerClient:
+    async def _peer_of(self, leader: int) -> Peer:
         broker = self._image().brokers.get(leader)
         if broker is None or broker.fenced:
             raise DeliveryError(f"the leader of {METRICS_TOPIC} is {leader}, which is not there")
         address = (broker.host, broker.port)
-        if self._peer is None or (self._peer.host, self._peer.port) != address:
+        if self._peer is None or self._address != address:
             await self.close()
-            name = f"metrics-{self._node_id}"
-            self._peer = PeerClient(host=broker.host, port=broker.port, client_id=name)
+            self._peer, self._address = self._connect(broker.host, broker.port), address
         return self._peer
 
     def _image(self) -> MetadataImage:

@@ -14,12 +14,12 @@ from typing import Final
 
 from broker.background import Tasks, log_failure
 from broker.handlers.services import NodeServices
+from broker.metrics.delivery import Connect, MetricsDelivery
+from broker.metrics.log_ages import LogAges
+from broker.metrics.orphans import Orphans
+from broker.metrics.pace import Pace
+from broker.metrics.samples import Repeats, slice_rows
 from broker.metrics_schema import Envelope, Row, cut_round, encode_part
-from broker.server.log_ages import LogAges
-from broker.server.metrics_delivery import MetricsDelivery
-from broker.server.metrics_orphans import Orphans
-from broker.server.metrics_pace import Pace
-from broker.server.metrics_samples import Repeats, slice_rows
 
 _LOG = logging.getLogger(__name__)
 COMPLAINT_INTERVAL_MS: Final = 60_000
@@ -38,13 +38,15 @@ class ReporterCounters:
 class MetricsReporter:
     """One background task; `start` needs a running loop."""
 
-    def __init__(self, node: NodeServices, *, node_id: int, pace: Pace, voters: int) -> None:
+    def __init__(
+        self, node: NodeServices, *, node_id: int, pace: Pace, voters: int, connect: Connect
+    ) -> None:
         self.counters = ReporterCounters()
         self._node = node
         self._node_id = node_id
         self.pace = pace
         self._voters = voters
-        self._delivery = MetricsDelivery(node, node_id)
+        self._delivery = MetricsDelivery(node, node_id, connect)
         self._repeats = Repeats()
         self._orphans = Orphans()
         self._ages = LogAges(node.clock.wall_ms)

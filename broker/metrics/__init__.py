@@ -1,0 +1,1 @@
+"""Samples of this broker on their way into the metrics topic."""
