@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from broker.controller import periodic_elections as periodic
+from broker.controller import periodic_elections
 from broker.controller.active_controller import ActiveController
 from broker.controller.periodic_elections import ControllerSettings, PeriodicElections
 from broker.metadata.image import NO_LEADER, MetadataImage, broker_resource
@@ -64,7 +64,7 @@ def test_nobody_is_elected_uncleanly_where_that_is_not_allowed() -> None:
 
 
 def test_many_are_elected_some_at_a_time_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(periodic, "ELECTIONS_MAX", 2)
+    monkeypatch.setattr(periodic_elections, "ELECTIONS_MAX", 2)
     elections = PeriodicElections(SETTINGS, always)
     elections.begin(0)
     image = leaderless(3)

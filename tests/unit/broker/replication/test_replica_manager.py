@@ -10,7 +10,7 @@ import pytest
 from broker.clock import SystemClock
 from broker.log.errors import OffsetOutOfRangeError, OutOfOrderSequenceError
 from broker.metadata.image import broker_resource, topic_resource
-from broker.replication import replica_creation as arrivals
+from broker.replication import replica_creation
 from broker.replication.errors import (
     AppendTimedOutError,
     NotEnoughReplicasError,
@@ -258,7 +258,7 @@ async def test_a_topic_made_again_while_a_node_was_down(rig: Rig) -> None:
 async def test_many_new_replicas_arrive_in_turns_as_the_image_then_says(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(arrivals, "TOGETHER_MAX", 2)
+    monkeypatch.setattr(replica_creation, "TOGETHER_MAX", 2)
     rig.create(1, 2, partitions=40)
     rig.create(1, 2, topic="brief", partitions=2)
     assert held(rig, 1) == 0, "others have their turn first"

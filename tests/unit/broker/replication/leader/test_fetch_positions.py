@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from broker.protocol import codec
-from broker.replication.follower.fetched_partition import replica_fetcher as fetcher
+from broker.replication.follower import replica_fetcher
 from tests.support.settle import until
 from tests.unit.broker.replication.rig import Channel, Rig, records, values
 
@@ -17,7 +17,7 @@ LIMIT = 10
 async def test_a_session_of_many_partitions_is_opened_in_pieces(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetcher, "POSITIONS_MAX", LIMIT)
+    monkeypatch.setattr(replica_fetcher, "POSITIONS_MAX", LIMIT)
     named: list[int] = []
     waits_ms: list[int] = []
 
