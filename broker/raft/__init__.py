@@ -1,0 +1,1 @@
+"""The metadata quorum: Raft states as pure event handlers, and the shell that drives them."""

@@ -1,1 +1,1 @@
-"""What makes files durable, and what becomes of a disk that fails."""
+"""Durable files, delayed deletes, and the health of the disk."""
