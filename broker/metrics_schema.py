@@ -18,10 +18,10 @@ tells of all orphans in records of their own, in rounds that say so: what such a
 not exist any more.
 
 **Version 2** is two lines of JSON. The first is the envelope with the rows of brokers and groups;
-the second holds replicas and commits as columns (``metrics_columns``). The records of a large
+the second holds replicas and commits as columns (``metrics.columns``). The records of a large
 round hold the rows of one *bucket* of topics each (``bucket_of``), so that readers can share
 the work. **Version 3**, which these are written in, says in its head that it is ``packed``: its
-second line holds only what repeats, and the columns follow as bytes (``metrics_packed``).
+second line holds only what repeats, and the columns follow as bytes (``metrics.packed``).
 **Version 1** is one line, an object per row. All are read; unknown values are absent, never 0. A
 later version only adds keys; ``v`` tells which one wrote the record.
 """

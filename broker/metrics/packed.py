@@ -28,7 +28,7 @@ DICTIONARIES: Final = {"lists", *(name for names in TEXTS.values() for name in n
 
 
 def pack(columns: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Packs the columns of ``metrics_columns.to_columns`` as a layout and bytes."""
+    """Packs the columns of ``broker.metrics.columns.to_columns`` as a layout and bytes."""
     layout: dict[str, Any] = {"rows": len(columns["partition"])}
     packed = bytearray()
     order: list[list[Any]] = []

@@ -1,7 +1,7 @@
 """Samples of this broker, every interval, into the metrics topic.
 
-A round reads everything that the broker knows (metrics_samples), encodes it (metrics_schema) and
-writes it (metrics_delivery). A round that fails is counted and logged now and then; the next one
+A round reads everything that the broker knows (samples), encodes it (metrics_schema) and
+writes it (delivery). A round that fails is counted and logged now and then; the next one
 says the same and more, so nothing is kept for a second try, and nothing here can hold up or end
 the broker.
 """

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
+from broker.replication.partition import partition_state
 from broker.replication.partition.effects import Effects, HighWatermarkAdvanced
 from broker.replication.partition.events import LogTruncated
-from broker.replication.partition.partition import partition_state
 from broker.replication.partition.partition_state import PartitionState
 from tests.simulation.replication_model import NODES, Metadata, Model, Node
 
