@@ -124,6 +124,9 @@ class CommitSample:
     """When the group committed it; null where the protocol does not tell."""
     member_id: str | None = None
     """Who owns the partition now; null when nobody does."""
+    told_lag: int | None = None
+    """Records that a share group has not acknowledged, as its broker tells: end offset less start
+    offset less what is acknowledged beyond it. Null for other groups and where it is not told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

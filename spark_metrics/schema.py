@@ -107,7 +107,7 @@ ROW: Final = "row"
 names stay beside it (``spark_metrics.fold.names``)."""
 COMMIT_STATE: Final[Mapping[str, Any]] = {
     **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
-    **{"is_owned": "BOOLEAN", **dict.fromkeys(_KEPT, "BIGINT")},
+    **{"is_owned": "BOOLEAN", "told_lag": "BIGINT", **dict.fromkeys(_KEPT, "BIGINT")},
 }
 """What is read back of ``commits`` (``fold.commits`` tells what each is for)."""
 LOGS: Final[Mapping[str, Any]] = {
@@ -132,6 +132,7 @@ ROWS: Final[Mapping[str, Mapping[str, str]]] = {
         **{"cluster": "STRING", "group_id": "STRING", "topic": "STRING", "partition": "INT"},
         **{"source": "INT", "round_ms": "BIGINT", "read_ms": "BIGINT"},
         **{"committed_offset": "BIGINT", "commit_ms": "BIGINT", "member_id": "STRING"},
+        "told_lag": "BIGINT",
         **_AGAIN,
     },
 }
@@ -139,7 +140,7 @@ ROWS: Final[Mapping[str, Mapping[str, str]]] = {
 and when it was read again unchanged (``again_since_ms``: since which reading it is unchanged)."""
 TOLD: Final = {
     **{"told_source": "source", "told_round_ms": "round_ms", "told_ms": "read_ms"},
-    **{"told_offset": "committed_offset", "told_commit_ms": "commit_ms"},
+    **{"told_offset": "committed_offset", "told_commit_ms": "commit_ms", "new_lag": "told_lag"},
     **{"again_ms": "again_read_ms", "since_ms": "again_since_ms"},
     **{"again_round_ms": "again_round_ms", "told_alive_ms": "alive_ms"},
 }
@@ -152,7 +153,7 @@ FRESH_COMMITS: Final[Mapping[str, Any]] = {
 wave brings (null: nothing) and when its group committed anything last, as the driver knows."""
 CARRIED: Final = {
     **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
-    **{"is_owned": "BOOLEAN", "alive_ms": "BIGINT"},
+    **{"is_owned": "BOOLEAN", "alive_ms": "BIGINT", "told_lag": "BIGINT"},
 }
 """Of a commit's state, what no figure changes (``spark_metrics.fold.newest_readings``)."""
 READING_OF: Final = {"ms": "read_ms", "offset": "committed_offset", "commit_ms": "commit_ms"}
@@ -162,7 +163,7 @@ MET_COMMITS: Final[Mapping[str, Any]] = {
     **{ROW: "INT", "log_row": "INT", "brings": "BOOLEAN", "is_owned": "BOOLEAN"},
     **dict.fromkeys((f"newest_{field}" for field in READING_OF), "BIGINT"),
     **{name: kind for name, kind in COMMIT_STATE.items() if name not in CARRIED},
-    "alive_ms": "BIGINT",
+    **{"alive_ms": "BIGINT", "told_lag": "BIGINT"},
 }
 """What the fold of commits reads: of each its partition's row, its newest reading and whether the
 wave ``brings`` it, who owns it and when its group committed last, and its state."""

@@ -68,7 +68,10 @@ COMMITS: Final = pa.schema(
         "partition": pa.int32(),
         "committed_offset": pa.int64(),  # null: owned, and nothing committed there
         "end_offset": pa.int64(),  # earliest high watermark read at or after the commit
-        "lag": pa.int64(),  # end_offset - committed_offset, never below 0; null without a commit
+        # end_offset - committed_offset, never below 0; null without a commit. Of a share group
+        # told_lag where it is known: else it is the most that the lag can be.
+        "lag": pa.int64(),
+        "told_lag": pa.int64(),  # by the broker, of a share group; null: not told
         "commit_ms": pa.int64(),
         "member_id": pa.string(),  # null when nobody owns the partition
         "consumed_records_per_s": pa.float64(),  # how fast the committed offset moves

@@ -20,7 +20,7 @@ NUMBERS: Final = {
         *("log_end_offset", "size_bytes", "segments", "min_isr"),
         *("bytes_in", "bytes_out", "retention_ms", "since_ms", "read_ms"),
     ),
-    "commits": (*("partition", "committed_offset", "commit_ms", "since_ms", "read_ms"),),
+    "commits": ("partition", "committed_offset", "commit_ms", "told_lag", "since_ms", "read_ms"),
 }
 TEXTS: Final = {
     "replicas": {"topic": "topics"},

@@ -260,14 +260,26 @@ def _modern_description(group: Any, group_type: str) -> GroupDescription:
 
 
 def share_offsets_of(group: Any) -> dict[TopicPartition, ShareOffset]:
-    """Offsets of a group of a DescribeShareGroupOffsets response; -1 is unknown."""
-    offsets = {}
+    """Offsets of a group of a DescribeShareGroupOffsets response.
+
+    :raises RefusedError: the broker does not tell one of them.
+    """
     for topic in group.topics:
         for partition in topic.partitions:
             key = TopicPartition(topic.topic_name, partition.partition_index)
             raise_if_refused(partition.error_code, what=f"offset of {group.group_id} on {key}")
+    return known_share_offsets(group)
+
+
+def known_share_offsets(group: Any) -> dict[TopicPartition, ShareOffset]:
+    """Those of its offsets that the broker tells; -1 is unknown."""
+    offsets = {}
+    for topic in group.topics:
+        for partition in topic.partitions:
+            if partition.error_code is not ErrorCode.none:
+                continue
             start, lag = partition.start_offset, getattr(partition, "lag", -1)
-            offsets[key] = ShareOffset(
+            offsets[TopicPartition(topic.topic_name, partition.partition_index)] = ShareOffset(
                 start=start if start >= 0 else None, lag=lag if lag >= 0 else None
             )
     return offsets

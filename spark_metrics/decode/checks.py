@@ -64,6 +64,7 @@ COLUMNS: Final[Mapping[str, Range]] = {
     **dict.fromkeys(("size_bytes", "bytes_in", "bytes_out"), _LONG),
     "committed_offset": (-1, LONG_MAX),
     "commit_ms": (-1, TIME_MAX),
+    "told_lag": _LONG,
     "since_ms": _TIME,
     "read_ms": _TIME,
 }

@@ -1,7 +1,9 @@
 """Groups' commits: figures and state after a batch, one row per group and partition. Pure.
 
 A commit is read by the group's coordinator, an end offset by the partition's leader. Lag is only
-true for an end offset read at or after the commit was, so readings wait for one. A partition that
+true for an end offset read at or after the commit was, so readings wait for one. Of a share group
+the broker may tell the lag itself: no other figure knows what is acknowledged beyond the start
+offset. A partition that
 a member owns without a commit is a row too: its committed offset is unknown, and so is its lag.
 
     committed_offset, lag, read_ms, …   the newest paired reading
@@ -42,7 +44,8 @@ def newest_commits(rows: pa.Table, logs: pa.Table) -> pa.Table:
     read_ms, offset, commit_ms = paired.shown
     end_offset = where(paired.is_fresh, paired.end_offset, given["end_offset"])
     end_read_ms = where(paired.is_fresh, paired.end_ms, given["end_read_ms"])
-    lag = where(paired.is_fresh, lags.lag(end_offset, offset), given["lag"])
+    counted = given["told_lag"].or_else(lags.lag(end_offset, offset))
+    lag = where(paired.is_fresh, counted, given["lag"])
     told = {
         "committed_offset": offset,
         "commit_ms": commit_ms,

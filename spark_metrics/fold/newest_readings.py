@@ -49,6 +49,7 @@ def with_newest(fresh: pa.Table, state: pa.Table) -> Met:
         ),
         "full_ms": pc.if_else(is_full, told["told_ms"], held["full_ms"]),
         "is_owned": pc.if_else(is_full, told["told_owned"], held["is_owned"]),
+        "told_lag": pc.if_else(is_full, told["new_lag"], held["told_lag"]),
         "alive_ms": pc.coalesce(told["told_alive_ms"], held["alive_ms"]),
     }
     at_ms = pc.if_else(is_same, told["again_ms"], told["told_ms"])

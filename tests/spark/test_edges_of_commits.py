@@ -126,3 +126,13 @@ def test_without_a_member_it_is_stop_whatever_was_committed_again(
         row = commit(at_ms, 100, commit_ms=T0_MS + min(at_ms, 10_000), member_id=member_id)
         now = tell(story, second, row)
     assert commits_of(now)[0]["status"] == word
+
+
+def test_the_lag_that_a_broker_tells_of_a_share_group_is_its_lag(story: Story) -> None:
+    for second, start, lag in ((0, 100, 640), (5, 100, 610), (10, 400, None)):
+        told = commit(1_000 * second, start, told_lag=lag)
+        row = commits_of(tell(story, second, told))[0]
+        assert (row["lag"], row["told_lag"]) == (1_000 - start if lag is None else lag, lag)
+        assert row["end_offset"] == 1_000
+        if second == 5:
+            assert row["lag_records_per_s"] == -6.0, "acknowledged beyond the start offset"

@@ -33,6 +33,8 @@ class GroupState:
     state: str
     listed_ms: int
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
+    lags: Mapping[TopicPartition, int] = field(default_factory=dict)
+    """Of a share group, as far as its broker tells them."""
     offsets_ms: int = 0
     moved_ms: int = 0
     members: int = 0
@@ -134,22 +136,27 @@ class GroupImages:
             group.bits, group.judged_ms = bits, now_ms
 
     def take_offsets(
-        self, group_id: str, offsets: Mapping[TopicPartition, int], now_ms: int
+        self,
+        group_id: str,
+        offsets: Mapping[TopicPartition, int],
+        now_ms: int,
+        lags: Mapping[TopicPartition, int] | None = None,
     ) -> None:
-        """Committed offsets, answered at ``now_ms``."""
-        group = self.groups.get(group_id)
+        """Committed offsets, or start offsets and lags of a share group, answered at ``now_ms``."""
+        group, told = self.groups.get(group_id), lags or {}
         if group is None:
             return
-        if offsets != group.offsets and group.offsets_ms:
+        if (offsets, told) != (group.offsets, group.lags) and group.offsets_ms:
             group.moved_ms = now_ms
-        group.offsets, group.offsets_ms, group.is_denied = offsets, now_ms, False
+        group.offsets, group.lags, group.offsets_ms = offsets, told, now_ms
+        group.is_denied = False
 
     def take_denied(self, group_id: str, now_ms: int) -> None:
         """We may not read it; asked again when it would be due as an idle one."""
         group = self.groups.get(group_id)
         if group is not None:
             group.is_denied, group.offsets_ms, group.described_ms = True, now_ms, now_ms
-            group.offsets, group.owners, group.members = {}, {}, 0
+            group.offsets, group.lags, group.owners, group.members = {}, {}, {}, 0
 
     def take_description(self, found: GroupDescription, now_ms: int) -> None:
         """Members and what they own."""
@@ -198,6 +205,7 @@ class GroupImages:
                     committed_offset=offset,
                     read_ms=group.offsets_ms,
                     member_id=group.owners.get(key),
+                    told_lag=group.lags.get(key),
                 )
 
 

@@ -16,6 +16,7 @@ from control.kafka.errors import UnsupportedApiError
 from control.kafka.groups import (
     classic_description,
     consumer_description,
+    known_share_offsets,
     listed_group,
     share_description,
     streams_description,
@@ -166,7 +167,7 @@ class BrokerSource:
             self._take_commits(group_id, answer.message)
 
     async def _read_starts_of_share_groups(self, group_ids: Sequence[str]) -> None:
-        """Start offsets, in the place of commits."""
+        """Start offsets, in the place of commits, and the lags that the broker tells."""
         wanted = tuple({"group_id": group_id, "topics": None} for group_id in group_ids)
         answer = await self._send(
             apis.DESCRIBE_SHARE_GROUP_OFFSETS,
@@ -178,15 +179,10 @@ class BrokerSource:
             if group.error_code in _DENIED:
                 self.groups.take_denied(group.group_id, now_ms)
             elif group.error_code is ErrorCode.none:
-                starts = {
-                    TopicPartition(topic.topic_name, partition.partition_index): int(
-                        partition.start_offset
-                    )
-                    for topic in group.topics
-                    for partition in topic.partitions
-                    if partition.error_code is ErrorCode.none and partition.start_offset >= 0
-                }
-                self.groups.take_offsets(group.group_id, starts, now_ms)
+                told = known_share_offsets(group)
+                starts = {key: it.start for key, it in told.items() if it.start is not None}
+                lags = {key: it.lag for key, it in told.items() if it.lag is not None}
+                self.groups.take_offsets(group.group_id, starts, now_ms, lags)
 
     def _take_commits(self, group_id: str, answer: Any) -> None:
         now_ms = wall_ms()

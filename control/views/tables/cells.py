@@ -1,6 +1,7 @@
 """Cells of values that many tables have: figures in their units, states with their tones."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from control.model.health import SKEW_PERCENT_MAX
@@ -71,6 +72,11 @@ def age_cell(age_ms: float | None) -> Cell:
 def lag_cell(value: float | None, *, has_group: bool = True) -> Cell:
     """No group: there is no lag (–). A group without a figure: n/a."""
     return NOTHING if value is None and not has_group else count_cell(value)
+
+
+def at_most(cell: Cell) -> Cell:
+    """The figure is a bound: ``≤ 40``."""
+    return replace(cell, text=f"≤ {cell.text}")
 
 
 def status_cell(word: str) -> Cell:

@@ -29,6 +29,7 @@ LAG_TIME_HELP: Final = "How old the next unread record is: lag over the produce 
 VELOCITY_HELP: Final = "How fast lag grows (+) or shrinks (−)"
 CLEARS_HELP: Final = "When lag reaches 0 at this pace"
 LOSES_HELP: Final = "When retention deletes the next unread record, at this pace; – none waits"
+SHARE_GROUP: Final = "share"
 Record = Mapping[str, Any]
 
 
@@ -39,6 +40,11 @@ def _has_lag(record: Record) -> bool:
 
 def _if_lagging(cell: Callable[[Record], Cell]) -> Callable[[Record], Cell]:
     return lambda record: cell(record) if _has_lag(record) else cells.NOTHING
+
+
+def _lag_cell(record: Record) -> Cell:
+    cell = cells.lag_cell(record["lag"], has_group=_has_lag(record))
+    return cells.at_most(cell) if record["is_bound"] else cell
 
 
 def _readable_cell(record: Record) -> Cell:
@@ -66,8 +72,9 @@ COMMITS: Final = Table(
                cell=lambda record: cells.group_status_cell(record["status"]),
                filter="status", filter_on=STATUSES, width=92),
         column("lag", "lag", units.COUNT,
-               "High watermark less committed offset; – without a commit",
-               rank=1, cell=lambda it: cells.lag_cell(it["lag"], has_group=_has_lag(it)),
+               "High watermark less committed offset; – without a commit. Of a share group as its "
+               "broker tells, or ≤ the most that it can be",
+               rank=1, cell=_lag_cell,
                filter="lag"),
         column("readable", "to read", units.COUNT,
                "Lag less what is deleted; without a commit, the whole log",
@@ -119,10 +126,11 @@ GROUPS_OF_PARTITION: Final = COMMITS.only(
 def commit_table(evidence: Evidence) -> pa.Table:
     """One row per group and partition that it committed or owns; worst first, then most lag.
 
-    Adds to the store's columns: name, status, statuses, rank, verdict (the status, null where
-    there is none) and unjudged (why), lag_ms (the job's; where it knows none, lag over the
-    produce rate, at least as long as the group has stood still), clears_ms, readable (records that
-    are there to read: lag less what is lost, without a commit all that the log holds), leader.
+    Adds to the store's columns: is_bound (the lag of a share group that no broker tells), name,
+    status, statuses, rank, verdict (the status, null where there is none) and unjudged (why),
+    lag_ms (the job's; where it knows none, lag over the produce rate, at least as long as the
+    group has stood still), clears_ms, readable (records that are there to read: lag less what
+    is lost, without a commit all that the log holds), leader.
 
     A commit beyond the end of the log has no lag, nor what follows from it.
     """
@@ -145,7 +153,14 @@ def commit_table(evidence: Evidence) -> pa.Table:
     time_ms = np.where(np.isnan(told_ms), estimated_ms, told_ms)
     readable = np.where(has_commit, lag - np.nan_to_num(floats(commits["lost_records"])), held)
     risk_ms = np.where(ranks == RANKS["LOST"], 0.0, floats(commits["retention_risk_ms"]))
+    shares = evidence.snapshot.groups.filter(
+        pc.equal(evidence.snapshot.groups["group_type"], SHARE_GROUP)
+    )
+    is_bound = pc.and_(
+        pc.is_in(commits["group_id"], shares["group_id"]), pc.is_null(commits["told_lag"])
+    )
     added = {
+        "is_bound": pc.and_kleene(is_bound, pc.greater(commits["lag"], 0)),
         "name": pc.binary_join_element_wise(
             commits["group_id"], arrow.partition_names(commits), " "
         ),

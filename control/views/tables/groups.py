@@ -1,7 +1,6 @@
 """The table of groups: a row per consumer group, summed up from its partitions."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +28,6 @@ from control.views.tables.commits import CLEARS_HELP, LAG_TIME_HELP, LOSES_HELP,
 from control.views.tables.partitions import STATUSES
 from control.views.tables.rows import Cell, Tone
 
-SHARE_GROUP: Final = "share"
 Record = Mapping[str, Any]
 
 
@@ -43,11 +41,10 @@ def _if_committed(cell: Callable[[Record], Cell]) -> Callable[[Record], Cell]:
 
 
 def _lag_cell(record: Record) -> Cell:
-    """Records behind the start offset of a share group may be delivered already: at most so many
-    are left."""
+    """Records behind the start offset of a share group may be acknowledged already: where its
+    broker tells no lag, at most so many are left."""
     cell = cells.lag_cell(record["lag_sum"], has_group=_has_commit(record))
-    is_bound = record["group_type"] == SHARE_GROUP and bool(record["lag_sum"])
-    return replace(cell, text=f"≤ {cell.text}") if is_bound else cell
+    return cells.at_most(cell) if record["is_bound_any"] else cell
 
 
 def _epoch_cell(record: Record) -> Cell:
@@ -75,7 +72,7 @@ GROUPS: Final = Table(
                sort="judged_rank", cell=lambda record: cells.group_status_cell(record["status"]),
                filter="status", filter_on=STATUSES, width=92),
         column("lag", "lag", units.COUNT,
-               "Sum over its partitions; at most so many in a share group",
+               "Sum over its partitions; ≤ where no broker tells the lag of a share group",
                rank=1, source="lag_sum", cell=_lag_cell, filter="lag"),
         column("lag_time", "time lag", units.DURATION, LAG_TIME_HELP, rank=2, source="lag_ms_max",
                cell=_if_committed(lambda it: cells.lag_time_cell(it["lag_ms_max"])),
@@ -147,6 +144,7 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
                 ("stuck_ms", "max"),
                 ("is_owned", "sum"),
                 ("lag_is_open", "any"),
+                ("is_bound", "any"),
                 ("unread", "sum"),
                 ("retention_risk_ms", "min"),
                 ("topic", "distinct"),

@@ -53,6 +53,7 @@ def judged(told: Row, held: Row) -> tuple[Row, Row]:
         "round_ms": told["told_round_ms"] if is_full else held["round_ms"],
         "full_ms": ms if is_full else held["full_ms"],
         "is_owned": told["told_owned"] if is_full else held["is_owned"],
+        "told_lag": told["new_lag"] if is_full else held["told_lag"],
     }
     alive = told["told_alive_ms"] if told["told_alive_ms"] is not None else held["alive_ms"]
     carried = {

@@ -235,14 +235,14 @@ def test_readers_of_a_partition_that_a_share_group_shares_are_counted() -> None:
         assignment_epoch=2,
     )
     groups.take_description(found, 91_100)
-    groups.take_offsets("s", {shared: 5}, 91_200)
+    groups.take_offsets("s", {shared: 5}, 91_200, {shared: 7})
     group, *starts = groups.rows()
     assert isinstance(group, GroupSample)
     assert (group.group_type, group.group_epoch, group.assignment_epoch) == ("share", 3, 2)
     told = [it for it in starts if isinstance(it, CommitSample)]
-    assert [(it.partition, it.committed_offset, it.member_id) for it in told] == [
-        (0, 5, "2 members"),
-        (1, NO_COMMIT, "m1"),
+    assert [(it.partition, it.committed_offset, it.member_id, it.told_lag) for it in told] == [
+        (0, 5, "2 members", 7),
+        (1, NO_COMMIT, "m1", None),
     ]
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from control.views.snapshots.snapshot import build_snapshot, group_page
+from control.views.snapshots.snapshot import build_snapshot, group_page, list_page
+from control.views.tables.query import TableQuery
 from spark_metrics.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tests.unit.control.clusters import NOW_MS, commit, group, tables
@@ -57,3 +58,20 @@ def test_nothing_waits_only_where_that_is_known_of_all_partitions() -> None:
         made = tables(commits=commits, groups=[group("g")])
         (row,) = group_page(build_snapshot(made, version=1, now_ms=NOW_MS)).rows
         assert row.lag.value == lag
+
+
+def test_the_lag_of_a_share_group_is_a_bound_unless_its_broker_tells_it() -> None:
+    commits = [
+        commit("told", "t", 0, lag=7, told_lag=7),
+        commit("told", "t", 1, lag=0, told_lag=0),
+        commit("bound", "t", 0, lag=10),
+        commit("bound", "t", 1, lag=7, told_lag=7),
+        commit("classic", "t", 0, lag=10),
+    ]
+    groups = [group(name, group_type="share") for name in ("told", "bound")]
+    groups.append(group("classic", group_type="classic"))
+    made = build_snapshot(tables(commits=commits, groups=groups), version=1, now_ms=NOW_MS)
+    shown = {row.group.text: row.lag.text for row in group_page(made).rows}
+    assert shown == {"told": "7", "bound": "≤ 17", "classic": "10"}
+    lags = [row.lag.text for row in list_page(made, "lags", TableQuery(), "bound").rows]
+    assert lags == ["≤ 10", "7"]
