@@ -38,3 +38,7 @@ STREAMS_GROUP_DESCRIBE: Final = Api(key=89, name="describe streams groups", vers
 DESCRIBE_SHARE_GROUP_OFFSETS: Final = Api(
     key=90, name="read a share group's offsets", versions=(0, 1)
 )
+ALTER_SHARE_GROUP_OFFSETS: Final = Api(key=91, name="set a share group's offsets", versions=(0, 0))
+DELETE_SHARE_GROUP_OFFSETS: Final = Api(
+    key=92, name="delete a share group's offsets", versions=(0, 0)
+)

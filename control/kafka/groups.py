@@ -130,6 +130,48 @@ class KafkaGroups:
         fields = {"group_id": group_id, "topics": topics}
         await self._at_coordinator(group_id, apis.OFFSET_DELETE, fields, check)
 
+    async def alter_share_offsets(
+        self, group_id: str, offsets: Mapping[TopicPartition, int]
+    ) -> None:
+        """Set start offsets of a share group that has no members.
+
+        :raises RefusedError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND, a partition is unknown.
+        """
+        topics: dict[str, list[dict[str, int]]] = {}
+        for key, start in sorted(offsets.items()):
+            partition = {"partition_index": key.partition, "start_offset": start}
+            topics.setdefault(key.topic, []).append(partition)
+        named = ({"topic_name": name, "partitions": tuple(it)} for name, it in topics.items())
+
+        def check(answer: Answer) -> None:
+            _check_share_offsets(answer, f"start offsets of share group {group_id}")
+            for topic in answer.message.responses:
+                for partition in topic.partitions:
+                    key = TopicPartition(topic.topic_name, partition.partition_index)
+                    what = f"start offset of share group {group_id} on {key}"
+                    raise_if_refused(
+                        partition.error_code, what=what, message=partition.error_message
+                    )
+
+        fields = {"group_id": group_id, "topics": tuple(named)}
+        await self._at_coordinator(group_id, apis.ALTER_SHARE_GROUP_OFFSETS, fields, check)
+
+    async def delete_share_offsets(self, group_id: str, topics: Iterable[str]) -> None:
+        """Forget topics of a share group that has no members.
+
+        :raises RefusedError: NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND.
+        """
+        named = tuple({"topic_name": name} for name in sorted(topics))
+
+        def check(answer: Answer) -> None:
+            _check_share_offsets(answer, f"deleting offsets of share group {group_id}")
+            for topic in answer.message.responses:
+                what = f"offsets of share group {group_id} on {topic.topic_name}"
+                raise_if_refused(topic.error_code, what=what, message=topic.error_message)
+
+        fields = {"group_id": group_id, "topics": named}
+        await self._at_coordinator(group_id, apis.DELETE_SHARE_GROUP_OFFSETS, fields, check)
+
     async def delete_group(self, group_id: str) -> None:
         """Forget an empty group and its offsets.
 
@@ -195,6 +237,11 @@ class KafkaGroups:
             return read(await self._wire.send(api, fields, node_id=node_id))
 
         return await retry_passing(ask)
+
+
+def _check_share_offsets(answer: Answer, what: str) -> None:
+    message = answer.message
+    raise_if_refused(message.error_code, what=what, message=message.error_message)
 
 
 def consumer_description(group: Any) -> GroupDescription:

@@ -8,7 +8,7 @@ from control.kafka.collector.rights import AclOperation, Lacking
 from control.model.units import counted
 from control.operations.catalogue.fields import GROUP, REASON
 from control.operations.catalogue.forms import Confirmation, OperationForm
-from control.operations.catalogue.group_members import require_no_members
+from control.operations.catalogue.group_offsets import GroupOffsets
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 
 
@@ -51,11 +51,12 @@ class DeleteGroup(Operation):
         :raises GroupActiveError: it has members.
         :raises InvalidInputError: there is no such group.
         """
-        await require_no_members(context.admin, self.group, must_exist=True)
-        committed = await context.admin.groups.committed_offsets(self.group)
-        commits = counted(len(committed), "committed offset")
+        group = await GroupOffsets.of(context.admin, self.group, must_exist=True)
+        await group.require_no_members()
+        committed = await group.read()
+        commits = counted(len(committed), group.word)
         lost = (
-            Change(str(key), offset, None, f"{key}: commit {offset:,} is lost")
+            Change(str(key), offset, None, f"{key}: {group.word} {offset:,} is lost")
             for key, offset in sorted(committed.items())
         )
         whole = Change("group", self.group, None, f"{self.group} and {commits} are deleted")

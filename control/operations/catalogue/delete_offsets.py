@@ -9,6 +9,7 @@ from control.model.ids import TopicPartition
 from control.model.units import counted
 from control.operations.catalogue.fields import GROUP, REASON, TOPIC
 from control.operations.catalogue.forms import Confirmation, OperationForm
+from control.operations.catalogue.group_offsets import GroupOffsets
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 
 
@@ -49,13 +50,19 @@ class DeleteOffsets(Operation):
         return self.group
 
     async def preview(self, context: OperationContext) -> Effect[Self]:
-        """The commits that are deleted; the topic need not exist any more."""
-        committed = await context.admin.groups.committed_offsets(self.group)
+        """The commits that are deleted; the topic need not exist any more.
+
+        :raises GroupActiveError: it is a share group with members.
+        """
+        group = await GroupOffsets.of(context.admin, self.group)
+        if group.is_share:
+            await group.require_no_members()
+        committed = await group.read()
         here = {key: at for key, at in sorted(committed.items()) if key.topic == self.topic}
         return Effect(
             command=replace(self, partitions=tuple(here)),
             changes=tuple(
-                Change(str(key), offset, None, f"{key}: commit {offset:,} is deleted")
+                Change(str(key), offset, None, f"{key}: {group.word} {offset:,} is deleted")
                 for key, offset in here.items()
             ),
             facts=tuple(here.items()),
@@ -63,7 +70,8 @@ class DeleteOffsets(Operation):
 
     async def perform(self, context: OperationContext) -> Done:
         """:raises RefusedError: a member still reads the topic (GROUP_SUBSCRIBED_TO_TOPIC)."""
-        await context.admin.groups.delete_offsets(self.group, self.partitions)
-        commits = counted(len(self.partitions), "commit")
+        group = await GroupOffsets.of(context.admin, self.group)
+        await group.delete(self.partitions)
+        commits = counted(len(self.partitions), group.word)
         words = f"{commits} of {self.group} on {self.topic} deleted"
         return Done(words=words, view="group", params={"group": self.group})

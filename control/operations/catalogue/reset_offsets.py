@@ -16,7 +16,7 @@ from control.operations.catalogue.fields import (
     partition_words,
 )
 from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
-from control.operations.catalogue.group_members import require_no_members
+from control.operations.catalogue.group_offsets import GroupOffsets
 from control.operations.catalogue.offset_targets import (
     TARGET_HELP,
     parse_target,
@@ -86,42 +86,45 @@ class ResetOffsets(Operation):
         return self.group
 
     async def preview(self, context: OperationContext) -> Effect[Self]:
-        """Each partition's commit now and then, inside its log. A shift leaves partitions without
-        a commit as they are.
+        """Each partition's commit (start offset of a share group) now and then, inside its log. A
+        shift leaves partitions without one as they are.
 
         :raises GroupActiveError: the group has members.
         """
         (topic,) = await context.admin.topics([self.topic])
         target = parse_target(self.to)
         bounds = await read_bounds(context.admin, named_partitions(topic, self.partitions), target)
-        await require_no_members(context.admin, self.group)
-        committed = await context.admin.groups.committed_offsets(self.group)
+        group = await GroupOffsets.of(context.admin, self.group)
+        await group.require_no_members()
+        committed = await group.read()
         then = {key: each.resolved(target, committed.get(key)) for key, each in bounds.items()}
         offsets = {
             key: offset
             for key, offset in then.items()
             if offset is not None and offset != committed.get(key)
         }
-        without = [key for key, offset in then.items() if offset is None]
+        left = [key for key, offset in then.items() if offset is None]
         return Effect(
             command=replace(self, offsets=offsets),
             changes=tuple(
-                _change(key, committed.get(key), offset) for key, offset in sorted(offsets.items())
+                _change(key, committed.get(key), offset, group.word)
+                for key, offset in sorted(offsets.items())
             ),
-            notes=(_left_words(without),) if without else (),
+            notes=(*((_left_words(left, group.word),) if left else ()), *group.notes),
             facts=tuple((key, committed.get(key)) for key in sorted(bounds)),
         )
 
     async def perform(self, context: OperationContext) -> Done:
-        """Commit the offsets, unless a member came."""
-        await require_no_members(context.admin, self.group)
-        await context.admin.groups.commit_offsets(self.group, self.offsets)
+        """Set the offsets, unless a member came."""
+        group = await GroupOffsets.of(context.admin, self.group)
+        await group.require_no_members()
+        await group.set(self.offsets)
         words = f"{self.group} is reset on {counted(len(self.offsets), 'partition')}"
         return Done(words=words, view="group", params={"group": self.group})
 
 
-def _change(key: TopicPartition, before: int | None, after: int) -> Change:
-    now = "no commit" if before is None else f"{before:,}"
+def _change(key: TopicPartition, before: int | None, after: int, word: str) -> Change:
+    now = f"no {word}" if before is None else f"{before:,}"
     again = "" if before is None else _again(after - before)
     return Change(str(key), before, after, f"{key}: {now} → {after:,}{again}")
 
@@ -132,6 +135,6 @@ def _again(shift: int) -> str:
     return f" ({counted(-shift, 'record')} will be re-read)"
 
 
-def _left_words(partitions: list[TopicPartition]) -> str:
+def _left_words(partitions: list[TopicPartition], word: str) -> str:
     names = ", ".join(map(str, sorted(partitions)[:5])) + (", …" if len(partitions) > 5 else "")
-    return f"{counted(len(partitions), 'partition')} without a commit left alone: {names}"
+    return f"{counted(len(partitions), 'partition')} without a {word} left alone: {names}"
