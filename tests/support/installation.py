@@ -28,6 +28,8 @@ class Installation:
 
     data: Path
     flags: tuple[str, ...] = ()
+    brokers: int = 3
+    """As many as ``flags`` ask for."""
     port: int = 0
     dashboard_port: int = 0
     lines: list[str] = field(default_factory=list)
@@ -50,8 +52,8 @@ class Installation:
 
     @property
     def bootstrap(self) -> str:
-        """``host:port,…`` of its three brokers."""
-        return ",".join(f"127.0.0.1:{self.port + n}" for n in range(3))
+        """``host:port,…`` of its brokers."""
+        return ",".join(f"127.0.0.1:{self.port + n}" for n in range(self.brokers))
 
     @property
     def page(self) -> str:
@@ -65,7 +67,7 @@ class Installation:
 
     def start(self) -> None:
         """Start it; returns at once."""
-        self.port, self.dashboard_port = free_ports_in_a_row(3), free_ports(1)[0]
+        self.port, self.dashboard_port = free_ports_in_a_row(self.brokers), free_ports(1)[0]
         ports = ("--port", str(self.port), "--dashboard-port", str(self.dashboard_port))
         self.started_s = time.monotonic()
         self._process = subprocess.Popen(
