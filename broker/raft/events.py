@@ -59,6 +59,13 @@ class VoteWritten:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotForced:
+    """The effect SnapshotFetched is done: the snapshot has its name, unless it is damaged."""
+
+    snapshot: SnapshotId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResignRequested:
     """This node is about to stop: give leadership away."""
 
@@ -71,6 +78,7 @@ Event = (
     | FlushDue
     | Flushed
     | VoteWritten
+    | SnapshotForced
     | ResignRequested
 )
 
@@ -111,6 +119,14 @@ class VoteChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotFetched:
+    """Check this snapshot and make it durable, holding nobody up, and report
+    it; in order with what FlushBegun tells."""
+
+    snapshot: SnapshotId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HighWatermarkAdvanced:
     """All records below are committed for ever."""
 
@@ -145,6 +161,7 @@ Effect = (
     | FlushNeeded
     | FlushBegun
     | VoteChanged
+    | SnapshotFetched
     | HighWatermarkAdvanced
     | SnapshotInstalled
     | LeaderChanged

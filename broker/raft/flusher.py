@@ -1,4 +1,4 @@
-"""The thread that forces the metadata and the votes to the disk.
+"""The thread that forces metadata, votes and fetched snapshots to the disk.
 
 It may take tenths of a second when others write to the same disk; whoever produces or fetches from
 this node must not wait for that.

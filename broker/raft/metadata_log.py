@@ -95,15 +95,22 @@ class MetadataLog(ForcedLog):
     def _settle(self) -> None:
         """Bring log and snapshots together again, after a crash between the two.
 
-        A snapshot behind the log's end came from a leader: it takes the log's place.
+        A snapshot that the log does not lead to came from a leader: it takes the log's place.
         """
         newest = self._ids[-1] if self._ids else None
-        if newest is not None and newest.end_offset > self.end_offset:
+        if newest is not None and not self._leads_to(newest):
             whole = self.snapshots.read_latest(offset_max=newest.end_offset)
             if whole is not None and whole.id == newest:
                 self._log.truncate_fully_and_start_at(newest.end_offset)
         if self.start_offset > 0:
             self._trim()
+
+    def _leads_to(self, snapshot: SnapshotId) -> bool:
+        """Whether the record before the snapshot's end is here, of its epoch; or it is deleted."""
+        if snapshot.end_offset <= self.start_offset:
+            return True
+        end = self.end_offset_for_epoch(snapshot.epoch)
+        return end.epoch == snapshot.epoch and end.end_offset >= snapshot.end_offset
 
     @property
     def start_offset(self) -> int:
@@ -146,17 +153,20 @@ class MetadataLog(ForcedLog):
         self.snapshots.write_part(snapshot, position, data)
 
     def install_snapshot(self, snapshot: SnapshotId) -> bool:
-        """Let a fetched snapshot replace the whole log; False when its bytes are damaged."""
-        if not self.snapshots.adopt(snapshot):
+        """Let an adopted snapshot replace the whole log; False when it turned out damaged."""
+        if snapshot not in self.snapshots.ids():
             return False
-        self._ids = [snapshot]
         self._log.truncate_fully_and_start_at(snapshot.end_offset)
+        self._ids = [snapshot]
+        self.snapshots.keep_only(self._ids)
         return True
 
     async def write_snapshot(self, id_: SnapshotId, values: Iterable[bytes]) -> None:
         """Write a snapshot of our own, and delete what is not needed any more before it."""
         await self.snapshots.write(id_, values, now_ms=self._clock.wall_ms())
-        self._ids = self.snapshots.ids()
+        # One that a leader's snapshot overtook meanwhile tells nothing new.
+        self._ids = [each for each in self.snapshots.ids() if self.start_offset <= each.end_offset]
+        self.snapshots.keep_only(self._ids)
         # A segment goes as a whole, so each snapshot begins one.
         self._log.roll()
         if len(self._ids) > 1:

@@ -26,6 +26,8 @@ from broker.raft.events import (
     RequestReceived,
     ResignRequested,
     Send,
+    SnapshotFetched,
+    SnapshotForced,
     SnapshotInstalled,
     Tick,
     VoteChanged,
@@ -286,10 +288,8 @@ class QuorumNode:
                 self._answers.give(token, response)
             case FlushNeeded():
                 asyncio.get_running_loop().call_soon(self._handle, FlushDue())
-            case FlushBegun(flush=flush):
-                self._flusher.start(flush.run, Flushed(flush=flush))
-            case VoteChanged(vote=vote):
-                self._flusher.start(partial(self._store.write, vote), VoteWritten(vote=vote))
+            case FlushBegun() | VoteChanged() | SnapshotFetched():
+                self._flusher.start(*_disk_work(effect, self.log, self._store))
             case HighWatermarkAdvanced(high_watermark=high_watermark):
                 self._replay(high_watermark)
             case SnapshotInstalled():
@@ -320,6 +320,20 @@ class QuorumNode:
                 self._listener.handle_committed(batch)
                 self._replayed_offset = batch.last_offset + 1
         self._waiters.release(self._replayed_offset)
+
+
+def _disk_work(
+    effect: FlushBegun | VoteChanged | SnapshotFetched, metadata_log: MetadataLog, store: VoteStore
+) -> tuple[Callable[[], None], Event]:
+    """Work for the thread of the disk, and the event that reports its end."""
+    match effect:
+        case FlushBegun(flush=flush):
+            return flush.run, Flushed(flush=flush)
+        case VoteChanged(vote=vote):
+            return partial(store.write, vote), VoteWritten(vote=vote)
+        case SnapshotFetched(snapshot=snapshot):
+            adopt = partial(metadata_log.snapshots.adopt, snapshot)
+            return adopt, SnapshotForced(snapshot=snapshot)
 
 
 def read_start(metadata_log: MetadataLog) -> Snapshot | None:

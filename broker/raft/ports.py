@@ -55,7 +55,8 @@ class QuorumLog(Protocol):
         ...
 
     def install_snapshot(self, snapshot: SnapshotId) -> bool:
-        """Let a fetched snapshot replace the whole log; False when its bytes are damaged."""
+        """Let a fetched snapshot replace the whole log, once it is checked and durable; False
+        when it turned out to be damaged."""
         ...
 
     def append(self, values: Sequence[bytes], *, epoch: int) -> int:

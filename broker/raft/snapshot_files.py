@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import struct
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -77,8 +77,7 @@ class SnapshotFiles:
             async for batch in _batches(id_, values, now_ms):
                 file.write(batch)
         await asyncio.to_thread(self._name_durably, id_)
-        for old in self.ids()[:-KEPT_MAX]:
-            (self._directory / old.file_name).unlink(missing_ok=True)
+        self.keep_only(self.ids()[-KEPT_MAX:])
 
     def read_part(self, id_: SnapshotId, position: int, *, bytes_max: int) -> SnapshotPart | None:
         """Bytes of a snapshot; None when there is no such file (any more)."""
@@ -96,17 +95,19 @@ class SnapshotFiles:
             file.seek(position)
             file.write(data)
 
-    def adopt(self, id_: SnapshotId) -> bool:
-        """Take a fetched snapshot in, on the disk and instead of older ones; False if damaged."""
+    def adopt(self, id_: SnapshotId) -> None:
+        """Give a fetched snapshot its name, durably; remove it if it is damaged. For a thread."""
         part = self._part(id_)
-        if not _is_whole(memoryview(part.read_bytes())):
+        if _is_whole(memoryview(part.read_bytes())):
+            self._name_durably(id_)
+        else:
             part.unlink(missing_ok=True)
-            return False
-        self._name_durably(id_)
-        for old in self.ids():
-            if old != id_:
-                (self._directory / old.file_name).unlink(missing_ok=True)
-        return True
+
+    def keep_only(self, ids: Collection[SnapshotId]) -> None:
+        """Remove all others."""
+        for each in self.ids():
+            if each not in ids:
+                (self._directory / each.file_name).unlink(missing_ok=True)
 
     def _name_durably(self, id_: SnapshotId) -> None:
         """Give a written snapshot its name, once its bytes are on the disk."""

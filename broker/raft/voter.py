@@ -18,6 +18,7 @@ from broker.raft.events import (
     RequestReceived,
     ResignRequested,
     ResponseReceived,
+    SnapshotForced,
     VoteWritten,
 )
 from broker.raft.states import requests
@@ -69,6 +70,9 @@ class RaftCore(RaftRoles):
                 self._note_flushed(self.log.finish_flush(flush))
             case VoteWritten(vote=vote):
                 self.note_vote_written(vote)
+            case SnapshotForced(snapshot=snapshot):
+                self.note_snapshot_forced(snapshot)
+                self.state.handle_snapshot_forced(self)
             case ResignRequested():
                 self.resign()
 

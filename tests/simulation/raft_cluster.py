@@ -22,6 +22,8 @@ from broker.raft.events import (
     ResignRequested,
     ResponseReceived,
     Send,
+    SnapshotFetched,
+    SnapshotForced,
     Tick,
     VoteChanged,
     VoteWritten,
@@ -194,6 +196,9 @@ class Cluster:
                     self._deliver(node_id, FlushDue(), self.dice.randrange(5))
                 case FlushBegun(flush=flush):
                     self._deliver(node_id, Flushed(flush=flush), self._disk_ms(node_id))
+                case SnapshotFetched(snapshot=snapshot):
+                    forced = SnapshotForced(snapshot=snapshot)
+                    self._deliver(node_id, forced, self._disk_ms(node_id))
                 case VoteChanged(vote=vote):
                     self._write_vote(node_id, vote)
         self._arm(node_id)

@@ -8,6 +8,7 @@ from broker.raft.events import (
     HighWatermarkAdvanced,
     Reply,
     Send,
+    SnapshotFetched,
     SnapshotInstalled,
     VoteChanged,
 )
@@ -59,6 +60,8 @@ class RaftContext:
         """No more than the others' requests and what one round of an election sends each."""
         self._is_flush_requested = False
         self._is_durable = True
+        self.is_adopting = False
+        """Whether a fetched snapshot is on its way to the disk."""
 
     @property
     def epoch(self) -> int:
@@ -123,22 +126,28 @@ class RaftContext:
         )
         self.reply(token, response)
 
-    def install_snapshot(self, snapshot: SnapshotId) -> bool:
-        """Let a fetched snapshot take the log's place; False when its bytes are damaged.
+    def adopt_snapshot(self, snapshot: SnapshotId) -> None:
+        """Have a fetched snapshot checked and made durable; nothing is fetched meanwhile.
 
         :raises CommittedTruncationError: it lacks what is committed here.
         """
-        if snapshot.end_offset < self.high_watermark:
-            raise CommittedTruncationError(
-                f"the leader's snapshot ends at {snapshot.end_offset}, below the high watermark "
-                f"{self.high_watermark}"
-            )
-        if not self.log.install_snapshot(snapshot):
-            return False
-        self._note_durable()
-        self.high_watermark = snapshot.end_offset
-        self.emit(SnapshotInstalled(snapshot=snapshot))
-        return True
+        _check_snapshot(self, snapshot)
+        self.is_adopting = True
+        self.emit(SnapshotFetched(snapshot=snapshot))
+
+    def note_snapshot_forced(self, snapshot: SnapshotId) -> None:
+        """Let it take the log's place, whatever the role is by now; not so if it is damaged.
+
+        A leader's log has all that is committed, so a voter that needed a snapshot does not lead.
+
+        :raises CommittedTruncationError: it lacks what is committed here.
+        """
+        self.is_adopting = False
+        _check_snapshot(self, snapshot)
+        if self.log.install_snapshot(snapshot):
+            self._is_flush_requested, self._is_durable = False, True
+            self.high_watermark = snapshot.end_offset
+            self.emit(SnapshotInstalled(snapshot=snapshot))
 
     def request_flush(self) -> None:
         """Have everything appended flushed soon, once for all appends until then."""
@@ -149,11 +158,8 @@ class RaftContext:
 
     @property
     def is_durable(self) -> bool:
-        """Whether everything appended is on the disk, as far as was reported."""
-        return self._is_durable
-
-    def _note_durable(self) -> None:
-        self._is_flush_requested, self._is_durable = False, True
+        """Whether all that was appended or fetched is on the disk, as far as was reported."""
+        return self._is_durable and not self.is_adopting
 
     def advance_high_watermark(self, offset: int) -> None:
         """Note that all below is committed; lower news is old news."""
@@ -180,4 +186,13 @@ class RaftContext:
         """Pauses between retries to one peer."""
         return Backoff(
             first_ms=self.config.retry_backoff_ms, max_ms=self.config.retry_backoff_ms_max
+        )
+
+
+def _check_snapshot(context: RaftContext, snapshot: SnapshotId) -> None:
+    is_own_log = context.leader_id == context.config.node_id
+    if snapshot.end_offset < context.high_watermark or is_own_log:
+        raise CommittedTruncationError(
+            f"a snapshot ends at {snapshot.end_offset}, below the high watermark "
+            f"{context.high_watermark} or below what this node appended as leader"
         )

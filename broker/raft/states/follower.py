@@ -29,7 +29,7 @@ class Follower(State):
     was wrong, never safety.
 
     Where the leader's log does not reach back to the end of ours, its newest snapshot is fetched
-    part by part and takes the log's place.
+    part by part and takes the log's place, once the disk has it.
     """
 
     name = "follower"
@@ -59,7 +59,7 @@ class Follower(State):
         return min(self._fetch_deadline_ms, self._retry_at_ms)
 
     def enter(self, core: "RaftRoles") -> None:
-        """Begin to fetch, once all that this voter appended before (as a leader) is durable.
+        """Begin to fetch, once all that this voter appended or fetched before is durable.
 
         A fetch offset acknowledges; acknowledging what a crash can still take would let the
         quorum lose committed records.
@@ -108,10 +108,19 @@ class Follower(State):
     def handle_flushed(self, core: "RaftRoles", offset: int) -> None:
         """Appended records are durable: the next fetch may acknowledge them. The disk's time is no
         silence of the leader."""
-        if self._waits_for_flush and offset >= core.log.end_offset:
-            self._waits_for_flush = False
-            self._fetch_deadline_ms = core.now_ms + core.config.fetch_timeout_ms
-            self._fetch(core)
+        is_next = self._waits_for_flush and not core.is_adopting
+        if is_next and offset >= core.log.end_offset:
+            self._disk_is_done(core)
+
+    def handle_snapshot_forced(self, core: "RaftRoles") -> None:
+        """A snapshot that turned out to be damaged is asked for again."""
+        if self._waits_for_flush and core.is_durable:
+            self._disk_is_done(core)
+
+    def _disk_is_done(self, core: "RaftRoles") -> None:
+        self._waits_for_flush = False
+        self._fetch_deadline_ms = core.now_ms + core.config.fetch_timeout_ms
+        self._fetch(core)
 
     def _take_records(self, core: "RaftRoles", response: FetchResponse) -> None:
         if response.snapshot is not None:
@@ -134,9 +143,9 @@ class Follower(State):
         core.log.write_snapshot_part(response.snapshot, response.position, response.data)
         self._position += len(response.data)
         if self._position >= response.size_bytes:
-            # One that turns out to be damaged is asked for again.
-            core.install_snapshot(response.snapshot)
             self._snapshot = None
+            self._waits_for_flush = True
+            core.adopt_snapshot(response.snapshot)
 
     def handle_failure(self, core: "RaftRoles", event: RequestFailed) -> None:
         """Try again soon; a refused connection shortens the trust in the leader."""

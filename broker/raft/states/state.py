@@ -65,6 +65,9 @@ class State:
     def handle_flushed(self, core: "RaftRoles", offset: int) -> None:
         """The own log is durable below this offset."""
 
+    def handle_snapshot_forced(self, core: "RaftRoles") -> None:
+        """A fetched snapshot has taken the log's place, or is damaged."""
+
 
 class Backoff:
     """Growing pauses between retries to one peer."""

@@ -15,6 +15,7 @@ from broker.metadata.image import MetadataImage
 from broker.protocol import codec
 from broker.raft.snapshot_files import Snapshot
 from broker.server.peers import PeerClient
+from tests.support.loop_disk import nothing_forced_on_the_loop
 from tests.support.metadata_plane import MetadataNode, node_config
 from tests.support.ports import free_ports
 from tests.support.settle import TIMEOUT_S, until
@@ -58,9 +59,11 @@ class MetadataCluster:
 @pytest.fixture
 async def cluster(tmp_path: Path) -> AsyncIterator[MetadataCluster]:
     running = MetadataCluster(tmp_path, 3)
-    await running.start_all()
-    yield running
-    await running.stop_all()
+    with nothing_forced_on_the_loop() as forced:
+        await running.start_all()
+        yield running
+        await running.stop_all()
+    assert "quorum-state.tmp" in forced
 
 
 async def ask(node: MetadataNode, api_key: int, version: int, **fields: object) -> Any:
@@ -281,31 +284,34 @@ async def test_node_that_was_away_for_long_gets_the_snapshot_from_the_leader(
     monkeypatch.setattr(ControllerChannel, "prepare_snapshot", prepare_late)
     monkeypatch.setattr("broker.controller.snapshot_generator.RECORDS_BETWEEN_MIN", 30)
     cluster = MetadataCluster(tmp_path, 3)
-    await cluster.start_all()
-    away = cluster.follower().config.node_id
-    await cluster.kill(away)
-    active = cluster.nodes[cluster.controller_id]
-    before = image_of(active).offset
+    with nothing_forced_on_the_loop() as forced:
+        await cluster.start_all()
+        away = cluster.follower().config.node_id
+        await cluster.kill(away)
+        active = cluster.nodes[cluster.controller_id]
+        before = image_of(active).offset
 
-    def have_snapshots(count: int) -> bool:
-        return all(
-            len(node.plane.quorum.log.snapshots.ids()) == count for node in cluster.nodes.values()
-        )
+        def have_snapshots(count: int) -> bool:
+            return all(
+                len(node.plane.quorum.log.snapshots.ids()) == count
+                for node in cluster.nodes.values()
+            )
 
-    # Each topic has more records than the snapshot before it, so each leads to the next one.
-    for n in range(2):
-        await create(active, f"t{n}", partitions=60 * 2**n, factor=1)
-        await until(lambda count=n + 1: have_snapshots(count))  # type: ignore[misc]
-    await until(lambda: active.plane.quorum.log.start_offset > before + 1)
-    await cluster.start(away)
-    returned = cluster.nodes[away].plane
-    await until(lambda: returned.quorum._installer.is_busy)
-    # What is committed while the snapshot is taken in comes after it.
-    await create(active, "meanwhile", factor=1)
-    await until(lambda: returned.quorum.log.end_offset > image_of(active).offset)
-    assert image_of(cluster.nodes[away]).topics == {}
-    may_prepare.set()
-    await until(lambda: set(image_of(cluster.nodes[away]).topics) == {"t0", "t1", "meanwhile"})
-    assert returned.quorum.log.start_offset > before + 1
-    await asyncio.wait_for(returned.lifecycle.wait_unfenced(), timeout=20)
-    await cluster.stop_all()
+        # Each topic has more records than the snapshot before it, so each leads to the next one.
+        for n in range(2):
+            await create(active, f"t{n}", partitions=60 * 2**n, factor=1)
+            await until(lambda count=n + 1: have_snapshots(count))  # type: ignore[misc]
+        await until(lambda: active.plane.quorum.log.start_offset > before + 1)
+        await cluster.start(away)
+        returned = cluster.nodes[away].plane
+        await until(lambda: returned.quorum._installer.is_busy)
+        # What is committed while the snapshot is taken in comes after it.
+        await create(active, "meanwhile", factor=1)
+        await until(lambda: returned.quorum.log.end_offset > image_of(active).offset)
+        assert image_of(cluster.nodes[away]).topics == {}
+        may_prepare.set()
+        await until(lambda: set(image_of(cluster.nodes[away]).topics) == {"t0", "t1", "meanwhile"})
+        assert returned.quorum.log.start_offset > before + 1
+        await asyncio.wait_for(returned.lifecycle.wait_unfenced(), timeout=20)
+        await cluster.stop_all()
+    assert any(name.endswith(".checkpoint.part") for name in forced)

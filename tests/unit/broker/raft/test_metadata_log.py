@@ -1,3 +1,4 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,7 @@ async def test_a_fetched_snapshot_takes_the_logs_place(log: MetadataLog, tmp_pat
         position += len(part.data)
         if position == part.size_bytes:
             break
+    follower.snapshots.adopt(id_(30))
     assert follower.install_snapshot(id_(30))
     assert (follower.start_offset, follower.end_offset, follower.last_epoch) == (30, 30, 1)
     snapshot = follower.read_latest_snapshot()
@@ -168,17 +170,39 @@ async def test_a_fetched_snapshot_takes_the_logs_place(log: MetadataLog, tmp_pat
     assert log.read_snapshot(id_(10), 0, bytes_max=50) is None
 
 
+@pytest.mark.parametrize(("epoch", "records_count"), [(1, 1), (0, 40), (2, 40)])
 async def test_a_crash_between_snapshot_and_log_is_mended_at_the_next_start(
-    log: MetadataLog, tmp_path: Path
+    log: MetadataLog, tmp_path: Path, epoch: int, records_count: int
 ) -> None:
+    """Also where the log has more records than the snapshot, which nobody committed."""
     await filled(log)
     follower = open_log(tmp_path / "b")
-    follower.append([b"old"], epoch=1)
+    follower.append([b"old"] * records_count, epoch=epoch)
     force(follower)
     name = id_(30).file_name
     (tmp_path / "b" / name).write_bytes((tmp_path / "a" / name).read_bytes())
     again = open_log(tmp_path / "b")
     assert (again.start_offset, again.end_offset, again.last_epoch) == (30, 30, 1)
+
+
+async def test_a_snapshot_that_is_written_meanwhile_does_not_outlive_a_fetched_one(
+    log: MetadataLog, tmp_path: Path
+) -> None:
+    await filled(log)
+    follower = open_log(tmp_path / "b")
+    follower.append([b"old"] * 5, epoch=1)
+    force(follower)
+    part = log.read_snapshot(id_(30), 0, bytes_max=10_000)
+    assert part is not None
+    follower.write_snapshot_part(id_(30), 0, part.data)
+
+    def values() -> Iterator[bytes]:
+        yield b"state at 5"
+        follower.snapshots.adopt(id_(30))
+        assert follower.install_snapshot(id_(30))
+
+    await follower.write_snapshot(id_(5), values())
+    assert (follower.start_snapshot_id, follower.snapshots.ids()) == (id_(30), [id_(30)])
 
 
 async def test_a_damaged_snapshot_is_not_installed(log: MetadataLog, tmp_path: Path) -> None:
@@ -188,6 +212,7 @@ async def test_a_damaged_snapshot_is_not_installed(log: MetadataLog, tmp_path: P
     part = log.read_snapshot(id_(30), 0, bytes_max=10_000)
     assert part is not None
     follower.write_snapshot_part(id_(30), 0, part.data[:-1])
+    follower.snapshots.adopt(id_(30))
     assert not follower.install_snapshot(id_(30))
     assert (follower.start_offset, follower.end_offset) == (0, 1)
     assert not list((tmp_path / "b").glob("*.part"))

@@ -10,6 +10,7 @@ from broker.config.broker_config import BrokerConfig
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch
 from broker.server.node import Node
+from tests.support.loop_disk import nothing_forced_on_the_loop
 from tests.support.ports import free_ports
 from tests.support.wire import ask
 
@@ -42,13 +43,14 @@ def new_nodes(directory: Path, count: int = 1, **properties: str) -> list[Node]:
 async def running(directory: Path, count: int = 1, **properties: str) -> AsyncIterator[list[Node]]:
     """All of them started; stopped in the end."""
     nodes = new_nodes(directory, count, **properties)
-    try:
-        for node in nodes:
-            await node.start(asyncio.Event())
-        yield nodes
-    finally:
-        for node in reversed(nodes):
-            await node.stop()
+    with nothing_forced_on_the_loop():
+        try:
+            for node in nodes:
+                await node.start(asyncio.Event())
+            yield nodes
+        finally:
+            for node in reversed(nodes):
+                await node.stop()
 
 
 def parts(node: Node) -> Any:
