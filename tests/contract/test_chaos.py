@@ -2,13 +2,19 @@
 
 `PARTISCOPE_CHAOS_S` says how long each cluster is tormented, half an hour if it does not. Brokers
 are killed, stopped and continued, cut off by a proxy, and run out of disk where the tests may mount
-one. An idempotent producer and a group work all the while. The seed is printed: it decides whom
-each misfortune meets, not what the machine makes of it.
+one. An idempotent producer and a group work all the while. The seed decides whom each misfortune
+meets, not what the machine makes of it.
+
+A line of JSON is printed for each cluster: misfortunes by kind, records acknowledged, read, lost,
+out of order, the longest gap without an acknowledgement for each kind of misfortune and role of
+its node, memory and descriptors of the largest node. `PARTISCOPE_CHAOS_LOGS` names a directory
+that the brokers' logs are kept in.
 """
 
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import threading
@@ -23,16 +29,24 @@ from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.cimpl import NewTopic
 
 from broker.protocol import codec
+from tests.support.chaos_report import ChaosReport, Misfortune
 from tests.support.cluster import LocalCluster
 from tests.support.cut_proxy import CutProxy
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
-from tests.support.ledger import TOPIC, SteadyProducer, check_ledger, consume_all
+from tests.support.ledger import (
+    TOPIC,
+    SteadyProducer,
+    check_ledger,
+    compare_ledger,
+    consume_all,
+)
 from tests.support.node_cluster import NodeCluster
 from tests.support.wire import ask, topic_at
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 
 CHAOS_S: Final = float(os.environ.get("PARTISCOPE_CHAOS_S", "1800"))
+LOGS: Final = os.environ.get("PARTISCOPE_CHAOS_LOGS", "")
 SEED: Final = int(os.environ.get("PARTISCOPE_CHAOS_SEED", "1"))
 PER_SECOND: Final = 400
 DISK_BYTES: Final = 192 << 20
@@ -93,8 +107,7 @@ class Chaos:
 
     def __init__(self, cluster: NodeCluster, proxies: dict[int, CutProxy], *, has_disks: bool):
         self.dice = random.Random(SEED)
-        self.steps: dict[str, int] = {}
-        self.sizes: list[tuple[float, int, int]] = []
+        self.report = ChaosReport()
         self._cluster = cluster
         self._proxies = proxies
         self._kinds = ["kill", "stop", "cut", "silence", *(["fill"] if has_disks else [])]
@@ -102,11 +115,18 @@ class Chaos:
     def step(self) -> None:
         """One misfortune of one node, and calm after it."""
         kind, node = self.dice.choice(self._kinds), self.dice.choice(self._cluster.ids)
-        self.steps[kind] = self.steps.get(kind, 0) + 1
+        self.meet(kind, node)
         getattr(self, f"_{kind}")(node)
         self._revive()
         time.sleep(CALM_S)
-        self._measure()
+        self.report.measure([process.pid for process in self._cluster.processes.values()])
+
+    def meet(self, kind: str, node: int) -> None:
+        """Note that a misfortune begins."""
+        roles = _roles(self._cluster, node)
+        self.report.misfortunes.append(
+            Misfortune(kind=kind, node=node, roles=roles, begun_s=time.monotonic())
+        )
 
     def _kill(self, node: int) -> None:
         self._cluster.kill(node)
@@ -143,19 +163,6 @@ class Chaos:
             if process is None or process.poll() is not None:
                 self._cluster.start_node(node)
 
-    def _measure(self) -> None:
-        for process in self._cluster.processes.values():
-            with suppress(OSError):
-                folder = Path(f"/proc/{process.pid}")
-                resident = int((folder / "statm").read_text().split()[1]) * 4096
-                self.sizes.append((time.monotonic(), resident, len(os.listdir(folder / "fd"))))
-
-    def largest(self, column: int, *, is_late: bool) -> int:
-        """The largest memory (1) or descriptor count (2) of a node, in one half of the run."""
-        middle = len(self.sizes) // 2
-        half = self.sizes[middle:] if is_late else self.sizes[:middle]
-        return max(int(each[column]) for each in half)
-
 
 def _behind(kind: str) -> type[NodeCluster]:
     """A cluster whose brokers are met, by clients and by each other, behind proxies."""
@@ -186,6 +193,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, 
             directory.mkdir(parents=True)
             if _mounted(directory):
                 stack.callback(subprocess.run, ["umount", "-l", str(directory)], check=False)
+        stack.callback(_keep_logs, cluster, request.param)
         stack.callback(cluster.stop)
         begin = cluster.prepare_node
 
@@ -196,6 +204,13 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, 
         cluster.prepare_node = prepare
         cluster.start()
         yield request.param, cluster, cluster.proxies
+
+
+def _keep_logs(cluster: NodeCluster, kind: str) -> None:
+    if LOGS:
+        Path(LOGS).mkdir(parents=True, exist_ok=True)
+        for file in cluster.base_dir.glob("*.err"):
+            shutil.copy(file, Path(LOGS) / f"{kind}-{file.name}")
 
 
 def _mounted(directory: Path) -> bool:
@@ -215,9 +230,19 @@ def _leader(cluster: NodeCluster) -> int:
     return int(topic_at(cluster.bootstrap.split(",")[0], TOPIC).partitions[0].leader_id)
 
 
-def _gap_s(cluster: NodeCluster, producer: SteadyProducer, victim: int) -> float:
+def _roles(cluster: NodeCluster, node: int) -> tuple[str, ...]:
+    """What a node is by now, as far as the first node can tell."""
+    roles = list[str]()
+    for role, find in (("leader", _leader), ("controller", _controller)):
+        with suppress(OSError, AttributeError):
+            roles += [role] if find(cluster) == node else []
+    return tuple(roles) or ("follower",)
+
+
+def _gap_s(chaos: Chaos, cluster: NodeCluster, producer: SteadyProducer, victim: int) -> float:
     """The longest time without an acknowledgement after a node is killed."""
     producer.wait_acknowledged(500)
+    chaos.meet("kill", victim)
     killed = time.monotonic()
     cluster.kill(victim)
     time.sleep(GAP_LOOK_S)
@@ -228,7 +253,9 @@ def _gap_s(cluster: NodeCluster, producer: SteadyProducer, victim: int) -> float
     return gap_s
 
 
-def test_chaos_loses_and_reorders_nothing(site: tuple[str, NodeCluster, Any]) -> None:
+def test_chaos_loses_and_reorders_nothing(
+    site: tuple[str, NodeCluster, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
     kind, cluster, proxies = site
     admin = ready_admin(**{"bootstrap.servers": cluster.bootstrap})
     admin.create_topics([NewTopic(TOPIC, 1, 3)])[TOPIC].result(30)
@@ -238,7 +265,9 @@ def test_chaos_loses_and_reorders_nothing(site: tuple[str, NodeCluster, Any]) ->
     figures: dict[str, Any] = {"cluster": kind, "seed": SEED}
     try:
         for role, find in (("leader", _leader), ("controller", _controller)):
-            figures[f"gap_s_after_{role}"] = round(_gap_s(cluster, producer, find(cluster)), 2)
+            figures[f"gap_s_after_{role}"] = round(
+                _gap_s(chaos, cluster, producer, find(cluster)), 2
+            )
         begun = time.monotonic()
         while time.monotonic() - begun < CHAOS_S:
             chaos.step()
@@ -249,21 +278,19 @@ def test_chaos_loses_and_reorders_nothing(site: tuple[str, NodeCluster, Any]) ->
         producer.stop()
     found = consume_all(cluster.bootstrap, len(producer.acknowledged))
     figures |= {
-        "steps": chaos.steps,
-        "acknowledged": len(producer.acknowledged),
-        "read": len(found),
-        "failed": len(producer.failed),
+        "took_s": round(time.monotonic() - begun),
+        **compare_ledger(producer, found),
         "longest_gap_s": round(producer.longest_gap_s(begun), 2),
-        "memory_mb": [chaos.largest(1, is_late=late) >> 20 for late in (False, True)],
-        "descriptors": [chaos.largest(2, is_late=late) for late in (False, True)],
         "commits_went_back": len(reader.went_back),
+        **chaos.report.figures(producer.ack_times),
     }
-    print(json.dumps(figures))
+    with capsys.disabled():
+        print(f"\n{json.dumps(figures)}")
     check_ledger(producer, found)
     assert reader.went_back == []
     assert reader.committed > 0
     if kind == "ours":
-        assert chaos.largest(1, is_late=True) < chaos.largest(1, is_late=False) + GROWTH_BYTES_MAX
-        descriptors = [chaos.largest(2, is_late=late) for late in (False, True)]
-        assert descriptors[1] <= descriptors[0] + DESCRIPTORS_MORE_MAX
+        early, late = (chaos.report.half(is_late=is_late) for is_late in (False, True))
+        assert late.resident_bytes < early.resident_bytes + GROWTH_BYTES_MAX
+        assert late.descriptors <= early.descriptors + DESCRIPTORS_MORE_MAX
         assert max(figures["gap_s_after_leader"], figures["gap_s_after_controller"]) <= GAP_S_MAX

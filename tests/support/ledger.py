@@ -18,6 +18,9 @@ NOT_YET: Final = (
 """What an election under way answers; clients ask again."""
 
 
+SILENCE_S_MAX: Final = 30.0
+
+
 class SteadyProducer:
     """Produces 0, 1, 2, … to partition 0 with idempotence until it is stopped, at most so many a
     second.
@@ -103,13 +106,26 @@ def consume_all(bootstrap: str, count: int) -> list[int]:
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     end = log_end(consumer, TopicPartition(TOPIC, 0))
     found: list[int] = []
-    deadline = time.monotonic() + 30
-    while len(found) < max(end, count) and time.monotonic() < deadline:
+    read_s = time.monotonic()
+    while len(found) < max(end, count) and time.monotonic() - read_s < SILENCE_S_MAX:
         for message in consumer.consume(1000, 0.5):
             assert message.error() is None, message.error()
             found.append(int(message.value() or b"-1"))
+            read_s = time.monotonic()
     consumer.close()
     return found
+
+
+def compare_ledger(producer: SteadyProducer, found: list[int]) -> dict[str, int]:
+    """How much was acknowledged and read, and what went wrong."""
+    return {
+        "acknowledged": len(producer.acknowledged),
+        "read": len(found),
+        "lost": len(producer.acknowledged.keys() - set(found)),
+        "duplicates": len(found) - len(set(found)),
+        "reordered": sum(after < before for before, after in itertools.pairwise(found)),
+        "failed": len(producer.failed),
+    }
 
 
 def check_ledger(producer: SteadyProducer, found: list[int]) -> None:
