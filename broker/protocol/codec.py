@@ -1,8 +1,7 @@
 """Kafka messages by kio's schema: the default codec for every API.
 
-Requests may come from anybody: broker.protocol.bounded reads them. Responses come from brokers
-that we chose, and may be large: kio's native readers decode them, or the bounded reader where they
-carry an unknown tagged field. Produce, Fetch and Metadata have codecs in broker.protocol.hot.
+Requests and responses are read by broker.protocol.bounded, whoever sent them. Produce, Fetch and
+Metadata have codecs in broker.protocol.hot.
 
 The first message of an API and version costs 3 to 35 ms, since kio makes its classes when they are
 asked for: `prepare` has that done in a thread.
@@ -18,11 +17,11 @@ from functools import cache
 from typing import Any
 
 from kio.index import KioIndexError, load_request_schema, load_response_schema
-from kio.serial import entity_reader, entity_writer
+from kio.serial import entity_writer
 from kio.serial.errors import SerialError
 from kio.static.constants import EntityType
 
-from broker.protocol.bounded import Reader, bounded_reader, skip_tags
+from broker.protocol.bounded import bounded_reader, skip_tags
 from broker.protocol.build import entity_builder, names_of, newest_version
 from broker.protocol.errors import (
     MalformedRequestError,
@@ -197,19 +196,6 @@ def _readable(frame: memoryview | bytes) -> memoryview:
     return view if view.readonly else view.toreadonly()
 
 
-def _decode(entity_type: Any, buffer: memoryview, position: int) -> Any:
-    try:
-        entity, _ = _native_reader(entity_type)(buffer, position)
-    except KeyError:
-        entity, _ = bounded_reader(entity_type)(buffer, position)
-    return entity
-
-
-@cache
-def _native_reader(entity_type: Any) -> Reader:
-    return entity_reader(entity_type)
-
-
 @cache
 def _writer(entity_type: Any) -> Callable[[io.BytesIO, Any], None]:
     return entity_writer(entity_type)
@@ -248,14 +234,14 @@ def decode_response(api_key: int, api_version: int, payload: memoryview | bytes)
 
     :raises MalformedRequestError: the bytes do not follow the schema.
     """
-    entity_type = response_type(api_key, api_version)
+    entity_type: Any = response_type(api_key, api_version)
     buffer = _readable(payload)
     try:
         (correlation_id,) = struct.unpack_from(">i", buffer)
         position = 4
         if entity_type.__header_schema__.__flexible__:
             position += skip_tags(buffer, position)
-        return correlation_id, _decode(entity_type, buffer, position)
+        return correlation_id, bounded_reader(entity_type)(buffer, position)[0]
     except _UNDECODABLE as error:
         story = f"unreadable {entity_type.__name__} v{api_version}: {error}"
         raise MalformedRequestError(story) from error

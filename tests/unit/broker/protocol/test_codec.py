@@ -81,6 +81,20 @@ def test_a_length_of_two_billion_is_malformed_not_allocated() -> None:
         codec.decode_request(struct.pack(">hhihi", 3, 1, 1, -1, 2**31 - 1))
 
 
+@pytest.mark.parametrize("version", [7, 8])
+def test_a_length_of_two_billion_in_an_answer_is_malformed_not_allocated(version: int) -> None:
+    """Also of an array that the native reader decodes as a whole, inside another one."""
+    response = codec.build_response(8, version, topics=[{"name": "t", "partitions": []}])
+    payload = codec.encode_response(8, version, 1, response)[4:]
+    is_flexible = version == 8
+    announced, tags = (b"\x01", 2) if is_flexible else (bytes(4), 0)
+    position = len(payload) - tags - len(announced)
+    assert payload[position:][: len(announced)] == announced
+    length = b"\xff\xff\xff\xff\x07" if is_flexible else b"\x7f\xff\xff\xff"
+    with pytest.raises(codec.MalformedRequestError, match="exceeds the message"):
+        codec.decode_response(8, version, payload[:position] + length + bytes(6))
+
+
 def test_build_coerces_and_drops() -> None:
     topic: dict[str, Any] = {
         "name": "t",
