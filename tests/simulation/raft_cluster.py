@@ -4,6 +4,7 @@ crashes that lose unflushed data, restarts. Invariants are checked after each ev
 import heapq
 import itertools
 import random
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -35,6 +36,7 @@ from broker.raft.voter import RaftCore
 from tests.simulation.raft_log import Entry, MemoryLog
 
 REQUEST_TIMEOUT_MS = 1_500
+STORY_EVENTS = 60
 
 
 class MemoryVotes:
@@ -79,6 +81,7 @@ class Cluster:
         self.committed: list[Entry] = []
         self.appended_count = 0
         self.acknowledged: set[bytes] = set()
+        self.told: deque[tuple[int, int, Event]] = deque(maxlen=STORY_EVENTS)
         self._pending: dict[bytes, tuple[int, int]] = {}
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._order = itertools.count()
@@ -182,6 +185,7 @@ class Cluster:
         core = self.nodes[node_id].core
         if core is None:
             return
+        self.told.append((self.now_ms, node_id, event))
         self._run_effects(node_id, core.handle(event, self.now_ms))
         self._check()
 
@@ -282,6 +286,10 @@ class Cluster:
 
         self._tokens[token] = reply
         self._deliver(peer, RequestReceived(token=token, request=request), self._delay_ms())
+
+    def story(self) -> str:
+        """The last events, by time and node."""
+        return "\n".join(f"{at_ms} ms, node {node}: {event}" for at_ms, node, event in self.told)
 
     # --- invariants ---------------------------------------------------------------------------
 

@@ -2,12 +2,14 @@
 
 import pytest
 
+from broker.raft.errors import CommittedTruncationError, IllegalTransitionError
 from broker.raft.states.leader import Leader
 from tests.simulation.raft_cluster import Cluster
 from tests.simulation.raft_log import MemoryLog
 
 SEEDS = range(6)
 CHAOS_SEEDS = range(8)
+MANY_SEEDS = range(1_000, 1_200)
 CHAOS_MS = 40_000
 STEP_MS = 250
 
@@ -220,7 +222,32 @@ def test_a_new_observer_gets_the_snapshot(seed: int) -> None:
 @pytest.mark.parametrize(("voters_count", "observers_count"), [(3, 0), (5, 0), (3, 2)])
 @pytest.mark.parametrize("seed", CHAOS_SEEDS)
 def test_chaos_loses_nothing_committed(seed: int, voters_count: int, observers_count: int) -> None:
+    cluster = run_chaos(seed, voters_count, observers_count)
+    assert len(cluster.acknowledged) > 10
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize(("voters_count", "observers_count"), [(3, 0), (5, 0), (3, 2)])
+def test_many_more_seeds(voters_count: int, observers_count: int) -> None:
+    for seed in MANY_SEEDS:
+        run_chaos(seed, voters_count, observers_count)
+
+
+def run_chaos(seed: int, voters_count: int, observers_count: int = 0) -> Cluster:
+    """A tormented cluster, healed in the end; a failure tells the seed and the last events."""
     cluster = Cluster(seed, voters_count, observers_count)
+    where = f"seed {seed}, {voters_count} voters, {observers_count} observers"
+    try:
+        _live_through(cluster)
+    except CommittedTruncationError as error:
+        story = f"CommittedNeverLost: {error}\n{where}\n{cluster.story()}"
+        raise AssertionError(story) from error
+    except (AssertionError, IllegalTransitionError) as error:
+        raise AssertionError(f"{error}\n{where}\n{cluster.story()}") from error
+    return cluster
+
+
+def _live_through(cluster: Cluster) -> None:
     cluster.start_all()
     while cluster.now_ms < CHAOS_MS:
         cluster.run(cluster.now_ms + STEP_MS)
@@ -232,7 +259,6 @@ def test_chaos_loses_nothing_committed(seed: int, voters_count: int, observers_c
         if node.core is None:
             cluster.start(node_id)
     assert_converges(cluster)
-    assert len(cluster.acknowledged) > 10
 
 
 def torment(cluster: Cluster) -> None:

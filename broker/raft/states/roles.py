@@ -122,14 +122,14 @@ class RaftRoles(RaftContext):
             )
 
     def check_invariants(self) -> None:
-        """Checks what holds between any two events; for tests."""
-        assert self.log.start_offset <= self.high_watermark <= self.log.end_offset
-        assert self.epoch >= self.log.last_epoch
+        """Checks what holds between any two events; for tests. A failure begins with a name."""
+        ends = (self.log.start_offset, self.high_watermark, self.log.end_offset)
+        assert ends == tuple(sorted(ends)), f"HighWatermarkInLog: {ends}"
+        assert self.epoch >= self.log.last_epoch, f"EpochOfLog: {self.epoch}"
         if isinstance(self.state, Leader):
-            assert self.voted_id == self.config.node_id
-            assert self.state.flushed_offset <= self.log.end_offset
-        if isinstance(self.state, Candidate):
-            assert self.voted_id == self.config.node_id
+            assert self.state.flushed_offset <= self.log.end_offset, "FlushedInLog"
+        if isinstance(self.state, Leader | Candidate):
+            assert self.voted_id == self.config.node_id, f"VoteForItself: {self.voted_id}"
 
     def _first_state(self) -> State:
         """Voters start a step apart, so that the first election of a new cluster is not split."""
