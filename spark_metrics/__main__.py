@@ -52,6 +52,19 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
             f"--master {chosen.master} is no Spark master: it takes local[2], local[*], "
             "spark://HOST:PORT, yarn or k8s://URL"
         )
+    session = SessionSettings(
+        master=chosen.master,
+        driver_memory=chosen.driver_memory,
+        further=dict(item.split("=", 1) for item in chosen.conf),
+    )
+    if session.has_executors:
+        for name in ("store", "checkpoint"):
+            if "://" not in (place := getattr(chosen, name)):
+                parser.error(
+                    f"--{name} {place} is a folder of this machine, and executors of "
+                    f"{chosen.master} cannot reach it: give a URL, such as s3://BUCKET/FOLDER, or "
+                    f"file://{_absolute(place)} where all machines share that folder"
+                )
     return RunSettings(
         job=JobSettings(
             source=SourceSettings(
@@ -62,12 +75,9 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
             store=_absolute(chosen.store),
             checkpoint=_absolute(chosen.checkpoint),
             trigger_ms=chosen.trigger_ms,
+            has_executors=session.has_executors,
         ),
-        session=SessionSettings(
-            master=chosen.master,
-            driver_memory=chosen.driver_memory,
-            further=dict(item.split("=", 1) for item in chosen.conf),
-        ),
+        session=session,
         retention_ms=chosen.retention_ms,
         says_batches=chosen.say_batches,
     )

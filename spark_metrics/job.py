@@ -11,6 +11,9 @@ from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from spark_metrics.buckets.on_driver import DriverFold
+from spark_metrics.buckets.on_executors import ExecutorFold
+from spark_metrics.buckets.plan import BucketFold
 from spark_metrics.errors import MetricsError
 from spark_metrics.readable_offsets import ReadableOffsets
 from spark_metrics.sink import BatchReport, StoreSink
@@ -28,6 +31,12 @@ class JobSettings:
     store: str
     checkpoint: str
     trigger_ms: int = TRIGGER_MS
+    has_executors: bool = False
+    """Whether the master has executors beside the driver: they fold then."""
+
+    def bucket_fold(self) -> BucketFold:
+        """Who folds the buckets of a batch."""
+        return ExecutorFold() if self.has_executors else DriverFold()
 
 
 def build_job(
@@ -46,6 +55,7 @@ def build_job(
     sink = StoreSink(
         writer,
         query_id=lambda: checkpoint_id(settings.checkpoint),
+        buckets=settings.bucket_fold(),
         records_max=settings.source.records_per_batch_max,
         on_batch=on_batch,
         on_notice=on_notice,
@@ -69,15 +79,17 @@ def build_job(
 
 def take_in(
     session: SparkSession,
-    source: SourceSettings,
+    settings: JobSettings,
     found: ReadableOffsets,
     *,
     writer: StoreWriter,
 ) -> None:
     """Commit the records before and between those that are damaged, without a stream."""
-    sink = StoreSink(writer, query_id=lambda: "before what is damaged")
+    sink = StoreSink(
+        writer, query_id=lambda: "before what is damaged", buckets=settings.bucket_fold()
+    )
     for number, (begins, ends) in enumerate(found.ranges()):
-        sink(read_between(session, source, begins, ends), number)
+        sink(read_between(session, settings.source, begins, ends), number)
 
 
 def set_checkpoint_aside(checkpoint: str) -> str:

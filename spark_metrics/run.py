@@ -21,6 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from spark_metrics.buckets.python_package import write_archive
 from spark_metrics.errors import MetricsError, SparkDiedError
 from spark_metrics.first_sight import has_sight, show_first_sight
 from spark_metrics.jars import connector_jars
@@ -129,7 +130,10 @@ class Run:
         is_seen.wait(ALONE_S_MAX)
         wanted = self._settings.session
         folders = {"spark.local.dir": self._folder, **wanted.further}
-        return build_session(replace(wanted, further=folders))
+        session = build_session(replace(wanted, further=folders))
+        if wanted.has_executors:
+            session.sparkContext.addPyFile(str(write_archive(self._folder)))
+        return session
 
     def _started(self, starting: Future[SparkSession]) -> SparkSession | None:
         """Spark; None when the run is stopped before there is one."""
@@ -229,7 +233,7 @@ class Run:
                 "metrics topic are damaged in its log, and are passed over"
             )
         try:
-            take_in(session, source, found, writer=writer)
+            take_in(session, self._settings.job, found, writer=writer)
         except (PySparkException, OSError) as error:
             say(f"records before the damaged ones could not be taken in: {gist(error)}")
         checkpoint = self._settings.job.checkpoint

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -44,6 +45,11 @@ class SessionSettings:
     further: Mapping[str, str] = field(default_factory=dict)
     """Further settings by Spark's own names; they win."""
 
+    @property
+    def has_executors(self) -> bool:
+        """Whether there are executors, in processes and perhaps on machines of their own."""
+        return not self.master.startswith("local")
+
 
 def archive_file() -> Path:
     """Where the archive of Spark's classes is kept that fits this Java and this installation."""
@@ -61,6 +67,8 @@ def build_session(settings: SessionSettings) -> SparkSession:
         SparkStartError: the JVM ended, or the master cannot be reached.
     """
     os.environ["JAVA_HOME"] = str(find_java().home)
+    # Executors fold with a Python that has the same packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder
     for name, value in _options(settings).items():
         builder = builder.config(name, value)
@@ -77,7 +85,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
 
 def _options(settings: SessionSettings) -> dict[str, str]:
     jars = [str(jar) for jar in connector_jars()]
-    is_local = settings.master.startswith("local")
+    is_local = not settings.has_executors
     return {
         "spark.master": with_retries(settings.master),
         "spark.app.name": "partiscope metrics",

@@ -4,21 +4,20 @@ heads of records -> waves, and what is known around each -> buckets, each folded
     -> their sums as tables -> a version
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from spark_metrics.backlog import newest_rounds
+from spark_metrics.buckets.on_driver import DriverFold
+from spark_metrics.buckets.plan import RECORD, BucketFold, FoldPlan, Wave
+from spark_metrics.buckets.shares import buckets_for, rows_told
 from spark_metrics.clocks import corrections, decode_clocks, observe_clocks
 from spark_metrics.decode.record_head import (
     Head,
     KafkaRecord,
-    bad_value,
     cut_waves,
     observed,
     read_head,
@@ -26,16 +25,14 @@ from spark_metrics.decode.record_head import (
     set_right,
     without_taken,
 )
-from spark_metrics.fold.bucket import Around, fold_bucket
-from spark_metrics.fold.sums import Sums, added_sums
+from spark_metrics.fold.bucket import Around
+from spark_metrics.fold.sums import added_sums
 from spark_metrics.memory import Memory, decode_memory, encode_memory
 from spark_metrics.phases import Phases
 from spark_metrics.readings import Clocks, job_points, sum_points
 from spark_metrics.registry import RegisteredGroup, merge_groups
 from spark_metrics.rollup import broker_table, decode_groups, group_table
-from spark_metrics.shares import Share, buckets_for, rows_told, shares
 from spark_metrics.source import RECORDS_PER_BATCH_MAX
-from spark_metrics.store.bucket_files import read_state, write_bucket
 from spark_metrics.store.layout import Manifest
 from spark_metrics.store.writer import Commit, StoreWriter, wall_clock_ms
 from spark_metrics.tables import HEALTH
@@ -44,10 +41,6 @@ BAD_TEXTS_MAX: Final = 20
 """Per batch; the store keeps the newest files of them."""
 REACHED_SHARE: Final = 0.9
 """A batch of fewer of the records that it may have has read the topic to its end."""
-_RECORDS: Final = (
-    *("partition", "offset", "unix_millis(timestamp) AS timestamp_ms"),
-    "coalesce(value, CAST('' AS BINARY)) AS value",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,34 +58,12 @@ class BatchReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wave:
-    """Records of at most one round of each source, and what is known when they are folded."""
-
-    records: list[tuple[int, Head]]
-    """With their numbers in the batch."""
-    around: Around
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
     """The heads of a batch, read."""
 
     memory: Memory
     groups: list[RegisteredGroup]
     waves: list[Wave]
-    bad: dict[int, dict[str, Any]]
-    """What is kept of records that could not be read, by their number in the batch."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Bucket:
-    """A bucket that is folded and written: small, but for its points of history."""
-
-    paths: Mapping[str, str]
-    state_rows: int
-    sums: Sums
-    points: Mapping[str, pa.Table]
-    bad: Mapping[int, dict[str, Any]]
 
 
 class StoreSink:
@@ -103,12 +74,14 @@ class StoreSink:
         writer: StoreWriter,
         *,
         query_id: Callable[[], str],
+        buckets: BucketFold | None = None,
         records_max: int = RECORDS_PER_BATCH_MAX,
         clock: Callable[[], int] = wall_clock_ms,
         on_batch: Callable[[BatchReport], None] = lambda report: None,
         on_notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         """``query_id`` is asked at each batch: the checkpoint has an identity only then.
+        ``buckets``: who folds them, threads of the driver if nobody is told.
         ``records_max`` bounds each; clocks of sources are compared with ``clock``."""
         self._writer = writer
         self._query_id = query_id
@@ -116,7 +89,7 @@ class StoreSink:
         self._clock = clock
         self._on_batch = on_batch
         self._on_notice = on_notice
-        self._threads = ThreadPoolExecutor(2)
+        self._buckets = buckets or DriverFold()
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Commit what is not in the store already of the batch.
@@ -154,17 +127,18 @@ class StoreSink:
         phases = Phases()
         seen_ms = self._clock()
         before = self._memory_before
-        read = _read_heads(batch, phases)
+        read = self._read_heads(batch, phases)
         heads = without_taken(read, before)
         if read and not heads:
             return None
         records = len(heads)
         memory, heads = self._set_right(before, heads, seen_ms)
         seen = self._look(heads, memory)
-        del read, heads
+        del read
         with phases.of("fold"):
-            buckets = self._fold(seen)
-        bad = {**seen.bad, **{number: it for one in buckets for number, it in one.bad.items()}}
+            plan = self._plan(seen, before)
+            folded = self._buckets.fold(plan, batch, heads, seen.waves)
+        buckets, bad = folded.buckets, folded.bad
         with phases.of("tables"):
             sums = added_sums([it.sums for it in buckets])
             now = {
@@ -174,7 +148,8 @@ class StoreSink:
         with phases.of("points"):
             points = sum_points(sums, now, _clocks(memory, seen.memory))
             for table in ("partition_history", "commit_history"):
-                points[table] = pa.concat_tables([it.points[table] for it in buckets])
+                if each := [it.points[table] for it in buckets if table in it.points]:
+                    points[table] = pa.concat_tables(each)
         report = BatchReport(
             batch_id=batch_id,
             records=records,
@@ -191,10 +166,14 @@ class StoreSink:
             now={**now, "health": health},
             written={name: [it.paths[name] for it in buckets] for name in buckets[0].paths},
             history={**points, "job_history": job_points(health, seen.memory.interval_ms)},
+            history_files={
+                table: [file for it in buckets for file in it.history.get(table, ())]
+                for table in ("partition_history", "commit_history")
+            },
             memory=encode_memory(seen.memory),
             state_rows=state_rows,
             bad_records=len(bad),
-            bad_values=[bad[number] for number in sorted(bad)[:BAD_TEXTS_MAX]],
+            bad_values=bad[:BAD_TEXTS_MAX],
         )
         with phases.of("history"):
             self._writer.commit(made)
@@ -215,7 +194,7 @@ class StoreSink:
 
     def _look(self, heads: list[Head], memory: Memory) -> _Seen:
         """Read the heads, one round of every source after the other."""
-        cut = [newest_rounds(it) for it in cut_waves(heads)]
+        cut = cut_waves(heads)
         groups, alive = self._groups_before()
         waves = []
         for number, records in enumerate(cut):
@@ -233,9 +212,7 @@ class StoreSink:
                 brokers=memory.known_brokers(), alive=alive, clocks=_clocks(earlier, memory)
             )
             waves.append(Wave(records=records, around=around))
-        every = chain(enumerate(heads), *cut)
-        bad = {number: bad_value(head) for number, head in every if head.is_bad}
-        return _Seen(memory=memory, groups=groups, waves=waves, bad=bad)
+        return _Seen(memory=memory, groups=groups, waves=waves)
 
     def _groups_before(self) -> tuple[list[RegisteredGroup], dict[tuple[str, str], int]]:
         """The groups that are known, and when each of them committed anything last."""
@@ -245,41 +222,32 @@ class StoreSink:
         table = self._writer.files.read_whole(manifest.now["groups"][0])
         return decode_groups(table), _alive(table)
 
-    def _fold(self, seen: _Seen) -> list[_Bucket]:
-        """Fold and write the buckets side by side.
+    def _read_heads(self, batch: DataFrame, phases: Phases) -> list[Head]:
+        with phases.of("fetch"):
+            records = batch.selectExpr(*RECORD, f"{self._buckets.value} AS value")
+            rows = records.toArrow().to_pylist()
+        with phases.of("decode"):
+            return [read_head(KafkaRecord(**row)) for row in rows]
 
-        Records are let go of as soon as their rows are read: of a large round they are 75 MB.
-        """
+    def _plan(self, seen: _Seen, before: Memory) -> FoldPlan:
+        """What all buckets are told."""
         manifest = self._batch_before
         now = manifest.now if manifest else {}
         told = rows_told(record for wave in seen.waves for record in wave.records)
-        count = buckets_for(
-            max(manifest.state_rows if manifest else 0, told),
-            so_far=max(1, len(now.get("partitions", ()))),
-        )
         clocks = decode_clocks(manifest.memory.get("clocks", ())) if manifest else {}
-        found = corrections(clocks, seen.memory.clocks)
-        arounds = [wave.around for wave in seen.waves]
-        cut = [shares(wave.records, count) for wave in seen.waves]
-        for wave in seen.waves:
-            wave.records.clear()
-
-        def fold(bucket: int, brought: Sequence[Share]) -> _Bucket:
-            state = read_state(self._writer.files, now, bucket, count)
-            rows = (share.take() for share in brought)
-            folded = fold_bucket(state, found, zip(rows, arounds, strict=True))
-            return _Bucket(
-                paths=write_bucket(self._writer.put, folded, str(bucket)),
-                state_rows=folded.state.rows,
-                sums=folded.sums,
-                points={
-                    "partition_history": folded.partition_points,
-                    "commit_history": folded.commit_points,
-                },
-                bad={number: it for share in brought for number, it in share.bad.items()},
-            )
-
-        return list(self._threads.map(fold, range(count), list(zip(*cut, strict=True))))
+        return FoldPlan(
+            store=self._writer.store,
+            version=self._writer.version,
+            buckets=buckets_for(
+                max(manifest.state_rows if manifest else 0, told),
+                so_far=max(1, len(now.get("partitions", ()))),
+            ),
+            now=now,
+            before=before,
+            clocks=seen.memory.clocks,
+            corrections=corrections(clocks, seen.memory.clocks),
+            arounds=[wave.around for wave in seen.waves],
+        )
 
     def _health(self, report: BatchReport, memory: Memory, state_rows: int) -> pa.Table:
         now_ms = wall_clock_ms()
@@ -301,13 +269,6 @@ class StoreSink:
             "written_ms": now_ms,
         }
         return pa.Table.from_pylist([row], schema=HEALTH)
-
-
-def _read_heads(batch: DataFrame, phases: Phases) -> list[Head]:
-    with phases.of("fetch"):
-        rows = batch.selectExpr(*_RECORDS).toArrow().to_pylist()
-    with phases.of("decode"):
-        return [read_head(KafkaRecord(**row)) for row in rows]
 
 
 def _clocks(before: Memory, after: Memory) -> Clocks:

@@ -27,6 +27,7 @@ from spark_metrics.points import COARSER, SHAPES, SPANS_MS, Shape
 from spark_metrics.store.damage import damage
 from spark_metrics.store.files import Order, StoreFiles
 from spark_metrics.store.layout import HistoryFile, history_path
+from spark_metrics.store.table_files import PARTS_MAX
 
 MERGE_FILES: Final = 16
 LEVEL_MAX: Final = 2
@@ -38,8 +39,6 @@ LATE_MS: Final = 15_000
 NICENESS: Final = 10
 """Of the thread that merges, where the system knows such a thing: it takes what batches leave of
 the machine. Not more, for it holds Python's lock now and then, and batches wait for that."""
-PARTS_MAX: Final = 3
-"""Into so many files of a table a batch is cut at most: their numbers come first."""
 INPUTS_MAX: Final = 128
 """So many files are open at once; what is left of a long pause is merged by the next lot."""
 
@@ -154,7 +153,7 @@ class Upkeep:
                 1, thread_name_prefix="upkeep", initializer=_step_back
             )
         paths = [
-            history_path(task.table, task.span, version, number)
+            history_path(task.table, task.span, version, str(number))
             for number, task in enumerate(tasks, start=PARTS_MAX)
         ]
         self.outputs = frozenset(paths)

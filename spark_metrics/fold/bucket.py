@@ -79,6 +79,14 @@ class Folded:
     sums: Sums
 
 
+def points_of(folded: Folded) -> dict[str, pa.Table]:
+    """Its points by their table of history."""
+    return {
+        "partition_history": folded.partition_points,
+        "commit_history": folded.commit_points,
+    }
+
+
 @dataclass(slots=True, kw_only=True)
 class _Points:
     partitions: list[pa.Table] = field(default_factory=list)

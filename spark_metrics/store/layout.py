@@ -4,7 +4,7 @@
 STORE/manifest.json                          the newest version, replaced atomically
 STORE/commits/<version>.json                 the version that follows this one, put only if absent
 STORE/now/<table>-<version>-<part>.parquet   the newest state, large tables in several parts
-STORE/history/<table>-<span>-<version>-<n>.parquet    (``spark_metrics.points``)
+STORE/history/<table>-<span>-<version>-<part>.parquet    (``spark_metrics.points``)
 STORE/bad/<version>.jsonl                    records that could not be read, bounded
 STORE/set-aside/<time>/...                   files that could not be understood; never deleted
 ```
@@ -166,6 +166,6 @@ def now_path(table: str, version: int, part: str) -> str:
     return f"now/{table}-{version}-{part}.parquet"
 
 
-def history_path(table: str, span: str, version: int, number: int) -> str:
+def history_path(table: str, span: str, version: int, part: str) -> str:
     """File of a part of a history table."""
-    return f"history/{table}-{span}-{version}-{number}.parquet"
+    return f"history/{table}-{span}-{version}-{part}.parquet"

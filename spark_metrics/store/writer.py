@@ -20,21 +20,15 @@ from typing import Any, Final
 import pyarrow as pa
 
 from spark_metrics.errors import StoreTakenError, StoreUnreadableError
-from spark_metrics.keys import sorted_by
-from spark_metrics.nullability import declared
 from spark_metrics.points import (
     COARSER,
     FINE,
     HISTORY_TABLES,
-    HOUR,
-    MINUTE,
     RETENTIONS_MS,
-    SHAPES,
-    SPANS_MS,
 )
 from spark_metrics.store.durable import make_lasting, put_if_absent
 from spark_metrics.store.existing import FOLDERS, ExistingStore, look
-from spark_metrics.store.files import Order, StoreFiles
+from spark_metrics.store.files import StoreFiles
 from spark_metrics.store.layout import (
     COMMITS,
     MANIFEST,
@@ -45,14 +39,13 @@ from spark_metrics.store.layout import (
     ManifestError,
     decode_manifest,
     encode_manifest,
-    history_path,
     newest_successor,
     next_version,
-    now_path,
     successor_path,
 )
 from spark_metrics.store.sweep import Sweep
-from spark_metrics.upkeep import LATE_MS, PARTS_MAX, Upkeep, adopted, due_tasks
+from spark_metrics.store.table_files import write_now, write_points
+from spark_metrics.upkeep import LATE_MS, Upkeep, adopted, due_tasks
 
 RETENTION_MS: Final = RETENTIONS_MS[FINE]
 UPKEEP_RETRY_MS: Final = 60_000
@@ -83,9 +76,11 @@ class Commit:
     now: Mapping[str, pa.Table]
     """Tables as in ``NOW_TABLES``, those that are not written yet."""
     written: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Files that ``StoreWriter.put`` has written for this version, per table."""
+    """Files that are written for this version already, per table."""
     history: Mapping[str, pa.Table]
     """New rows of ``HISTORY_TABLES``; a table without rows may be absent."""
+    history_files: Mapping[str, Sequence[HistoryFile]] = field(default_factory=dict)
+    """Those that are written already."""
     memory: Mapping[str, Any] = field(default_factory=dict)
     state_rows: int = 0
     bad_records: int = 0
@@ -112,7 +107,7 @@ class StoreWriter:
         ``steady_ms``, whatever becomes of the clock.
         """
         self.files = StoreFiles(store)
-        self._store = store
+        self.store = store
         self._retentions_ms = {
             span: max(retention_ms, kept_ms if span != FINE else 0)
             for span, kept_ms in RETENTIONS_MS.items()
@@ -143,7 +138,7 @@ class StoreWriter:
         if found.manifest is None:
             self.begun_afresh_because = found.why or self.begun_afresh_because
         elif found.why:
-            self._on_notice(f"the metrics store {self._store}: {found.why}")
+            self._on_notice(f"the metrics store {self.store}: {found.why}")
         newest = newest_successor(self.files.list_files(COMMITS))
         if found.manifest is None or newest is None or newest < found.manifest.version:
             return
@@ -166,9 +161,9 @@ class StoreWriter:
         """
         try:
             if self.manifest is not None and self._is_ours():
-                self._take_over(look(self.files, self._store))
+                self._take_over(look(self.files, self.store))
         except (OSError, StoreUnreadableError) as error:
-            self._on_notice(f"the metrics store {self._store} cannot be read now: {error}")
+            self._on_notice(f"the metrics store {self.store} cannot be read now: {error}")
 
     def check(self) -> None:
         """Look whether the store is still as this job left it; begin afresh where it is gone.
@@ -180,7 +175,7 @@ class StoreWriter:
         self._sweep.maybe_sweep(self._kept)
         if not self._is_ours():
             self.files.make_folders(*FOLDERS, BAD)
-            self._take_over(look(self.files, self._store))
+            self._take_over(look(self.files, self.store))
             self.begun_afresh_because = self.begun_afresh_because or "its manifest is gone"
         elif self._claimed is not None and self._claimed != self._seen:
             # Our own, which the manifest could not be replaced by.
@@ -194,27 +189,27 @@ class StoreWriter:
         value = self.files.read_bytes(MANIFEST)
         newest = newest_successor(self.files.list_files(COMMITS))
         if self.manifest is not None and newest is not None and newest > self.manifest.version:
-            raise _taken(self._store, f"it has written what follows version {newest}")
+            raise _taken(self.store, f"it has written what follows version {newest}")
         if value == self._seen or (value is not None and value == self._claimed):
             return True
         try:
             found = None if value is None else decode_manifest(value)
         except ForeignFormatError as error:
-            raise _taken(self._store, str(error)) from error
+            raise _taken(self.store, str(error)) from error
         except ManifestError:
             found = None
         if found is not None:
             if self._claimed is not None and found.version < decode_manifest(self._claimed).version:
                 return True  # of a writer that was overtaken, and has not stopped yet
             why = f"it holds version {found.version}, which this job has not written"
-            raise _taken(self._store, why)
+            raise _taken(self.store, why)
         if self.manifest is None:
             return False
         there = self.files.list_files("now")
         if not all(path in there for paths in self.manifest.now.values() for path in paths):
             return False
         self._seen = value
-        self._on_notice(f"the manifest of {self._store} was lost or spoilt: it is written again")
+        self._on_notice(f"the manifest of {self.store} was lost or spoilt: it is written again")
         return True
 
     def commit(self, batch: Commit) -> Manifest:
@@ -224,7 +219,7 @@ class StoreWriter:
             StoreTakenError: another job has committed meanwhile.
         """
         now_ms = self._clock_ms()
-        version = self._version()
+        version = self.version
         manifest = Manifest(
             version=version,
             written_ms=now_ms,
@@ -232,17 +227,20 @@ class StoreWriter:
             batch_id=batch.batch_id,
             interval_ms=batch.interval_ms,
             now={
-                **{table: (self.put(table, "0", rows),) for table, rows in batch.now.items()},
+                **{
+                    table: (write_now(self.files, table, rows, version, "0"),)
+                    for table, rows in batch.now.items()
+                },
                 **batch.written,
             },
-            history=self._write_history(batch.history, version, now_ms),
+            history=self._write_history(batch, version, now_ms),
             memory=batch.memory,
             state_rows=batch.state_rows,
             bad_records_total=self.bad_records_total + batch.bad_records,
         )
         self._keep_bad(batch.bad_values, version)
         if not self._is_ours():
-            raise FileNotFoundError(f"{self._store} was removed while a batch was written to it")
+            raise FileNotFoundError(f"{self.store} was removed while a batch was written to it")
         self._set_aside(now_ms)
         self._put(manifest)
         self._keep_up(manifest, now_ms)
@@ -260,11 +258,11 @@ class StoreWriter:
         value = encode_manifest(manifest)
         place = successor_path(before.version if before else 0)
         if not put_if_absent(self.files, place, value):
-            raise _taken(self._store, "it has written the version that this job was writing")
+            raise _taken(self.store, "it has written the version that this job was writing")
         self._claimed = value
         # One that was paused until the successor was swept finds another manifest.
         if not self._is_ours():
-            raise FileNotFoundError(f"{self._store} was removed while a batch was written to it")
+            raise FileNotFoundError(f"{self.store} was removed while a batch was written to it")
         self._become(manifest, value)
 
     @property
@@ -277,16 +275,8 @@ class StoreWriter:
     def bad_records_total(self) -> int:
         return self.manifest.bad_records_total if self.manifest else 0
 
-    def put(self, table: str, part: str, rows: pa.Table) -> str:
-        """Write a part of a table of the version that will be committed next; its path.
-
-        It may have columns beside those that readers see.
-        """
-        path = now_path(table, self._version(), part)
-        self.files.write_table(path, declared(rows))
-        return path
-
-    def _version(self) -> int:
+    @property
+    def version(self) -> int:
         """The version that is being written."""
         if self._pending is None:
             previous = self.manifest.version if self.manifest else 0
@@ -294,7 +284,7 @@ class StoreWriter:
         return self._pending
 
     def _write_history(
-        self, fresh: Mapping[str, pa.Table], version: int, now_ms: int
+        self, batch: Commit, version: int, now_ms: int
     ) -> dict[str, tuple[HistoryFile, ...]]:
         done = self._upkeep.take()
         for it in done:
@@ -310,14 +300,14 @@ class StoreWriter:
             table: [file for file in kept.get(table, ()) if not self._is_over(file, now_ms)]
             for table in {**HISTORY_TABLES, **kept}
         }
-        parts = [
-            (table, number, version, rows)
-            for table in HISTORY_TABLES
-            for number, rows in enumerate(_cut_by_age(fresh.get(table)))
-        ]
-        written = self._threads.map(lambda part: self._write_history_file(*part), parts)
-        for (table, *_), file in zip(parts, written, strict=True):
-            history[table].append(file)
+        for table, files in batch.history_files.items():
+            history[table] += files
+        fresh = [table for table in HISTORY_TABLES if table in batch.history]
+        written = self._threads.map(
+            lambda table: write_points(self.files, table, batch.history[table], version, ""), fresh
+        )
+        for table, files in zip(fresh, written, strict=True):
+            history[table] += files
         return {table: tuple(files) for table, files in history.items()}
 
     def _is_over(self, file: HistoryFile, now_ms: int) -> bool:
@@ -325,24 +315,6 @@ class StoreWriter:
         coarser = COARSER.get(file.span)
         span = file.span if file.is_rolled or coarser is None else coarser
         return file.until_ms < now_ms - self._retentions_ms[span]
-
-    def _write_history_file(
-        self, table: str, number: int, version: int, rows: pa.Table
-    ) -> HistoryFile:
-        path = history_path(table, FINE, version, number)
-        key = list(SHAPES[table].key)
-        order = Order(key=key, measured="at_ms", rows_max=rows.num_rows)
-        count, ends = self.files.write_sorted(
-            path, [sorted_by(rows, key)], SHAPES[table].schema, order=order
-        )
-        return HistoryFile(
-            path=path,
-            span=FINE,
-            level=0,
-            rows=count,
-            from_ms=ends[0],
-            until_ms=ends[1],
-        )
 
     def _keep_up(self, manifest: Manifest, now_ms: int) -> None:
         """Begin what is due of merging history, unless the last lot is still under way."""
@@ -376,7 +348,7 @@ class StoreWriter:
                 self._seen = None
             self._on_notice(
                 f"{len(paths)} files that could not be gone on with now lie in "
-                f"{self._store}/{folder} ({paths[0]}, …); delete them when nobody wants them"
+                f"{self.store}/{folder} ({paths[0]}, …); delete them when nobody wants them"
             )
         self._to_set_aside = {}
 
@@ -387,20 +359,3 @@ def _taken(store: str, why: str) -> StoreTakenError:
         why=why,
         what_next="Stop one of the two jobs, or give each its own --store",
     )
-
-
-def _cut_by_age(rows: pa.Table | None) -> list[pa.Table]:
-    """The rows of the newest minute, those of the hour before, and older ones.
-
-    Each minute's files are its own. No file looks as if its span reached back hours because one
-    clock is hours behind.
-    """
-    if rows is None or not rows.num_rows:
-        return []
-    at_ms = rows["at_ms"].to_numpy()
-    begin_ms = int(at_ms.max()) // SPANS_MS[MINUTE] * SPANS_MS[MINUTE]
-    age = (at_ms < begin_ms).astype(int) + (at_ms < begin_ms - SPANS_MS[HOUR])
-    if not age.any():
-        return [rows]
-    parts = [rows.filter(pa.array(age == it)) for it in range(PARTS_MAX)]
-    return [part for part in parts if part.num_rows]

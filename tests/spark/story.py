@@ -18,6 +18,8 @@ from broker.metrics_schema import (
     encode_round,
 )
 from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.buckets.on_driver import DriverFold
+from spark_metrics.buckets.plan import BucketFold
 from spark_metrics.sink import BatchReport, StoreSink
 from spark_metrics.store.writer import StoreWriter
 
@@ -40,6 +42,7 @@ class Story:
     reports: list[BatchReport] = field(default_factory=list)
     clock_ms: int = 0
     """What clocks are compared with; by 0 nothing can be said of them."""
+    buckets: BucketFold = field(default_factory=DriverFold)
 
     def __post_init__(self) -> None:
         self.sink = self.make_sink()
@@ -50,6 +53,7 @@ class Story:
         return StoreSink(
             self.writer,
             query_id=lambda: "story",
+            buckets=self.buckets,
             clock=lambda: self.clock_ms,
             on_batch=self.reports.append,
         )

@@ -1,10 +1,13 @@
 """What the job's command line takes."""
 
+from pathlib import Path
+
 import pytest
 
 from spark_metrics.__main__ import parse_arguments
 
-WHERE = ("--bootstrap", "b:1", "--store", "s", "--checkpoint", "c")
+FOLDERS = ("--bootstrap", "b:1", "--store", "s", "--checkpoint", "c")
+WHERE = ("--bootstrap", "b:1", "--store", "s3://b/s", "--checkpoint", "s3a://b/c")
 
 
 @pytest.mark.parametrize(
@@ -24,3 +27,16 @@ def test_any_other_is_refused_with_those_that_are(
     words = capsys.readouterr().err
     assert f"--master {master} is no Spark master" in words
     assert "spark://HOST:PORT" in words
+
+
+@pytest.mark.parametrize("master", ["spark://a:7077", "yarn"])
+def test_executors_are_not_sent_to_a_folder_of_one_machine(
+    master: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse_arguments([*FOLDERS, "--master", master])
+    words = capsys.readouterr().err
+    assert f"--store s is a folder of this machine, and executors of {master}" in words
+    assert f"file://{Path.cwd()}/s" in words
+    assert not parse_arguments([*FOLDERS, "--master", "local[2]"]).job.has_executors
+    assert parse_arguments([*WHERE, "--master", master]).job.has_executors

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from broker.metrics_schema import BUCKETS, CommitSample, Envelope, ReplicaSample, Row, encode_round
+from spark_metrics.buckets.shares import read_rows, rows_told, shares
 from spark_metrics.decode.record_head import Head, KafkaRecord, read_head
-from spark_metrics.shares import read_rows, rows_told, shares
 
 T0_MS = 1_800_000_000_000
 TOPICS, PARTITIONS = 42, 50

@@ -53,9 +53,23 @@ def read_rows(records: Records) -> tuple[Rows, dict[int, dict[str, Any]]]:
     return Rows(replicas=replicas.rows, commits=commits.rows), bad
 
 
+def bucket_rows(
+    records: Records, bucket: int, buckets: int
+) -> tuple[Rows, dict[int, dict[str, Any]]]:
+    """The rows of one bucket in records of it and of several, and what is kept of bad records."""
+    with_rows = _with_rows(records)
+    rows, bad = read_rows(with_rows)
+    if all(head.bucket is not None for _, head in with_rows):
+        return rows, bad
+    return Rows(
+        replicas=cut_rows(rows.replicas, buckets)[bucket],
+        commits=cut_rows(rows.commits, buckets)[bucket],
+    ), bad
+
+
 def shares(records: Records, buckets: int) -> list[Share]:
     """A share for each bucket."""
-    with_rows = [(number, head) for number, head in records if any((head.rows or {}).values())]
+    with_rows = _with_rows(records)
     if buckets == 1:
         return [Share(brought=with_rows)]
     parts: list[list[tuple[int, Head]]] = [[] for _ in range(buckets)]
@@ -77,6 +91,10 @@ def rows_told(records: Iterable[tuple[int, Head]]) -> int:
     for (source, _), rows in rounds.items():
         largest[source] = max(largest.get(source, 0), rows)
     return sum(largest.values())
+
+
+def _with_rows(records: Records) -> Records:
+    return [(number, head) for number, head in records if any((head.rows or {}).values())]
 
 
 def _cut_rows(whole: Rows, bad: dict[int, dict[str, Any]], buckets: int) -> list[Share]:

@@ -1,17 +1,23 @@
 """The files of a bucket: its state is read of the tables of "now" that its figures lie in."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import pyarrow as pa
 
+from spark_metrics.buckets.plan import FoldPlan
 from spark_metrics.decode.record_rows import cut_rows
-from spark_metrics.fold.bucket import NO_PARTITIONS, BucketState, Folded
+from spark_metrics.fold.bucket import NO_PARTITIONS, BucketState, Folded, Rows, fold_bucket
 from spark_metrics.fold.names import NAMES, NOBODY
 from spark_metrics.schema import COMMIT_STATE
 from spark_metrics.store.files import StoreFiles
+from spark_metrics.store.table_files import write_now
 
-Put = Callable[[str, str, pa.Table], str]
-"""Writes a part of a table into the store: table, part, rows; returns its path."""
+
+@lru_cache(1)
+def files_of(store: str) -> StoreFiles:
+    """The files of a store: a process that folds one bucket after the other connects once."""
+    return StoreFiles(store)
 
 
 def read_state(
@@ -42,11 +48,20 @@ def read_state(
     )
 
 
-def write_bucket(put: Put, folded: Folded, part: str) -> dict[str, str]:
-    """Write the figures and the state of a bucket; the path of each table."""
+def fold_files(
+    files: StoreFiles, plan: FoldPlan, bucket: int, part: str, rows: Iterable[Rows]
+) -> tuple[Folded, dict[str, str]]:
+    """Fold a bucket with the rows of each wave; its figures and state are written as this part of
+    the version: the path of each table."""
+    state = read_state(files, plan.now, bucket, plan.buckets)
+    folded = fold_bucket(state, plan.corrections, zip(rows, plan.arounds, strict=True))
+    del state
     tables = {
         "partitions": folded.state.partitions,
         "replicas": folded.replicas,
         "commits": folded.state.commits,
     }
-    return {name: put(name, part, table) for name, table in tables.items()}
+    paths = {
+        name: write_now(files, name, table, plan.version, part) for name, table in tables.items()
+    }
+    return folded, paths
