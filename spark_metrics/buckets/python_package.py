@@ -7,7 +7,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import broker
 import spark_metrics
 
-_WINDOW: Final = ("__init__.py", "metrics_*.py")
+_WINDOW: Final = ("__init__.py", "metrics_schema.py", "metrics/*.py")
 """The files of ``broker`` that the job uses."""
 
 

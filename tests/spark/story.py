@@ -71,11 +71,15 @@ class Story:
 
     def batch(self) -> dict[str, list[dict[str, Any]]]:
         """Commit what was told since the last batch; the now-tables after it."""
+        self.commit()
+        return self.now()
+
+    def commit(self) -> None:
+        """Commit what was told since the last batch."""
         self.batch_id += 1
         frame = self.frame(self.records)
         self.records = []
         self.sink(frame, self.batch_id)
-        return self.now()
 
     def frame(self, values: Sequence[bytes | None]) -> DataFrame:
         """The values as the Kafka source gives them."""
