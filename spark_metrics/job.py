@@ -35,7 +35,7 @@ class JobSettings:
     """Whether the master has executors beside the driver: they fold then."""
 
     def bucket_fold(self) -> BucketFold:
-        """Who folds the buckets of a batch."""
+        """The fold that fits the master."""
         return ExecutorFold() if self.has_executors else DriverFold()
 
 

@@ -230,7 +230,7 @@ class StoreSink:
             return [read_head(KafkaRecord(**row)) for row in rows]
 
     def _plan(self, seen: _Seen, before: Memory) -> FoldPlan:
-        """What all buckets are told."""
+        """The plan of the batch, the same for all buckets."""
         manifest = self._batch_before
         now = manifest.now if manifest else {}
         told = rows_told(record for wave in seen.waves for record in wave.records)

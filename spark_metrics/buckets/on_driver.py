@@ -62,6 +62,6 @@ class DriverFold:
 def bad_heads(
     heads: Sequence[Head], waves: Sequence[Sequence[tuple[int, Head]]]
 ) -> dict[int, dict[str, Any]]:
-    """What is kept of records that are bad as a whole, by their numbers in the batch."""
+    """The texts kept of records that are bad as a whole, by their numbers in the batch."""
     every = chain(enumerate(heads), *waves)
     return {number: bad_value(head) for number, head in every if head.is_bad}

@@ -55,7 +55,7 @@ _RESULT: Final = pa.schema({"result": pa.binary()})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPlan:
-    """What a task is told."""
+    """The plan of a batch, and how a task finds the rounds of its records in it."""
 
     plan: FoldPlan
     waves: Mapping[tuple[SourceKey, int], int]
@@ -66,7 +66,7 @@ class TaskPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskResult:
-    """What a task hands back."""
+    """The row that a task hands back."""
 
     bucket: int
     folded: FoldedBucket

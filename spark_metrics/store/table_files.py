@@ -1,4 +1,4 @@
-"""Writes tables as files of a version, under names of which only one writer makes use."""
+"""Writes tables as the files of a version."""
 
 from typing import Any, Final
 

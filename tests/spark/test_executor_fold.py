@@ -52,9 +52,13 @@ def shown(store: Path) -> dict[str, pa.Table]:
     now = reader.now()
     assert now is not None
     tables = {name: it for name, it in now.tables.items() if name != "health"}
-    span = {"since_ms": T0_MS - 60_000, "until_ms": T0_MS + 600_000, "points_max": 10_000}
+    span: dict[str, Any] = {
+        "since_ms": T0_MS - 60_000,
+        "until_ms": T0_MS + 600_000,
+        "points_max": 10_000,
+    }
     for cluster, topic in (("story", "t"), ("large", "t-7")):
-        place = {"cluster": cluster, "topic": topic}
+        place: dict[str, Any] = {"cluster": cluster, "topic": topic}
         tables |= {
             f"partitions of {topic}": reader.partition_history(**place, partition=0, **span),
             f"commits of {topic}": reader.commit_history(**place, group_id="g", **span),
@@ -79,7 +83,11 @@ def large(at_ms: int, *, topics: int = TOPICS) -> list[bytes]:
             place: dict[str, Any] = {"topic": f"t-{topic}", "partition": partition}
             led: dict[str, Any] = {"leader": 1, "leader_epoch": 1, "replicas": [1], "isr": [1]}
             end, read_ms = at_ms * (topic + 1), T0_MS + at_ms
-            ends = {"log_start_offset": 0, "high_watermark": end, "log_end_offset": end}
+            ends: dict[str, Any] = {
+                "log_start_offset": 0,
+                "high_watermark": end,
+                "log_end_offset": end,
+            }
             rows += [
                 ReplicaSample(**place, **led, **ends, read_ms=read_ms),
                 CommitSample(group_id="g", **place, committed_offset=0, read_ms=read_ms),
