@@ -11,6 +11,7 @@ from control.kafka import apis
 from control.kafka.errors import RefusedError, UnsupportedApiError, raise_if_refused
 from control.kafka.ports import GroupDescription, GroupMember, ListedGroup, ShareOffset
 from control.kafka.retry import retry_passing
+from control.kafka.streams_topology import StreamsTopology, streams_topology_of
 from control.kafka.wire import Answer, Api, KafkaWire
 from control.model.ids import TopicPartition
 
@@ -53,6 +54,20 @@ class KafkaGroups:
                 if error.code not in _OF_ANOTHER_KIND:
                     raise
         return await self._describe_classic_group(group_id)
+
+    async def streams_topology(self, group_id: str) -> tuple[str, StreamsTopology | None]:
+        """State of a streams group, and its topology where a member has told it.
+
+        :raises RefusedError: GROUP_ID_NOT_FOUND.
+        """
+
+        def read(answer: Answer) -> tuple[str, StreamsTopology | None]:
+            (group,) = answer.message.groups
+            raise_if_refused(group.error_code, what=f"group {group_id}")
+            return group.group_state, streams_topology_of(group)
+
+        fields = {"group_ids": (group_id,)}
+        return await self._at_coordinator(group_id, apis.STREAMS_GROUP_DESCRIBE, fields, read)
 
     async def share_offsets(self, group_id: str) -> Mapping[TopicPartition, ShareOffset]:
         """Start offset and lag of every partition of a share group."""

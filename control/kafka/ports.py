@@ -18,6 +18,7 @@ class ConfigScope(IntEnum):
 
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 class ElectionType(IntEnum):

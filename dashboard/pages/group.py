@@ -1,12 +1,14 @@
 """One group: how far behind, where, and since when."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from dash import Dash, dcc, html
+from dash import Dash, Input, Output, dcc, html
 
 from control.operations.catalogue import forms_about
 from control.operations.catalogue.forms import FieldKind
 from control.views import series
+from control.views.group_facts import Fact, group_facts
 from control.views.paths import ViewPath
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot
@@ -14,6 +16,7 @@ from control.views.tables.commits import COMMITS
 from control.views.tables.query import TableQuery
 from control.views.tables.rows import Row
 from dashboard import ids
+from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
 from dashboard.components.operation_form import operation_button
@@ -35,6 +38,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
             [operation_button(form, {"group": group}) for form in forms_about(FieldKind.GROUP)],
             className="actions",
         ),
+        html.Div(id=ids.GROUP_FACTS),
         card("Lag by partition, in records", graph(ids.GROUP_LAG)),
         grid_block(COMMITS, query=path.query, scope=group),
     ]
@@ -50,6 +54,26 @@ def register(app: Dash, context: PageContext) -> None:
         build_figure=group_figure,
     )
     register_detail(app, context, detail)
+
+    @app.callback(
+        Output(ids.GROUP_FACTS, "children"), Input(ids.GROUP_PATH, "data"), websocket=True
+    )
+    async def tell(group: str) -> Any:
+        try:
+            found = await group_facts(context.actions.session, group, context.now_ms())
+        except ClusterActionError:
+            return None
+        return told(found)
+
+
+def told(facts: Sequence[Fact]) -> Any:
+    """A card of facts; nothing where there are none."""
+    if not facts:
+        return None
+    lines: list[Any] = []
+    for fact in facts:
+        lines += [html.Dt(fact.title), html.Dd(fact.text)]
+    return card("As its coordinator tells", html.Dl(lines, className="facts"))
 
 
 def group_figure(context: PageContext, group: str, scheme: str, span: series.Span) -> Figure:

@@ -1,6 +1,7 @@
 """``partiscope groups``: list, describe, alter offsets, delete."""
 
 import asyncio
+import time
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
@@ -15,6 +16,7 @@ from control.operations.catalogue.offset_targets import TARGET_HELP, target_prob
 from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.reset_offsets import ResetOffsets
 from control.views.format import plural_text
+from control.views.group_facts import Fact, read_facts
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
 from partiscope.cli.operations import Partitions, Reason, run_operations
@@ -37,6 +39,7 @@ app = typer.Typer(
 TO_HELP: Final = f"{TARGET_HELP}."
 Group = Annotated[str, typer.Argument(help="Group id.")]
 Offsets = Mapping[TopicPartition, int]
+Told = tuple[tuple[Fact, ...], dict[str, Any]]
 
 
 def _admin(bootstrap: str | None) -> KafkaAdmin:
@@ -62,15 +65,19 @@ def list_groups(bootstrap: Bootstrap = None, as_json: Json = False) -> None:
 
 @app.command("describe", epilog="Example: partiscope groups describe billing --json")
 def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -> None:
-    """Members, and committed offset, end offset and lag of every partition."""
+    """Members, and committed offset, end offset and lag of every partition. Of a share group also
+    its delivery limit and dead letters, of a streams group its topology."""
 
-    async def run() -> tuple[GroupDescription, list[dict[str, Any]]]:
+    async def run() -> tuple[GroupDescription, list[dict[str, Any]], Told]:
         async with _admin(bootstrap) as admin:
             described = await admin.groups.describe_group(group)
+            now_ms = time.time_ns() // 1_000_000
+            told = await read_facts(admin, group, described.group_type, now_ms)
             if described.group_type == "share":
                 shared = await admin.groups.share_offsets(group)
                 ends = await admin.offsets.list_offsets(list(shared))
-                return described, share_rows(shared, {key: ends[key].offset for key in shared})
+                at = {key: ends[key].offset for key in shared}
+                return described, share_rows(shared, at), told
             # Committed offsets first, ends after: lag can then never come out negative.
             committed = await admin.groups.committed_offsets(group)
             owners = {key: m.client_id for m in described.members for key in m.assignment}
@@ -78,13 +85,15 @@ def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -
             first = await admin.offsets.list_offsets(keys, OffsetSpec.EARLIEST)
             end = await admin.offsets.list_offsets(keys)
             bounds = {key: (first[key].offset, end[key].offset) for key in keys}
-            return described, described_rows(committed, owners, bounds)
+            return described, described_rows(committed, owners, bounds), told
 
-    described, rows = asyncio.run(run())
+    described, rows, (facts, document) = asyncio.run(run())
     if as_json:
-        write_json({**_described_head(described), "partitions": rows})
+        write_json({**_described_head(described), **document, "partitions": rows})
         return
     note(_described_note(described))
+    for fact in facts:
+        note(f"{fact.title}: {fact.text}")
     heads = _SHARE_HEADS if described.group_type == "share" else _HEADS
     cells = [["–" if row[name] is None else str(row[name]) for name in heads] for row in rows]
     write_table(list(heads.values()), cells)

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from control.kafka.admin import KafkaAdmin
+from control.kafka.group_details import StreamsDetails, TopicLag, read_streams_details
 from control.kafka.ports import NewTopic
 from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition
+from control.views.group_facts import streams_facts
 from tests.contract.operations_rig import unique
 from tests.support.collecting import Collected, becomes, collecting
 from tests.support.kafka_oracle import QUICK_START, KafkaCluster, run_tool, streams_libs
@@ -125,6 +127,15 @@ async def _streams_lags(cluster: KafkaCluster, group: str) -> dict[TopicPartitio
     return {TopicPartition(row[1], int(row[2])): int(row[3]) for row in rows}
 
 
+async def _streams_details(cluster: KafkaCluster, group: str) -> StreamsDetails:
+    async with KafkaAdmin.to(cluster.bootstrap) as admin:
+        return await read_streams_details(admin, group)
+
+
+async def _missing(cluster: KafkaCluster, group: str) -> tuple[str, ...]:
+    return (await _streams_details(cluster, group)).missing
+
+
 async def test_a_streams_group_tells_what_its_tasks_read_and_no_changelog(
     kafka_today: KafkaCluster, topic: str, collected: Collected, tmp_path: Path
 ) -> None:
@@ -141,8 +152,24 @@ async def test_a_streams_group_tells_what_its_tasks_read_and_no_changelog(
         await eventually(lambda: _streams_lags(kafka_today, group), dict.fromkeys(read, 0))
         await becomes(lambda: _lags(collected, group), dict.fromkeys(read, 0))
         assert collected.commits[group, key].member_id is not None
+        topology = (await _streams_details(kafka_today, group)).topology
+        assert topology is not None
+        reads, counts = topology.subtopologies
+        assert (reads.sources, reads.active, reads.changelogs) == ((topic,), 1, ())
+        assert counts.repartitions == reads.sinks == tuple(of.topic for of in read - {key})
+        assert (counts.active, counts.standby, counts.warm_up) == (1, 0, 0)
+        assert [of.endswith("-changelog") for of in counts.changelogs] == [True]
+        assert counts.restore_lag in (None, 0)
     await _tool(kafka_today, "ConsoleProducer", "--topic", topic, stdin="1\n2\n3\n")
     await becomes(lambda: collected.leaders[key].high_watermark, RECORDS + 3)
     await becomes(lambda: collected.groups[group].members, 0)
     assert collected.commits[group, key].committed_offset == RECORDS
     assert await _streams_lags(kafka_today, group) == {}, "without members Kafka's tool tells none"
+    without = await _streams_details(kafka_today, group)
+    assert without.lags[topic] == TopicLag(partitions=1, lag=3, unread=0)
+    assert without.missing == ()
+    async with KafkaAdmin.to(kafka_today.bootstrap) as admin:
+        await admin.delete_topic(topic)
+    await eventually(lambda: _missing(kafka_today, group), (topic,))
+    (head, *_) = streams_facts(await _streams_details(kafka_today, group))
+    assert f"not ready: {topic} missing" in head.text

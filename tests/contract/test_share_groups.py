@@ -41,6 +41,15 @@ def test_a_share_group_is_described_with_the_lag_that_kafka_tells(
     assert [str(partition["start"]), str(partition["lag"])] == row[3:5]
     assert 0 < partition["lag"] <= RECORDS
     assert partition["end"] == RECORDS
+    assert (said["delivery_limit"], said["dead_letter_topic"]) == (5, None)
+    letters = unique("dlq.letters")
+    configs = f"errors.deadletterqueue.topic.name={letters},share.delivery.count.limit=7"
+    _tool(kafka_today, f"{TOOLS}.ConfigCommand", *named, "--add-config", configs)
+    shown = CliRunner().invoke(app, ["describe", group, "--bootstrap", kafka_today.bootstrap])
+    assert "a record is given up after 7" in shown.output
+    assert f"{letters} does not exist yet" in shown.output
+    assert "at the start offset" in shown.output
+    assert "Falling lag can mean given-up records" in shown.output
 
 
 def _words(text: str, last: str) -> tuple[str, ...]:

@@ -7,9 +7,11 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.widgets import Static
 
+from control.kafka.errors import KafkaPortError
 from control.views.cluster.collector_requests import load_cell
 from control.views.format import count_text
 from control.views.paths import ViewPath
+from control.views.printable import printable
 from control.views.series import broker_throughput, topic_throughput, total_lag
 from control.views.snapshots.snapshot import OperatorSnapshot, list_page
 from control.views.tables.query import Page, TableQuery
@@ -119,6 +121,28 @@ class GroupScreen(DetailScreen):
     LIST = "groups"
     KIND = "lags"
     UNKNOWN = "is not known: it may be new, or its offsets have expired"
+
+    def compose_body(self) -> ComposeResult:
+        """Also what its coordinator tells."""
+        facts = Static(id="group-facts", classes="hint")
+        facts.display = False
+        yield facts
+        yield from super().compose_body()
+
+    def on_mount(self) -> None:
+        """Asks its coordinator once."""
+        self.run_worker(self._ask(), exclusive=True, group="group-facts")
+
+    async def _ask(self) -> None:
+        from control.views.group_facts import group_facts  # a Kafka client comes with it
+
+        try:
+            found = await group_facts(self.session.operations, self.name_here, self.session.now_ms)
+        except (KafkaPortError, ValueError):
+            return
+        lines = [Text.assemble((f"{it.title} ", "dim"), printable(it.text)) for it in found]
+        self.query_one("#group-facts").display = bool(lines)
+        self.put("#group-facts", Text("\n").join(lines))
 
     def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page:
         """Only this group's."""

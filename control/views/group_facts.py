@@ -1,0 +1,159 @@
+"""Words for what a group's coordinator tells: of a share group what becomes of its records, of a
+streams group its topology. Page, terminal and command line show the same."""
+
+from typing import Any, Final, NamedTuple
+
+from control.kafka.admin import KafkaAdmin
+from control.kafka.group_details import (
+    DeadLetters,
+    ShareDetails,
+    StreamsDetails,
+    TopicLag,
+    read_share_details,
+    read_streams_details,
+)
+from control.kafka.streams_topology import Subtopology
+from control.kafka.wire import answers_soon
+from control.operations.session import OperationSession
+from control.views.format import NA, age_text, count_text, plural_text
+
+FALLING: Final = "Falling lag can mean given-up records as well as acknowledged ones"
+
+
+class Fact(NamedTuple):
+    """One thing that is known."""
+
+    title: str
+    text: str
+
+
+async def group_facts(session: OperationSession, group: str, now_ms: int) -> tuple[Fact, ...]:
+    """Reads those of a share or a streams group; of others the lists tell everything.
+
+    :raises KafkaPortError: nobody answers, there is no such group, no right to describe it.
+    """
+    async with answers_soon(session.admin.wire.settings):
+        described = await session.admin.groups.describe_group(group)
+        facts, _ = await read_facts(session.admin, group, described.group_type, now_ms)
+        return facts
+
+
+async def read_facts(
+    admin: KafkaAdmin, group: str, group_type: str, now_ms: int
+) -> tuple[tuple[Fact, ...], dict[str, Any]]:
+    """In words, and as a document.
+
+    :raises KafkaPortError: nobody answers, no right to describe it.
+    """
+    if group_type == "share":
+        share = await read_share_details(admin, group)
+        return share_facts(share, now_ms), share_document(share)
+    if group_type == "streams":
+        streams = await read_streams_details(admin, group)
+        return streams_facts(streams), streams_document(streams)
+    return (), {}
+
+
+def share_facts(found: ShareDetails, now_ms: int) -> tuple[Fact, ...]:
+    """Age at the start offset, delivery limit, dead letters."""
+    limit = found.delivery_limit
+    given_up = NA if limit is None else f"a record is given up after {limit}"
+    return (
+        Fact("oldest record", _oldest_text(found, now_ms)),
+        Fact("delivery limit", given_up),
+        Fact("dead letters", _dead_letters_text(found.dead_letters)),
+        Fact("mind", FALLING),
+    )
+
+
+def share_document(found: ShareDetails) -> dict[str, Any]:
+    """The same for programs; what is not known is null."""
+    dead = found.dead_letters
+    return {
+        "delivery_limit": found.delivery_limit,
+        "dead_letter_topic": None if dead is None else dead.topic,
+        "dead_letters": None if dead is None else dead.records,
+        "dead_letters_last_hour": None if dead is None else dead.last_hour,
+    }
+
+
+def streams_facts(found: StreamsDetails) -> tuple[Fact, ...]:
+    """Readiness, and a line for each subtopology."""
+    if found.topology is None:
+        return (Fact("topology", "not told: no member has joined with one yet"),)
+    parts = found.topology.subtopologies
+    ready = Fact("topology", f"epoch {found.topology.epoch}, {_readiness(found)}")
+    return (ready, *(Fact(f"subtopology {it.id}", _part_text(it, found)) for it in parts))
+
+
+def streams_document(found: StreamsDetails) -> dict[str, Any]:
+    """The same for programs."""
+    topology = found.topology
+    return {
+        "topology_epoch": None if topology is None else topology.epoch,
+        "missing_topics": list(found.missing),
+        "subtopologies": [
+            {
+                "id": it.id,
+                "read": {name: _lag_document(found.lags.get(name)) for name in it.read},
+                "sinks": list(it.sinks),
+                "changelogs": list(it.changelogs),
+                "restore_lag": it.restore_lag,
+                "active": it.active,
+                "standby": it.standby,
+                "warm_up": it.warm_up,
+            }
+            for it in (() if topology is None else topology.subtopologies)
+        ],
+    }
+
+
+def _lag_document(lag: TopicLag | None) -> dict[str, int] | None:
+    if lag is None:
+        return None
+    return {"partitions": lag.partitions, "lag": lag.lag, "without_commit": lag.unread}
+
+
+def _oldest_text(found: ShareDetails, now_ms: int) -> str:
+    if found.start_ms:
+        key, at_ms = min(found.start_ms.items(), key=lambda it: it[1])
+        start = found.offsets[key].start or 0
+        age = age_text(max(0, now_ms - at_ms))
+        return f"{age} old, at the start offset {count_text(start)} of {key}"
+    starts = {key: it.start for key, it in found.offsets.items() if it.start is not None}
+    waits = any(found.ends[key] > start for key, start in starts.items())
+    return "its age could not be read" if waits else "none waits"
+
+
+def _dead_letters_text(dead: DeadLetters | None) -> str:
+    if dead is None:
+        return "no topic: what is given up is lost"
+    if dead.records is None:
+        return f"{dead.topic} does not exist yet"
+    records = plural_text(dead.records, "record")
+    return f"{dead.topic}: {records}, {count_text(dead.last_hour)} within the last hour"
+
+
+def _readiness(found: StreamsDetails) -> str:
+    if found.missing:
+        return f"not ready: {', '.join(found.missing)} missing"
+    if found.state.lower() in ("notready", "not_ready"):
+        return "not ready: its coordinator has not taken the topology yet; its log says why"
+    return "all topics exist"
+
+
+def _part_text(part: Subtopology, found: StreamsDetails) -> str:
+    read = ", ".join(_read_text(name, found.lags.get(name)) for name in part.read)
+    tasks = f"tasks: {part.active} active, {part.standby} standby, {part.warm_up} warming up"
+    words = [f"reads {read}", tasks]
+    if part.changelogs:
+        lag = "unknown" if part.restore_lag is None else count_text(part.restore_lag)
+        words.append(f"restores {', '.join(part.changelogs)} (restore lag {lag})")
+    return "; ".join(words)
+
+
+def _read_text(name: str, lag: TopicLag | None) -> str:
+    if lag is None:
+        return f"{name} (missing)"
+    unread = f", {count_text(lag.unread)} without a commit" if lag.unread else ""
+    return f"{name} (lag {count_text(lag.lag)}{unread})"
