@@ -97,7 +97,8 @@ class Tasks:
         return task
 
     def keep(self, run: Callable[[], Coroutine[Any, Any, None]]) -> "asyncio.Task[None]":
-        """Run until it returns; one that fails is logged and begun anew, later each time."""
+        """Run until it returns; one that fails is logged and begun anew, each time after a longer
+        pause of RETRY_MS_MAX at most."""
         return self.start(self._keep(run))
 
     async def _keep(self, run: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -87,6 +87,7 @@ class ControllerChannel:
         self._snapshotter = SnapshotGenerator(quorum.log, quorum.fail)
         if (snapshot := quorum.take_snapshot()) is not None:
             metadata.restore(_image_of(snapshot, metadata.image.cluster_id))
+            self._snapshotter.note_snapshot(len(snapshot.values))
         quorum.listener = self
 
     async def submit(
@@ -218,6 +219,7 @@ class ControllerChannel:
             controller_id = self._metadata.controller_id  # may be another one by now
             replayed = replace(image, controller_id=controller_id)
             self._metadata.publish(ReplayedBatch(image=replayed, changed=changed))
+            self._snapshotter.note_snapshot(len(snapshot.values))
 
         return install
 

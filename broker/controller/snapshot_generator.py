@@ -22,7 +22,8 @@ class SnapshotGenerator:
     """Counts replayed records; at most one snapshot is being written.
 
     The next one is due after RECORDS_BETWEEN_MIN records, or after as many as the last one held
-    when that is more: writing never costs more than what was written since.
+    when that is more, of whoever made it: at most as many records are written for snapshots as
+    for changes.
     """
 
     def __init__(
@@ -42,6 +43,11 @@ class SnapshotGenerator:
             self._records_since = 0
             self._is_writing = True
             self._tasks.start(self._write(image))
+
+    def note_snapshot(self, records_count: int) -> None:
+        """The image came from a snapshot of so many records."""
+        self._records_since = 0
+        self._due_after = max(RECORDS_BETWEEN_MIN, records_count)
 
     async def stop(self) -> None:
         """Leave an unfinished snapshot behind; it has no valid name."""

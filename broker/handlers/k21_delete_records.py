@@ -1,8 +1,8 @@
 """DeleteRecords, versions 0-2.
 
 Behaviour: moves the log's start to the offset (-1: to the high watermark) and answers with the
-low watermark once every live replica has followed, at the latest after the request's timeout
-with REQUEST_TIMED_OUT. An offset beyond the high watermark is OFFSET_OUT_OF_RANGE; an internal
+low watermark once every live replica has followed, or after the request's timeout with
+REQUEST_TIMED_OUT. An offset beyond the high watermark is OFFSET_OUT_OF_RANGE; an internal
 topic is INVALID_TOPIC_EXCEPTION, one that is only compacted POLICY_VIOLATION.
 Notes: space is freed by the segment, at the next retention check.
 """

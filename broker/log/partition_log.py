@@ -91,6 +91,7 @@ class PartitionLog(CompactedLog):
 
         :raises RecordsRejectedError: a batch is not fit (see errors.py); nothing is written.
         :raises StorageError: the disk refused; nothing is written.
+        :raises ForceFailedError: it is written, but not as durable as flush.messages asks.
         """
         rules = LeaderRules(
             config=self.config,

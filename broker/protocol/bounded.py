@@ -4,7 +4,8 @@ kio's native readers reserve memory for as many items as an array announces: a f
 process, which no handler can catch. They also raise KeyError on an unknown tag. These readers are
 built from the same schema metadata. They walk entities in Python, but leave entities without arrays
 to the native readers, one by one or a whole array whose length was checked; an unknown tag in one
-of those has it walked, too. So a message reserves 8 bytes at most for each of its own.
+of those has it walked, too. So an announced length reserves 8 bytes at most for each byte that
+follows.
 
 Worked example, the end of a flexible entity with one unknown tag 99 of two bytes:
 `01 63 02 aa bb` = one tagged field, tag 0x63, size 2, two bytes that are stepped over.

@@ -4,7 +4,9 @@ A slot is taken when a request arrives and completed now or later; whatever stan
 the head of the queue is written. Nothing is written while the transport's buffer is over its
 high-water mark. Answers that wait are counted in bytes: while the queue `is_full`, its connection
 handles no further request. So a client that does not read holds at most `QUEUED_BYTES_MAX`, one
-more answer and the transport's mark. File ranges are read only when there is room.
+more answer, the transport's mark, and the answers of requests that waited already (fetches and
+acks=all: RESPONSES_QUEUED_MAX of them, without records). File ranges are read only when there is
+room.
 """
 
 import asyncio

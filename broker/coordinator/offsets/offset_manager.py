@@ -1,5 +1,6 @@
 """Commit, fetch, delete and expire offsets; delete groups. Durable before it is answered."""
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,7 +23,8 @@ from broker.coordinator.records import (
     encode_offset_value,
 )
 
-TOMBSTONES_PER_BATCH_MAX: Final = 1_000
+TOMBSTONE_KEYS_BYTES_MAX: Final = 256 * 1024
+"""Of one batch: well below the smallest max.message.bytes in use, however long names are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,14 +188,22 @@ class OffsetManager:
         return appended.error
 
     async def _forget(self, seat: LocatedGroup, keys: Sequence[TopicPartition]) -> GroupError:
-        """Write tombstones in bounded batches, and forget what they cover."""
+        """Write tombstones in batches of bounded size, and forget what they cover."""
         group_id = seat.entry.group.group_id
-        for start in range(0, len(keys), TOMBSTONES_PER_BATCH_MAX):
-            chunk = keys[start : start + TOMBSTONES_PER_BATCH_MAX]
-            known = [key for key in chunk if key in seat.entry.offsets.stored]
-            tombstones: list[KeyValue] = [(_offset_key(group_id, key), None) for key in known]
+        waiting = deque(keys)
+        while waiting:
+            known: list[TopicPartition] = []
+            tombstones: list[KeyValue] = []
+            size_bytes = 0
+            while waiting and size_bytes < TOMBSTONE_KEYS_BYTES_MAX:
+                key = waiting.popleft()
+                if key not in seat.entry.offsets.stored:
+                    continue
+                known.append(key)
+                tombstones.append((_offset_key(group_id, key), None))
+                size_bytes += len(tombstones[-1][0])
             if not tombstones:
-                continue
+                break
             appended = await self._log.append(seat.partition.index, tombstones)
             if appended.error is not GroupError.NONE:
                 return appended.error

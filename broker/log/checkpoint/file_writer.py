@@ -5,7 +5,8 @@ file system forces the new content out first and lets go of the old blocks at on
 waits for the disk: over two seconds were seen, on all brokers of a machine, which producers spent
 waiting. One thread does it, file by file; of what comes meanwhile the newest is written.
 
-What the disk refuses is written again with every call of `collect`. A file that must not be
+What the disk refuses is written again with every call of `collect`, unless forcing it failed,
+which is final for the log directory. A file that must not be
 believed while it is old is removed meanwhile, which a full disk allows.
 """
 

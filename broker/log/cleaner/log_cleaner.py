@@ -2,7 +2,8 @@
 
 Every log.cleaner.backoff.ms the compacted logs of the node are looked over together; the one
 with the largest dirty share is cleaned, one group of segments at a time. The thread takes at most
-a quarter of a core, in slices of milliseconds: it shares Python's lock with the event loop.
+a quarter of a core, a batch or some milliseconds at a time: it shares Python's lock with the event
+loop.
 """
 
 import logging
@@ -26,7 +27,6 @@ _logger: Final = logging.getLogger(__name__)
 CLEANER_BACKOFF_MS: Final = 15_000
 _SLICE_S: Final = 0.003
 _REST_PER_WORK: Final = 3.0
-_REST_S_MAX: Final = 0.1
 
 
 class CompactionStopped(Exception):
@@ -34,7 +34,7 @@ class CompactionStopped(Exception):
 
 
 class Pace:
-    """Called between batches by the thread: works a slice, rests three times as long."""
+    """Called between batches by the thread: works a slice, rests three times as long as it took."""
 
     def __init__(self, stopping: threading.Event) -> None:
         self._stopping = stopping
@@ -48,7 +48,7 @@ class Pace:
         worked_s = time.monotonic() - self._since
         if worked_s < _SLICE_S:
             return
-        if self._stopping.wait(min(worked_s * _REST_PER_WORK, _REST_S_MAX)):
+        if self._stopping.wait(worked_s * _REST_PER_WORK):
             raise CompactionStopped
         self._since = time.monotonic()
 

@@ -46,7 +46,7 @@ class Appender:
         is_from_client: bool = False,
     ) -> None:
         """Append whole batches; `on_done` is called once, now or when all in-sync replicas have
-        them (acks -1), at the latest after `timeout_ms`. `records` is not kept.
+        them (acks -1), or when `timeout_ms` have passed (TimerWheel). `records` is not kept.
         """
         found = self._host.by_name.get((topic, partition))
         refusal = _refusal(found, acks) or self._host.disk.refusal

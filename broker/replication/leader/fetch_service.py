@@ -50,7 +50,7 @@ class FetchService:
         self._awake: dict[FetchOperation, bool] = {}
 
     def fetch(self, request: FetchRequest, now_ms: int, on_done: OnFetched) -> None:
-        """Answer now or within max_wait, once."""
+        """Answer now or when max_wait has passed (TimerWheel), once."""
         if request.replica_id == CONSUMER or request.session_epoch == FINAL_EPOCH:
             self._run(FetchOperation(request, on_done, self._wake, None), now_ms)
             return

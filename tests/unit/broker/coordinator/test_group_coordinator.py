@@ -84,6 +84,21 @@ async def test_what_is_not_durable_is_not_shown(
     assert rig.committed() is None
 
 
+async def test_tombstones_of_long_names_are_written_in_batches_that_a_broker_takes(
+    rig: Rig,
+) -> None:
+    topics = frozenset(f"{number:030000}" for number in range(50))
+    for topic in topics:
+        assert await rig.commit(1, topic=topic) is GroupError.NONE
+    log = rig.replicas.partitions[partition_for("g", 4)].log
+    before = len(log.batches)
+    await rig.groups.offsets.forget_topics(topics)
+    written = [len(data) for _, _, data in log.batches[before:]]
+    assert sum(written) > 50 * 30_000
+    assert max(written) < 512 * 1024
+    assert all(rig.committed(topic) is None for topic in topics)
+
+
 async def test_resigning_answers_who_waits_and_forgets(rig: Rig) -> None:
     await rig.settle()
     waiting = asyncio.create_task(rig.join("m2"))

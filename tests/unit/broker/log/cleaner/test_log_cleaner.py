@@ -1,5 +1,6 @@
 """Compaction: when it is due, what stays of a batch, and how a node does it beside its work."""
 
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from broker.log.cleaner.cleaning_policy import (
     group_segments,
     plan_cleaning,
 )
-from broker.log.cleaner.log_cleaner import CleanableLogs, Cleaner
+from broker.log.cleaner.log_cleaner import CleanableLogs, Cleaner, Pace
 from broker.log.config import LogConfig
 from broker.log.log_manager import LogManager
 from broker.log.partition_log import PartitionLog
@@ -375,3 +376,15 @@ def test_rolling_does_not_wait_longer_than_the_compaction_lag() -> None:
     assert replace(config, cleanup_policy=frozenset({"delete"})).roll_ms == config.segment_ms
     broker = LogConfig.from_broker_properties({"log.cleaner.min.cleanable.ratio": "0.25"})
     assert broker.min_cleanable_dirty_ratio == 0.25
+
+
+def test_the_thread_rests_three_times_as_long_as_it_worked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after a batch that took a second."""
+    now_s, rests, stopping = 0.0, list[float](), threading.Event()
+    monkeypatch.setattr(stopping, "wait", rests.append)
+    monkeypatch.setattr("time.monotonic", lambda: now_s)
+    pace = Pace(stopping)
+    for worked_s in (0.001, 0.009, 1.0):
+        now_s += worked_s
+        pace()
+    assert rests == [pytest.approx(0.03), pytest.approx(3.0)]
