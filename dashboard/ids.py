@@ -153,6 +153,11 @@ MOVE_ACTIONS: Final = ("pause", "resume", "cancel", "cancel_after_wave", "rollba
 
 # Produce.
 PRODUCE_PREVIEW: Final = "produce-preview"
+PRODUCE_LIMITS: Final = "produce-limits"
+PRODUCE_SENT: Final = "produce-sent"
+PRODUCE_FOLLOWED: Final = "produce-followed"
+PRODUCE_SPREAD: Final = "produce-spread"
+PRODUCE_THEN: Final = "produce-then"
 PRODUCE_SEND: Final = "produce-send"
 PRODUCE_TYPED: Final = "produce-typed"
 PRODUCE_STOP: Final = "produce-stop"

@@ -30,6 +30,11 @@ class KafkaPortError(Exception):
         self.reason = reason
         self.next_step = typed(next_step)
 
+    @property
+    def kind(self) -> str:
+        """The reason without what is true of one case only, to count errors by."""
+        return self.title
+
 
 class UnreachableError(KafkaPortError):
     """No broker could be reached, or the answer did not come in time."""
@@ -98,6 +103,11 @@ class RefusedError(KafkaPortError):
             next_step=NEXT_STEPS.get(code, "read the reason, correct the request, try again"),
         )
 
+    @property
+    def kind(self) -> str:
+        """Kafka's name of the error."""
+        return self.code.name.upper()
+
 
 class NoTimesError(RefusedError):
     """A time was asked for, and records of format 0 have none; `what` names the partition."""
@@ -134,6 +144,11 @@ class RecordTooLargeError(KafkaPortError):
             next_step="make it smaller, compress it, or raise max.message.bytes of the topic",
         )
         self.args = (words,)
+
+    @property
+    def kind(self) -> str:
+        """Without the size of this one."""
+        return "larger than max.message.bytes"
 
 
 _ASK_FOR_RIGHT: Final = (

@@ -31,6 +31,18 @@ class KeyRule(StrEnum):
     CRC32 = "crc32"
     FNV1A = "fnv1a"
 
+    @property
+    def client(self) -> str:
+        """A client that has it without being configured."""
+        return _CLIENTS[self]
+
+
+_CLIENTS: Final = {
+    KeyRule.MURMUR2: "Java",
+    KeyRule.CRC32: "librdkafka",
+    KeyRule.FNV1A: "Sarama",
+}
+
 
 def murmur2(data: bytes) -> int:
     """Java's 32 bit murmur2, as an unsigned number.
@@ -59,25 +71,23 @@ def fnv1a(data: bytes) -> int:
     return h
 
 
-def _by_murmur2(key: bytes, partitions: int) -> int:
-    return (murmur2(key) & 0x7FFFFFFF) % partitions
-
-
-def _by_crc32(key: bytes, partitions: int) -> int | None:
-    return zlib.crc32(key) % partitions if key else None
-
-
-def _by_fnv1a(key: bytes, partitions: int) -> int:
+def _fnv1a_size(key: bytes) -> int:
     signed = fnv1a(key)
     signed -= (signed >> 31) << 32
-    return abs(signed) % partitions
+    return abs(signed)
 
 
-_RULES: Final[dict[KeyRule, Callable[[bytes, int], int | None]]] = {
-    KeyRule.MURMUR2: _by_murmur2,
-    KeyRule.CRC32: _by_crc32,
-    KeyRule.FNV1A: _by_fnv1a,
+_RULES: Final[dict[KeyRule, Callable[[bytes], int | None]]] = {
+    KeyRule.MURMUR2: lambda key: murmur2(key) & 0x7FFFFFFF,
+    KeyRule.CRC32: lambda key: zlib.crc32(key) if key else None,
+    KeyRule.FNV1A: _fnv1a_size,
 }
+
+
+def key_hash(rule: KeyRule, key: bytes) -> int | None:
+    """The number whose remainder by the number of partitions is the key's partition; None: the
+    client chooses by itself."""
+    return _RULES[rule](key)
 
 
 def partition_for(rule: KeyRule, key: bytes | None, partitions: int) -> int | None:
@@ -87,7 +97,8 @@ def partition_for(rule: KeyRule, key: bytes | None, partitions: int) -> int | No
     """
     if partitions < 1:
         raise ValueError(f"a topic has at least one partition, not {partitions}")
-    return None if key is None else _RULES[rule](key, partitions)
+    found = None if key is None else key_hash(rule, key)
+    return None if found is None else found % partitions
 
 
 def partitions_for_key(key: bytes | None, partitions: int) -> dict[KeyRule, int | None]:

@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 from kio.schema.errors import ErrorCode
 
-from control.kafka.admin import KafkaAdmin
 from control.kafka.connections import settings_of
 from control.kafka.errors import (
     KafkaPortError,
@@ -21,31 +20,18 @@ from control.kafka.errors import (
     RecordTooLargeError,
     RefusedError,
 )
-from control.kafka.ports import ConfigResource, ConfigScope
-from control.kafka.producer import (
-    Delivery,
-    OutgoingRecord,
-    ProducerOptions,
-    RecordProducer,
-    batch_bytes,
-)
+from control.kafka.producer import Delivery, OutgoingRecord, ProducerOptions, RecordProducer
 from control.kafka.settings import KafkaSettings
-from control.kafka.wire import answers_soon
 from control.lab.keys import KeyChooser, from_list, parse_keys
 from control.lab.partitioners import KeyRule, partition_for
 from control.lab.templates import Template
+from control.lab.topic_limits import TopicLimits, topic_limits
 
 PROGRESS_EVERY_S: Final = 0.25
 IN_FLIGHT_MAX: Final = 2_000
 LATENCIES_MAX: Final = 20_000
 """Percentiles cover the newest acknowledgements only."""
 TICK_S: Final = 0.01
-_MOST_BYTES: Final = "max.message.bytes"
-_REQUEST_MAX: Final = 1 << 27
-"""Of the client, which guesses sizes from above and before compression: ours are measured."""
-_OVERHEAD_BYTES: Final = 1_024
-"""With so much less than the limit, and some for each header, a record needs no measuring."""
-_HEADER_OVERHEAD_BYTES: Final = 16
 _OF_ONE_RECORD: Final = (ErrorCode.message_too_large, ErrorCode.invalid_record)
 """What the client refuses of a record; the others go on."""
 ERRORS_MAX: Final = 5
@@ -115,6 +101,9 @@ class ProduceProgress:
     """(upper edge in ms, records) with edges doubling."""
     last: Delivery | None
     errors: tuple[str, ...]
+    """The first ``ERRORS_MAX``, in full."""
+    errors_by_kind: dict[str, int] = field(default_factory=dict)
+    """How many records failed for each reason, the most frequent first."""
     is_done: bool
     unanswered: int = 0
     """Sent, and neither acknowledged nor failed: nobody knows whether they were written."""
@@ -137,7 +126,7 @@ class ProduceSession:
         self._template = None if job.value is None else Template(job.value, rng)
         self._stopped = asyncio.Event()
         self._tally = _Tally()
-        self._most_bytes: int | None = None
+        self._limits: TopicLimits | None = None
         self._started = time.monotonic()
 
     def stop(self) -> None:
@@ -150,10 +139,11 @@ class ProduceSession:
         :raises KafkaPortError: topic or partition unknown, cluster unreachable; `progress` tells
             what was acknowledged until then. Single refused records are counted in `failed`.
         """
-        partitions, self._most_bytes = await _limits(self._settings, self.job.topic)
+        self._limits = limits = await topic_limits(self._settings, self.job.topic)
         self._started = time.monotonic()
-        async with RecordProducer(self._settings, _options(self.job, self._most_bytes)) as producer:
-            sending = asyncio.create_task(self._send_all(producer, partitions))
+        options = limits.options(self.job.options)
+        async with RecordProducer(self._settings, options) as producer:
+            sending = asyncio.create_task(self._send_all(producer, limits.partitions))
             try:
                 while not sending.done():
                     await asyncio.wait([sending], timeout=PROGRESS_EVERY_S)
@@ -229,7 +219,8 @@ class ProduceSession:
     ) -> Awaitable[Delivery] | None:
         """The answer to come; None: it failed for itself alone."""
         try:
-            _check_size(record, self.job, self._most_bytes)
+            assert self._limits is not None
+            self._limits.check(record, self.job.options.compression)
             delivery = await producer.enqueue(record)
         except RecordTooLargeError as error:
             self._fail(n, error)
@@ -262,7 +253,7 @@ class ProduceSession:
 
     def _fail(self, n: int, error: KafkaPortError) -> None:
         line = f"line {n + 1:,}: " if self.job.records or self._stream else ""
-        self._tally.fail(f"{line}{error}")
+        self._tally.fail(f"{line}{error}", error.kind)
 
     def _key_and_value(self, n: int) -> KeyAndValue:
         if self.job.records:
@@ -293,6 +284,15 @@ class ProduceSession:
             timestamp_ms=job.timestamp_ms if record.timestamp_ms is None else record.timestamp_ms,
         )
 
+    def first_record(self, limits: TopicLimits) -> OutgoingRecord:
+        """The first record that would be sent, to be judged beforehand.
+
+        :raises NoSuchPartitionError: the topic does not have its partition.
+        """
+        key, value = self._key_and_value(0)
+        record = OutgoingRecord(topic=self.job.topic, key=key, value=value)
+        return self._placed(0, record, limits.partitions)
+
     def progress(self, *, is_done: bool = False) -> ProduceProgress:
         """Where the session stands now."""
         tally, elapsed_s = self._tally, time.monotonic() - self._started
@@ -309,6 +309,7 @@ class ProduceSession:
             histogram_ms=histogram_of(tally.latencies),
             last=tally.last,
             errors=tuple(tally.errors),
+            errors_by_kind=dict(tally.kinds.most_common()),
             is_done=is_done,
             unanswered=tally.unanswered,
         )
@@ -327,6 +328,7 @@ class _Tally:
     per_partition: Counter[int] = field(default_factory=Counter)
     offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
+    kinds: Counter[str] = field(default_factory=Counter)
 
     def count(self, landed: Delivery) -> None:
         """One more was acknowledged."""
@@ -338,52 +340,12 @@ class _Tally:
             first, last = self.offsets.get(landed.partition, (landed.offset, landed.offset))
             self.offsets[landed.partition] = min(first, landed.offset), max(last, landed.offset)
 
-    def fail(self, words: str) -> None:
+    def fail(self, words: str, kind: str) -> None:
         """One more will not be acknowledged."""
         self.failed += 1
+        self.kinds[kind] += 1
         if len(self.errors) < ERRORS_MAX:
             self.errors.append(words)
-
-
-async def _limits(settings: KafkaSettings, name: str) -> tuple[int, int | None]:
-    """The topic's partitions, and the most bytes of a batch that it takes; None: not told."""
-    resource = ConfigResource(scope=ConfigScope.TOPIC, name=name)
-    async with KafkaAdmin.to(settings) as admin, answers_soon(settings):
-        (topic,) = await admin.topics([name])
-        try:
-            (entry,) = await admin.describe_configs(resource, [_MOST_BYTES])
-        except (RefusedError, ValueError):  # a right may lack that sending does not need
-            return len(topic.partitions), None
-    most = entry.value or ""
-    return len(topic.partitions), int(most) if most.isdecimal() else None
-
-
-def _options(job: ProduceJob, most: int | None) -> ProducerOptions:
-    """Neither the client's own limit nor what it puts together goes by others than the
-    topic's."""
-    if most is None:
-        return job.options
-    return replace(
-        job.options, request_max=_REQUEST_MAX, batch_max=min(job.options.batch_max, most)
-    )
-
-
-def _check_size(record: OutgoingRecord, job: ProduceJob, most: int | None) -> None:
-    """Before it is sent.
-
-    :raises RecordTooLargeError: the topic would not take it.
-    """
-    if most is None or _at_most_bytes(record) <= most:
-        return
-    size_bytes = batch_bytes(record, job.options.compression)
-    if size_bytes > most:
-        raise RecordTooLargeError(record.topic, size_bytes=size_bytes, most_bytes=most)
-
-
-def _at_most_bytes(record: OutgoingRecord) -> int:
-    headers = sum(len(name.encode()) + len(value or b"") for name, value in record.headers)
-    plain = len(record.key or b"") + len(record.value or b"") + headers
-    return plain + _OVERHEAD_BYTES + _HEADER_OVERHEAD_BYTES * len(record.headers)
 
 
 def latencies_of(values_ms: Any) -> Latencies | None:

@@ -23,11 +23,13 @@ from control.kafka.connections import settings_of
 from control.kafka.ports import ConfigEntry, ConfigResource, TopicMetadata
 from control.kafka.settings import KafkaSettings
 from control.kafka.wire import answers_soon
+from control.lab.topic_limits import KnownLimits
 from control.model.fleet import WatchedCluster
 from control.model.units import duration_text
 from control.operations.bus.client import MovesReader, OperationsClient, whoami
 from control.operations.bus.journal import Journal
 from control.operations.catalogue.operation import Done, Operation, OperationContext
+from control.operations.catalogue.produce import Produce
 from control.operations.catalogue.reassign import REASSIGN, Task, one_partition, plan_request
 from control.operations.confirmation import check_typed, check_writable, word_for
 from control.operations.errors import InvalidInputError, NoRightError, StalePreviewError
@@ -68,6 +70,7 @@ class OperationSession:
         self.journal = Journal(bus, of=watched, who=who or whoami())
         self._denied = denied
         self._previews = Previews()
+        self._limits = KnownLimits(self.settings)
         self._context = OperationContext(
             admin=self.admin, moves=self._client, planning=self.planning, site=watched.site
         )
@@ -86,6 +89,14 @@ class OperationSession:
     async def topics(self) -> tuple[TopicMetadata, ...]:
         """All that the cluster has."""
         return await self.admin.topics()
+
+    async def limits(self, asked: Produce) -> str:
+        """What the topic of these records takes, in words.
+
+        :raises OperationError: a field that cannot be read.
+        :raises KafkaPortError: a limit that the first record exceeds, or no answer.
+        """
+        return asked.within(await self._limits.of(asked.job.topic))
 
     async def preview(self, asked: Operation) -> Previewed:
         """The changes that an operation would make; nothing is changed.

@@ -1,5 +1,6 @@
 """Produce: where a key will land before it is sent, and where it landed after."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -8,14 +9,22 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_props
 
+from control.kafka.errors import NoSuchPartitionError, RecordTooLargeError
+from control.lab.forecast import Forecast
 from control.lab.session import ProduceProgress
 from control.operations.catalogue.produce import PRODUCE, Produce, ProduceRun
+from control.operations.errors import InvalidInputError
+from control.views.key_preview import partition_count
+from control.views.key_spread import keys_spread, spread_heads, spread_rows, spread_words
 from control.views.paths import ViewPath
+from control.views.sent_messages import SENT, sent_rows
+from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components import operation_form as fields
 from dashboard.components.forms import good, problem, text_field
-from dashboard.components.parts import card, crumbs, empty, graph
+from dashboard.components.parts import BLANK, card, crumbs, empty, graph
+from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
 from dashboard.figures.latency import latency_histogram
 from dashboard.frame import rights
@@ -29,6 +38,8 @@ from dashboard.pages.produce_form import (
 FIRST_FIELDS: Final = ("topic", "key", "value")
 """What every message needs; the others are folded away."""
 FILE_HINT: Final = "or the lines of a file: KEY<tab>VALUE or VALUE"
+_JUDGED: Final = ("topic", "key", "value", "partition", "headers", "compression")
+"""Fields that decide whether the topic takes a record."""
 _ASKED: Final = ("topic", "key", "partition", "rule")
 """Fields that decide where a record lands."""
 
@@ -52,27 +63,27 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
                     "Result",
                     html.Div(empty("Nothing sent yet"), id=ids.PRODUCE_RESULT, role="status"),
                     html.Div(id=ids.PRODUCE_DONE),
+                    dcc.Store(id=ids.PRODUCE_SENT),
+                    html.Div(id=ids.PRODUCE_FOLLOWED, role="status"),
                     graph(ids.PRODUCE_CHART, 220),
                 ),
             ],
             className="columns",
         ),
-    ]
+        card(
+            "Where 10,000 keys land",
+            text_field(ids.PRODUCE_THEN, "If partitions are added", "their new number",
+                       given.get("then", "")),
+            html.Div(id=ids.PRODUCE_SPREAD, role="status"),
+        ),
+    ]  # fmt: skip
 
 
 def register(app: Dash, context: PageContext) -> None:
     """The preview while typing; a file; sending with progress; stopping."""
     _register_file(app)
-
-    @app.callback(
-        Output(ids.PRODUCE_PREVIEW, "children"),
-        *(Input(fields.field_id(fields.PRODUCE, name), "value") for name in _ASKED),
-        Input(ids.TICK, "data"),
-        websocket=True,
-    )
-    def show_preview(*values: Any) -> str:
-        found = [fields.field_id(fields.PRODUCE, name) for name in _ASKED]
-        return preview_words(context.snapshot, fields.values_of(found, values[:-1]))
+    _register_beforehand(app, context)
+    _register_followed(app, context)
 
     @app.callback(
         Output(ids.PRODUCE_DONE, "children"),
@@ -93,10 +104,13 @@ def register(app: Dash, context: PageContext) -> None:
     async def send(_: int, session: str, scheme: str, *told: Any) -> tuple[Any, Any]:
         lines, typed, found, values = told
         given = fields.values_of(found, values)
+        set_props(ids.PRODUCE_RESULT, {"children": []})
+        set_props(ids.PRODUCE_SENT, {"data": None})
+        set_props(ids.PRODUCE_CHART, {"figure": BLANK})
         try:
             asked = Produce.of(PRODUCE.parse(given))
             job = replace(asked.job, records=tuple(records_of_file(lines)))
-            run = ProduceRun(partial(show, given["acks"], scheme))
+            run = ProduceRun(partial(show, given, scheme))
             await context.actions.produce(
                 session, replace(asked, job=job, run=run), typed=typed or ""
             )
@@ -117,6 +131,80 @@ def register(app: Dash, context: PageContext) -> None:
         return 0
 
 
+def spread_table(found: Sequence[Forecast]) -> list[Any]:
+    """A line of each client's rule, and a row of each partition."""
+    if not found:
+        return [html.P("choose a topic to see where keys land", className="note")]
+    lines = [html.P(spread_words(item), className="note") for item in found]
+    head = html.Tr([html.Th(name, className="number") for name in spread_heads(found)])
+    body = [
+        html.Tr([html.Td(text, className="number") for text in row]) for row in spread_rows(found)
+    ]
+    table = html.Table([html.Thead(head), html.Tbody(body)], className="rows")
+    return [*lines, html.Div(table, className="rows-frame spread")]
+
+
+def _register_beforehand(app: Dash, context: PageContext) -> None:
+    """Where a record and where many keys would land, and what the topic takes."""
+
+    @app.callback(
+        Output(ids.PRODUCE_PREVIEW, "children"),
+        *(Input(fields.field_id(fields.PRODUCE, name), "value") for name in _ASKED),
+        Input(ids.TICK, "data"),
+        websocket=True,
+    )
+    def show_preview(*values: Any) -> str:
+        found = [fields.field_id(fields.PRODUCE, name) for name in _ASKED]
+        return preview_words(context.snapshot, fields.values_of(found, values[:-1]))
+
+    @app.callback(
+        Output(ids.PRODUCE_SPREAD, "children"),
+        *(Input(fields.field_id(fields.PRODUCE, name), "value") for name in ("topic", "key")),
+        Input(ids.PRODUCE_THEN, "value"),
+        Input(ids.PRODUCE_LINES, "data"),
+        websocket=True,
+    )
+    def show_spread(topic: str | None, key: str | None, then: str | None, lines: Any) -> Any:
+        partitions = partition_count(context.snapshot, topic or "")
+        try:
+            told = keys_spread(partitions, key or "", then or "", records_of_file(lines))
+        except InvalidInputError as error:
+            return problem(error)
+        return spread_table(told)
+
+    @app.callback(
+        Output(ids.PRODUCE_LIMITS, "children"),
+        *(Input(fields.field_id(fields.PRODUCE, name), "value") for name in _JUDGED),
+        *fields.every_value(fields.PRODUCE),
+        websocket=True,
+    )
+    async def show_limits(*told: Any) -> Any:
+        found, values = told[-2:]
+        given = fields.values_of(found, values)
+        if not given["topic"]:
+            return ""
+        try:
+            asked = Produce.of(PRODUCE.parse(given))
+            return await context.actions.session.limits(asked)
+        except NoSuchPartitionError:
+            return ""  # told by the line above already
+        except RecordTooLargeError as error:
+            return html.Span(f"✖ {error}; {error.next_step}", className="tone-critical")
+        except ClusterActionError as error:
+            return html.Span(f"✖ {error}", className="tone-critical")
+
+
+def _register_followed(app: Dash, context: PageContext) -> None:
+    @app.callback(
+        Output(ids.PRODUCE_FOLLOWED, "children"),
+        Input(ids.PRODUCE_SENT, "data"),
+        Input(ids.TICK, "data"),
+        websocket=True,
+    )
+    def follow(sent: dict[str, Any] | None, _: Any) -> Any:
+        return followed(context.snapshot, sent)
+
+
 def _register_file(app: Dash) -> None:
     in_browser: Any = app.clientside_callback
     in_browser(
@@ -131,14 +219,37 @@ def _register_file(app: Dash) -> None:
     )
 
 
-def show(acks: str, scheme: str, progress: ProduceProgress) -> None:
+def show(given: Mapping[str, str], scheme: str, progress: ProduceProgress) -> None:
     """Send how far it is to the page, while it goes on."""
-    lines: list[Any] = [good(result_words(acks, progress))] if progress.acked else []
+    words = result_words(given["acks"], progress)
+    lines: list[Any] = [good(words)] if progress.acked else []
     lines += [html.P(latency_words(progress), className="note")]
+    lines += [
+        html.P(f"✖ {count:,} × {kind}", className="tone-critical")
+        for kind, count in progress.errors_by_kind.items()
+        if progress.failed > 1
+    ]
     lines += [html.P(f"✖ {error}", className="tone-critical") for error in progress.errors]
     set_props(ids.PRODUCE_RESULT, {"children": lines})
     chart = latency_histogram(progress.histogram_ms, scheme)
     set_props(ids.PRODUCE_CHART, {"figure": chart})
+    if progress.is_done and progress.offsets:
+        ranges = {
+            str(number): (progress.per_partition[number], first, last)
+            for number, (first, last) in progress.offsets.items()
+        }
+        set_props(ids.PRODUCE_SENT, {"data": {"topic": given["topic"], "ranges": ranges}})
+
+
+def followed(snapshot: OperatorSnapshot, sent: Mapping[str, Any] | None) -> Any:
+    """Where the sent messages are now: segment, replicas, groups."""
+    if not sent:
+        return None
+    ranges = {int(number): told for number, told in sent["ranges"].items()}
+    rows = sent_rows(snapshot, sent["topic"], ranges)
+    more = len(ranges) - len(rows)
+    note = f"and {more:,} more partitions" if more else ""
+    return [rows_table(rows, SENT.columns), html.P(note, className="note")]
 
 
 def _form(context: PageContext, given: dict[str, str]) -> html.Div:
@@ -152,6 +263,7 @@ def _form(context: PageContext, given: dict[str, str]) -> html.Div:
         [
             fields.form_fields(PRODUCE, fields.PRODUCE, only=FIRST_FIELDS, **shared),
             html.Div("", id=ids.PRODUCE_PREVIEW, className="preview", role="status"),
+            html.Div("", id=ids.PRODUCE_LIMITS, className="note", role="status"),
             _file(),
             html.Details([html.Summary("partition, rule, headers, count, rate, acks …"), more],
                          open=is_open),

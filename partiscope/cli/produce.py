@@ -15,12 +15,16 @@ from control.kafka.producer import (
     OutgoingRecord,
     ProducerOptions,
 )
-from control.lab.forecast import Forecast, forecast
+from control.lab.forecast import KEYS_PREVIEWED, Forecast, keys_to_preview
+from control.lab.keys import KeySpecError, is_description
 from control.lab.lines import LineFormat, LinesError, lines_of
 from control.lab.partitioners import KeyRule, partitions_for_key
 from control.lab.session import ProduceJob, RecordStream
 from control.operations.catalogue.produce import Produce
+from control.operations.checks import PARTITIONS_MAX
 from control.operations.protected_topics import check_topic
+from control.views.key_spread import spread_heads, spread_of, spread_rows, spread_words
+from control.views.printable import told_bytes
 from partiscope.cli.confirm import require_change
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.operations import Reason
@@ -87,7 +91,19 @@ Acks = Annotated[str, typer.Option(help="0, 1 or all.")]
 Compression = Annotated[str, typer.Option(help="|".join(COMPRESSIONS))]
 Idempotent = Annotated[bool, typer.Option("--idempotent", help="No duplicates.")]
 KeysFrom = Annotated[Path | None, typer.Option(help="Keys, one a line.")]
-Preview = Annotated[bool, typer.Option("--preview", help="Only show where the keys would land.")]
+Preview = Annotated[
+    bool,
+    typer.Option("--preview", help="Only show where the keys, or 10,000 keys, would land."),
+]
+Then = Annotated[
+    int | None,
+    typer.Option(
+        "--if-partitions",
+        min=1,
+        max=PARTITIONS_MAX,
+        help="With --preview: also with so many partitions, and which keys move.",
+    ),
+]
 
 
 def produce(
@@ -110,6 +126,7 @@ def produce(
     idempotent: Idempotent = False,
     keys_from: KeysFrom = None,
     preview: Preview = False,
+    if_partitions: Then = None,
     reason: Reason = "",
     bootstrap: Bootstrap = None,
     as_json: Json = False,
@@ -124,8 +141,11 @@ def produce(
     address = known_bootstrap(settings_with(bootstrap=bootstrap))
     keys = tuple(_lines(keys_from)) if keys_from is not None else ()
     if preview:
-        _preview(address, topic, keys or ((key or "").encode(),), as_json=as_json)
+        described = keys or _keys_of(key, count)
+        _preview(address, topic, described, then=if_partitions, as_json=as_json)
         return
+    if if_partitions is not None:
+        raise CommandError("--if-partitions goes with --preview", Exit.WRONG_USE)
     check_topic("produce", topic)
     require_change(bootstrap)
     lines = _lines_source(file, is_generated=any((value is not None, count, keys)))
@@ -221,27 +241,44 @@ def _say_where(address: str, topic: str, key: bytes) -> None:
     note(" · ".join(f"{rule} → {place}" for rule, place in places.items()))
 
 
-def _preview(address: str, topic: str, keys: tuple[bytes | None, ...], *, as_json: bool) -> None:
-    partitions = asyncio.run(_partition_count(address, topic))
-    forecasts = [forecast(keys, partitions=partitions, rule=rule) for rule in KeyRule]
+def _keys_of(key: str | None, count: int | None) -> tuple[bytes | None, ...]:
+    """One fixed key is asked for itself."""
+    if key is not None and "{n}" not in key and not is_description(key):
+        return (key.encode(),)
+    try:
+        return keys_to_preview(key, count or KEYS_PREVIEWED)
+    except KeySpecError as error:
+        raise CommandError(f"--key {error}", Exit.WRONG_USE) from error
+
+
+def _preview(
+    address: str,
+    topic: str,
+    keys: tuple[bytes | None, ...],
+    *,
+    then: int | None,
+    as_json: bool,
+) -> None:
+    found = spread_of(keys, asyncio.run(_partition_count(address, topic)), then)
     if as_json:
-        write_json({"topic": topic, "forecasts": [_forecast_document(item) for item in forecasts]})
+        write_json({"topic": topic, "forecasts": list(map(_forecast_document, found))})
         return
-    rows = [
-        [str(number), *(str(item.records[number]) for item in forecasts)]
-        for number in range(partitions)
-    ]
-    write_table([figure("partition"), *(figure(str(item.rule)) for item in forecasts)], rows)
-    for item in forecasts:
-        note(f"{item.rule}: the fullest partition is {item.skew:+.0%} against the mean")
+    write_table(list(map(figure, spread_heads(found))), spread_rows(found))
+    for item in found:
+        note(spread_words(item))
 
 
 def _forecast_document(item: Forecast) -> dict[str, Any]:
+    moves = [
+        {"key": told_bytes(move.key), "partition": move.now, "partition_then": move.then}
+        for move in item.moves
+    ]
     return {
         "rule": str(item.rule),
         "records": list(item.records),
         "distinct_keys": item.distinct_keys,
         "skew": item.skew,
+        **({"records_then": list(item.records_then), "moves": moves} if item.records_then else {}),
     }
 
 

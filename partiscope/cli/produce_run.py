@@ -39,7 +39,9 @@ def send(target: Target, asked: Produce, *, as_json: bool) -> Exit:
     if isinstance(ended, Exception):
         raise ended
     if done is not None and done.failed and not is_interrupted:
-        raise CommandError(f"{done.failed} records were not acknowledged: {done.errors[0]}")
+        kinds = ", ".join(f"{count:,} × {kind}" for kind, count in done.errors_by_kind.items())
+        words = f"{done.failed} records were not acknowledged ({kinds}): {done.errors[0]}"
+        raise CommandError(words)
     return ended
 
 
@@ -149,4 +151,5 @@ def _document(done: ProduceProgress) -> dict[str, Any]:
         and {"p50": latencies.p50_ms, "p95": latencies.p95_ms, "p99": latencies.p99_ms},
         "last": last and {"partition": last.partition, "offset": last.offset},
         "errors": list(done.errors),
+        "errors_by_kind": dict(done.errors_by_kind),
     }

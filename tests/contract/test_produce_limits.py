@@ -45,6 +45,8 @@ async def test_a_record_at_the_limit_is_taken_and_one_byte_more_is_not_sent(
         f"a record of {MOST_BYTES + 1:,} bytes is not sent: {topic} takes at most {MOST_BYTES:,} "
         "(max.message.bytes)",
     )
+    many = await send(bootstrap, topic, fits + "x{n}", count=7)
+    assert many.errors_by_kind == {"larger than max.message.bytes": 7}
     assert await count(bootstrap, topic) == 1
     # The broker judges as we do.
     async with RecordProducer(bootstrap, ProducerOptions()) as producer:

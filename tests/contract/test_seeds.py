@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
+from control.lab.partitioners import KeyRule, partition_for
 from tests.support.cluster import LocalCluster
 from tests.support.go_program import GoUnavailableError, build_go_client, run_go_client
 from tests.support.kafka_oracle import run_tool
@@ -125,6 +126,27 @@ def test_both_rules_are_shown_before_anything_is_sent(
     forecasts = {item["rule"]: item["records"] for item in json.loads(shown.stdout)["forecasts"]}
     assert forecasts["murmur2"] == [2, 1, 0]
     assert forecasts["crc32"] == [1, 0, 2]
+
+
+def test_keys_that_move_are_shown_before_partitions_are_added(our_cluster: LocalCluster) -> None:
+    admin = AdminClient({"bootstrap.servers": our_cluster.bootstrap})
+    admin.create_topics([NewTopic("to-grow", 3, 1)])["to-grow"].result(10)
+    where = ("--bootstrap", our_cluster.bootstrap)
+    asked = ("produce", "to-grow", "--preview", *where)
+
+    shown = _partiscope(*asked, "--if-partitions", "5", "--json")
+
+    assert shown.returncode == 0, shown.stderr
+    for found in json.loads(shown.stdout)["forecasts"]:
+        assert (sum(found["records"]), len(found["records_then"])) == (10_000, 5)
+        move = found["moves"][0]
+        rule, key = KeyRule(found["rule"]), move["key"].encode()
+        told = (move["partition"], move["partition_then"])
+        assert told == (partition_for(rule, key, 3), partition_for(rule, key, 5))
+    words = _partiscope(*asked, "--if-partitions", "5", "--key", "uniform:20").stderr
+    assert "murmur2 (Java): fullest partition" in words
+    assert " of 20 keys move, such as k-" in words
+    assert "goes with --preview" in _partiscope(*asked[:2], "--if-partitions", "5", *where).stderr
 
 
 def test_delivery_reports_tell_partition_and_offset(our_cluster: LocalCluster) -> None:

@@ -97,6 +97,23 @@ async def test_a_topic_is_made_grown_and_deleted_by_keys(
         )
 
 
+async def test_where_keys_land_is_shown_before_partitions_are_added(
+    app: PartiscopeApp, our_cluster: LocalCluster
+) -> None:
+    topic = unique("spread")
+    async with app.run_test(size=(100, 40)) as pilot, KafkaAdmin.to(our_cluster.bootstrap) as admin:
+        await admin.create_topic(NewTopic(name=topic, partitions=2, replication_factor=1))
+        app.navigator.open(f"produce/{topic}?then=3&key=k-{{n}}")
+        await settle(pilot, lambda: "leader" in _words(app, "#where"), "the partitions")
+        app.screen.query_one("#then", Input).focus()
+        await pilot.press("enter")
+        moving = " of 10,000 keys move, such as k-"
+        await settle(pilot, lambda: moving in _words(app, "#outcome"), "the spread")
+        await pilot.press("backspace", "0", "enter")
+        refused = "a whole number from 1"
+        await settle(pilot, lambda: refused in _words(app, "#outcome"), "what is wrong")
+
+
 @pytest.fixture
 async def topic_of_five(admin: KafkaAdmin) -> str:
     """One partition on three brokers, of which the leader is not the preferred one."""
@@ -280,6 +297,10 @@ def _title(app: PartiscopeApp) -> str:
 
 def _line(app: PartiscopeApp, selector: str) -> str:
     return "".join(str(line.render()) for line in app.screen.query(selector).results(Static))
+
+
+def _words(app: PartiscopeApp, place: str) -> str:
+    return " ".join(str(line.render()) for line in app.screen.query(place).results(Static))
 
 
 def _told(app: PartiscopeApp) -> str:

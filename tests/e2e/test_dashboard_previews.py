@@ -215,12 +215,38 @@ def test_a_record_that_is_too_large_is_told_before_it_is_sent(
     before = end_of(cluster)
     produce(page, server, "partition=1")
     page.get_by_label("Value", exact=True).fill("x" * 20_000)
+    limits = page.locator("#produce-limits")
+    expect(limits).to_contain_text("is not sent: test-logs takes at most 20,000")
     page.locator("#produce-send").click()
     result = page.locator("#produce-result")
     expect(result).to_contain_text("is not sent: test-logs takes at most 20,000")
     assert end_of(cluster) == before
 
     page.get_by_label("Value", exact=True).fill("x" * 19_900)
+    takes = "test-logs has 8 partitions and takes at most 20,000 bytes (max.message.bytes)"
+    expect(limits).to_have_text(takes)
     page.locator("#produce-send").click()
     expect(result).to_contain_text("test-logs-1 @ ")
     assert end_of(cluster) == before + 1
+    expect(page.locator("#produce-followed tbody tr")).to_have_count(1)
+
+    partition = page.get_by_label("Partition", exact=True)
+    partition.fill("77")
+    page.locator("#produce-send").click()
+    expect(page.locator("#produce-done")).to_contain_text("has no partition 77")
+    expect(result).to_be_empty()
+    expect(page.locator("#produce-followed")).to_be_empty()
+
+
+def test_keys_that_move_are_shown_before_partitions_are_added(
+    page: Page, server: PageServer
+) -> None:
+    produce(page, server, "key=user-{n}&then=12")
+    spread = page.locator("#produce-spread")
+    expect(spread.locator("tbody tr")).to_have_count(12)
+    expect(spread).to_contain_text("murmur2 (Java): fullest partition")
+    expect(spread).to_contain_text("of 10,000 keys move, such as user-")
+    page.get_by_label("If partitions are added").fill("none")
+    expect(spread).to_contain_text("a whole number from 1")
+    page.get_by_label("If partitions are added").fill("")
+    expect(spread.locator("tbody tr")).to_have_count(8)

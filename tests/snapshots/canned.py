@@ -15,6 +15,7 @@ from control.operations.bus.events import MoveProgress, MovingPartition, Outcome
 from control.operations.bus.journal import JournalLine
 from control.operations.bus.state import OperationState, Phase
 from control.operations.catalogue.operation import Operation
+from control.operations.catalogue.produce import Produce
 from control.operations.catalogue.reassign import Reassign
 from control.operations.errors import InvalidInputError
 from control.operations.previews import Previewed
@@ -180,6 +181,9 @@ class CannedSession:
             TopicMetadata(name=name, topic_id=None, is_internal=False, partitions=tuple(items))
             for name, items in found.items()
         )
+
+    async def limits(self, asked: Produce) -> str:
+        return f"{asked.job.topic} takes at most 1,048,588 bytes"
 
     async def plan(self, values: Mapping[str, str]) -> Plan:
         return self.plans.keep(plan(topology_of(facts()), PlanRequest()), values)

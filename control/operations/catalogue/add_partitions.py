@@ -1,10 +1,12 @@
 """Add partitions to a topic."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from control.kafka.collector.rights import AclOperation, Lacking
+from control.lab.forecast import forecast, keys_to_preview, moving_words
+from control.lab.partitioners import KeyRule
 from control.model.units import counted
 from control.operations import checks
 from control.operations.catalogue.fields import REASON, TOPIC
@@ -78,7 +80,8 @@ class AddPartitions(Operation):
             command=self,
             changes=(Change("partitions", now, self.partitions, words),),
             notes=(
-                "keys may land on other partitions from then on; consumers rebalance",
+                *_moving_keys(now, self.partitions),
+                "consumers rebalance; a key's older records stay on their partition",
                 "partitions cannot be removed again",
                 *doubts(self.topic),
             ),
@@ -90,3 +93,11 @@ class AddPartitions(Operation):
         await context.admin.create_partitions(self.topic, self.partitions)
         words = f"{self.topic} has {self.partitions:,} partitions"
         return Done(words=words, view="topic", params={"topic": self.topic})
+
+
+def _moving_keys(now: int, then: int) -> Iterator[str]:
+    """How many keys land elsewhere from then on, by each client's rule."""
+    keys = keys_to_preview(None)
+    for rule in KeyRule:
+        found = forecast(keys, partitions=now, rule=rule, then=then)
+        yield f"by {rule} ({rule.client}) {moving_words(found)}"

@@ -4,13 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Self
 
-from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.producer import ACKS, COMPRESSIONS, ProducerOptions
+from control.kafka.settings import KafkaSettings
 from control.lab.keys import KeySpecError
 from control.lab.partitioners import KeyRule
 from control.lab.session import ProduceJob, ProduceProgress, ProduceSession, RecordStream
 from control.lab.templates import TemplateError
+from control.lab.topic_limits import TopicLimits
 from control.model.units import counted
 from control.operations import checks
 from control.operations.catalogue.fields import REASON, TOPIC
@@ -161,7 +162,7 @@ class Produce(Operation):
 
         :raises InvalidInputError: a key or value that describes nothing.
         """
-        self._session(context.admin)
+        self._session(context.admin.wire.settings)
         records: int | str = self.job.total if self.stream is None else "as they come"
         told = counted(records, "record") if isinstance(records, int) else f"records {records}"
         words = f"{told} to {self.job.topic}"
@@ -169,7 +170,7 @@ class Produce(Operation):
 
     async def perform(self, context: OperationContext) -> Done:
         """Send, and tell the run how far it is."""
-        session = self._session(context.admin)
+        session = self._session(context.admin.wire.settings)
         self.run.begin(session)
         async for progress in session.run():
             self.run.listen(progress)
@@ -177,9 +178,22 @@ class Produce(Operation):
         words = f"{acked} of {self.job.topic} acknowledged"
         return Done(words=words, view="topic", params={"topic": self.job.topic})
 
-    def _session(self, admin: KafkaAdmin) -> ProduceSession:
+    def within(self, limits: TopicLimits) -> str:
+        """What the topic takes, in words, once the first record was judged by it.
+
+        :raises InvalidInputError: a key or value that describes nothing.
+        :raises KafkaPortError: the topic does not have the partition, or would not take the record.
+        """
+        record = self._session("").first_record(limits)
+        limits.check(record, self.job.options.compression)
+        partitions = counted(limits.partitions, "partition")
+        most = limits.most_bytes
+        takes = "" if most is None else f" and takes at most {most:,} bytes (max.message.bytes)"
+        return f"{self.job.topic} has {partitions}{takes}"
+
+    def _session(self, settings: KafkaSettings | str) -> ProduceSession:
         try:
-            return ProduceSession(admin.wire.settings, self.job, stream=self.stream)
+            return ProduceSession(settings, self.job, stream=self.stream)
         except KeySpecError as error:
             raise InvalidInputError({"key": str(error)}) from error
         except TemplateError as error:

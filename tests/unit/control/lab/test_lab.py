@@ -9,7 +9,7 @@ from aiokafka.partitioner import murmur2 as aiokafka_murmur2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.lab.forecast import forecast
+from control.lab.forecast import forecast, keys_to_preview, moving_words
 from control.lab.keys import KeySpecError, from_list, parse_keys, zipf_weights
 from control.lab.lines import LINES_MAX, LinesError, lines_of, records_of
 from control.lab.partitioners import KeyRule, fnv1a, murmur2, partition_for, partitions_for_key
@@ -65,15 +65,38 @@ def test_no_key_no_rule() -> None:
         partition_for(KeyRule.CRC32, b"x", 0)
 
 
-def test_a_forecast_adds_up_and_names_the_hot_key() -> None:
+def test_a_forecast_adds_up() -> None:
     keys = [b"hot"] * 60 + [b"k%d" % n for n in range(30)] + [None] * 10
     found = forecast(keys, partitions=4, rule=KeyRule.MURMUR2)
     assert (found.total, found.unkeyed, found.distinct_keys) == (90, 10, 31)
-    assert (found.hot_keys[0].key, found.hot_keys[0].records) == (b"hot", 60)
-    fullest = max(range(4), key=lambda p: found.records[p])
-    assert found.hot_keys[0].partition == fullest
-    assert found.skew == pytest.approx(found.records[fullest] / 22.5 - 1)
+    assert found.skew == pytest.approx(max(found.records) / 22.5 - 1)
     assert forecast([], partitions=2, rule=KeyRule.CRC32).skew == 0.0
+
+
+@pytest.mark.parametrize("rule", KeyRule)
+def test_a_forecast_names_the_keys_that_move(rule: KeyRule) -> None:
+    keys = keys_to_preview("order-{n}")
+    assert (len(keys), keys[7]) == (10_000, b"order-7")
+
+    found = forecast(keys, partitions=4, rule=rule, then=6)
+
+    expected = {
+        key: (partition_for(rule, key, 4), partition_for(rule, key, 6))
+        for key in keys
+        if partition_for(rule, key, 4) != partition_for(rule, key, 6)
+    }
+    assert {move.key: (move.now, move.then) for move in found.moves} == expected
+    assert found.records_then == tuple(
+        sum(partition_for(rule, key, 6) == number for key in keys) for number in range(6)
+    )
+    first = found.moves[0]
+    words = f"{len(expected):,} of 10,000 keys move, such as {first.key.decode()} "
+    assert moving_words(found).startswith(f"{words}{first.now} → {first.then}, ")
+
+
+def test_keys_to_preview_of_a_fixed_key_are_numbered_ones() -> None:
+    assert keys_to_preview("user") == keys_to_preview(None) == keys_to_preview("seq")
+    assert len(set(keys_to_preview("uniform:5"))) == 5
 
 
 def test_zipf_keys_are_hot_in_order() -> None:

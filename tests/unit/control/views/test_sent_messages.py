@@ -1,0 +1,30 @@
+"""Where sent messages are: segment, replicas, groups."""
+
+from pathlib import Path
+
+from control.model.ids import TopicPartition
+from control.views.sent_messages import sent_rows
+from control.views.snapshots.snapshot import partition_record
+from tests.support.store_builder import SyntheticSizes
+from tests.unit.dashboard.page_context import context_on
+
+
+def test_sent_messages_are_followed_to_segment_replicas_and_groups(tmp_path: Path) -> None:
+    sizes = SyntheticSizes(topics=1, partitions=3, groups=1)
+    snapshot = context_on(tmp_path, sizes=sizes).snapshot
+    known = partition_record(snapshot, TopicPartition("topic-0", 1))
+    assert known is not None
+    end = known["high_watermark"]
+    commits = snapshot.commit_table.to_pylist()
+    committed = {row["partition"]: row["committed_offset"] for row in commits}[1]
+    assert committed is not None
+
+    ranges = {1: (3, committed - 2, committed), 2: (1, 10 * end, 10 * end)}
+    read_in_part, not_yet = sent_rows(snapshot, "topic-0", ranges)
+
+    assert read_in_part.cell("groups").text == f"group-0 to {committed - 1:,}"
+    assert read_in_part.cell("offsets").text == f"{committed - 2:,} – {committed:,}"
+    assert read_in_part.path == f"browse/topic-0?partition=1&offset={committed - 2}"
+    assert " none" in not_yet.cell("replicas").text
+    (all_read,) = sent_rows(snapshot, "topic-0", {1: (1, committed - 1, committed - 1)})
+    assert all_read.cell("groups").text == "group-0 ✔"
