@@ -1,4 +1,4 @@
-"""What a topic takes: its number of partitions, and the most bytes of a batch."""
+"""Limits of a topic: its number of partitions, and the most bytes of a batch."""
 
 import time
 from dataclasses import dataclass, replace

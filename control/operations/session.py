@@ -91,7 +91,7 @@ class OperationSession:
         return await self.admin.topics()
 
     async def limits(self, asked: Produce) -> str:
-        """What the topic of these records takes, in words.
+        """The limits of the topic of these records, in words.
 
         :raises OperationError: a field that cannot be read.
         :raises KafkaPortError: a limit that the first record exceeds, or no answer.

@@ -104,7 +104,7 @@ async def test_where_keys_land_is_shown_before_partitions_are_added(
     async with app.run_test(size=(100, 40)) as pilot, KafkaAdmin.to(our_cluster.bootstrap) as admin:
         await admin.create_topic(NewTopic(name=topic, partitions=2, replication_factor=1))
         app.navigator.open(f"produce/{topic}?then=3&key=k-{{n}}")
-        await settle(pilot, lambda: "leader" in _words(app, "#where"), "the partitions")
+        await settle(pilot, lambda: "murmur2 →" in _words(app, "#where"), "its partitions")
         app.screen.query_one("#then", Input).focus()
         await pilot.press("enter")
         moving = " of 10,000 keys move, such as k-"

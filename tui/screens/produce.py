@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Label, Static
 
-from control.kafka.errors import KafkaPortError, RecordTooLargeError
+from control.kafka.errors import KafkaPortError
 from control.lab.lines import LinesError, lines_of, records_of
 from control.lab.partitioners import partitions_for_key
 from control.lab.session import KeyAndValue, ProduceProgress
@@ -19,15 +19,13 @@ from control.model.ids import no_partition_words
 from control.operations.catalogue.produce import PRODUCE, Produce, ProduceRun
 from control.operations.errors import OperationError
 from control.views.format import latency_text, record_rate_text
-from control.views.key_spread import keys_spread, spread_heads, spread_rows, spread_words
 from control.views.paths import ViewPath
-from control.views.sent_messages import sent_rows
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables.rows import Row
 from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.session import TerminalSession
 from tui.widgets.form import FormPanel
+from tui.widgets.produced import LimitsLine, SentMessages, spread_text
 from tui.widgets.sparkline import bar
 
 TOPICS_EVERY_S: Final = 5.0
@@ -48,9 +46,8 @@ class ProduceScreen(ViewScreen):
         self._run: ProduceRun | None = None
         self._is_sent = self._leaves = False
         """The run's records are all dealt with; the view is left once the journal has it."""
-        self._sent_topic = ""
-        self._sent: tuple[str, ProduceProgress] | None = None
-        """The topic and what was acknowledged, once all was sent."""
+        self._topic = ""
+        """Of the run."""
         self._leaders: dict[str, dict[int | None, int]] = {}
         self._typed = ""
         """The cluster's name, once it was typed here."""
@@ -59,7 +56,7 @@ class ProduceScreen(ViewScreen):
         """Where it would land above, the form, what happens below."""
         yield Static("PRODUCE", classes="title")
         yield Static(id="where")
-        yield Static(id="limits")
+        yield LimitsLine(id="limits")
         given = {"value": "message {n}", **self.path.query, "topic": self.topic_here}
         yield FormPanel(PRODUCE, given)
         with Horizontal(classes="field", id="file-line"):
@@ -70,7 +67,7 @@ class ProduceScreen(ViewScreen):
             then = self.path.query.get("then", "")
             yield Input(then, id="then", compact=True, placeholder=SPREAD_HINT)
         yield Static(id="outcome")
-        yield Static(id="followed")
+        yield SentMessages(id="followed")
 
     def on_mount(self) -> None:
         """Topics and leaders come from the cluster itself: a key's place must be true now. Until it
@@ -86,7 +83,7 @@ class ProduceScreen(ViewScreen):
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Follow what was sent to its segments, replicas and groups."""
-        self._show_followed()
+        self.query_one(SentMessages).show(snapshot)
 
     async def _read_topics(self) -> None:
         try:
@@ -106,7 +103,14 @@ class ProduceScreen(ViewScreen):
         """Enter in a field below the form."""
         event.stop()
         if event.input.id == "then":
-            self._show_spread(event.value.strip())
+            values = self.query_one(FormPanel).values()
+            partitions = len(self._leaders.get(values["topic"], ()))
+            try:
+                records = _records_of_file(self._file)
+                then = event.value.strip()
+                self._say(spread_text(partitions, values["key"], then, records), "")
+            except (OperationError, LinesError, OSError) as error:
+                self._say(f"✖ {error}", "bold red")
         else:
             self.query_one(FormPanel).action_submit()
 
@@ -146,8 +150,8 @@ class ProduceScreen(ViewScreen):
             self._say(f"✖ {error}", "bold red")
             return
         self._is_sent = self._leaves = False
-        self._sent, self._sent_topic = None, values["topic"]
-        self._show_followed()
+        self._topic = values["topic"]
+        self.query_one(SentMessages).forget()
         self._run = ProduceRun(self._show_progress)
         self._say("sending …", "")
         asked = replace(asked, job=job, run=self._run)
@@ -181,20 +185,7 @@ class ProduceScreen(ViewScreen):
     def _show_where(self) -> None:
         values = self.query_one(FormPanel).values()
         self.put("#where", self._where(values))
-        self.run_worker(self._show_limits(values), exclusive=True, group="limits")
-
-    async def _show_limits(self, values: Mapping[str, str]) -> None:
-        """What the topic takes; that a partition is not there is told above already."""
-        told: str | Text = ""
-        try:
-            if values["topic"] in self._leaders:
-                asked = Produce.of(PRODUCE.parse(values))
-                told = await self.session.operations.limits(asked)
-        except RecordTooLargeError as error:
-            told = Text(f"✖ {error}; {error.next_step}", style="bold red")
-        except (KafkaPortError, OperationError):
-            told = ""
-        self.put("#limits", told)
+        self.query_one(LimitsLine).judge(self.session.operations, values)
 
     def _where(self, values: Mapping[str, str]) -> str:
         topic, key = values["topic"], values["key"]
@@ -214,28 +205,11 @@ class ProduceScreen(ViewScreen):
             f"{rule} → {place} (leader {leaders.get(place, '–')})" for rule, place in places.items()
         )
 
-    def _show_spread(self, then: str) -> None:
-        values = self.query_one(FormPanel).values()
-        try:
-            partitions = len(self._leaders.get(values["topic"], ()))
-            records = _records_of_file(self._file)
-            found = keys_spread(partitions, values["key"], then, records)
-        except (OperationError, LinesError, OSError) as error:
-            self._say(f"✖ {error}", "bold red")
-            return
-        if not found:
-            self._say("choose a topic to see where keys land", "")
-            return
-        rows = [spread_heads(found), *spread_rows(found)]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = ["  ".join(map(str.rjust, row, widths)) for row in rows]
-        self._say("\n".join([*map(spread_words, found), "", *lines]), "")
-
     def _show_progress(self, progress: ProduceProgress) -> None:
         self._is_sent = progress.is_done
         if progress.is_done:
-            self._sent = self._sent_topic, progress
-            self._show_followed()
+            sent = self.query_one(SentMessages)
+            sent.follow(self._topic, progress, self.session.snapshot)
         if progress.total == 1 and progress.is_done and progress.last is not None:
             landed = progress.last
             place = f"✔ {landed.topic}-{landed.partition} @ {landed.offset}"
@@ -255,28 +229,8 @@ class ProduceScreen(ViewScreen):
         text.append(_histogram(progress))
         self.put("#outcome", text)
 
-    def _show_followed(self) -> None:
-        if self._sent is None:
-            self.put("#followed", "")
-            return
-        topic, progress = self._sent
-        ranges = {
-            number: (progress.per_partition[number], first, last)
-            for number, (first, last) in progress.offsets.items()
-        }
-        rows = sent_rows(self.session.snapshot, topic, ranges)
-        lines = [_followed_line(row) for row in rows]
-        self.put("#followed", "\n".join(lines))
-
     def _say(self, line: str, style: str) -> None:
         self.put("#outcome", Text(line, style=style))
-
-
-def _followed_line(row: Row) -> str:
-    """``orders-3 @ 12 – 40 · segment 0 · replicas 101 ✔ · 102 ✔ · groups billing to 20``."""
-    told = {name: row.cell(name).text for name in ("offsets", "segment", "replicas", "groups")}
-    where = f"partition {row.cell('partition').text} @ {told['offsets']}"
-    return f"{where}  segment {told['segment']}  replicas {told['replicas']}  {told['groups']}"
 
 
 def _records_of_file(name: str) -> tuple[KeyAndValue, ...]:

@@ -179,7 +179,7 @@ class Produce(Operation):
         return Done(words=words, view="topic", params={"topic": self.job.topic})
 
     def within(self, limits: TopicLimits) -> str:
-        """What the topic takes, in words, once the first record was judged by it.
+        """The limits in words, once the first record was judged by them.
 
         :raises InvalidInputError: a key or value that describes nothing.
         :raises KafkaPortError: the topic does not have the partition, or would not take the record.
