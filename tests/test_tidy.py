@@ -8,7 +8,7 @@ import graphlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -224,33 +224,11 @@ def test_core_is_reachable_without_screens_and_spark() -> None:
     assert done.returncode == 0, done.stderr
 
 
-CYCLES_ALLOWED: Final[dict[str, str]] = {
-    "broker.raft": "states answer with other states; they are to return transitions",
-    "broker.replication": "a fetch and its session know each other",
-    "broker.server": "a connection dispatches, and what is dispatched answers by it",
-}
-"""Rooms in which modules still import each other in a circle."""
-
-
 def test_modules_import_each_other_in_no_circle() -> None:
     """Imports for types alone count too."""
     graph = grimp.build_graph(*ROOMS, exclude_type_checking_imports=False)
-    circles: set[str] = set()
     wanted = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
-    while True:
-        try:
-            graphlib.TopologicalSorter(wanted).prepare()
-            break
-        except graphlib.CycleError as error:
-            circle = error.args[1]
-            room = next((it for it in CYCLES_ALLOWED if _is_within(it, circle)), None)
-            assert room is not None, f"a circle of imports: {' <- '.join(circle)}"
-            circles.add(room)
-            for name in wanted:
-                if _is_within(room, [name]):
-                    wanted[name] -= {it for it in wanted[name] if _is_within(room, [it])}
-    assert circles == CYCLES_ALLOWED.keys(), "an exception that is needed no more"
-
-
-def _is_within(room: str, names: Iterable[str]) -> bool:
-    return all(name == room or name.startswith(f"{room}.") for name in names)
+    try:
+        graphlib.TopologicalSorter(wanted).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(f"a circle of imports: {' <- '.join(error.args[1])}")

@@ -27,7 +27,7 @@ from broker.protocol.hot.fetch import (
     decode_fetch,
     encode_fetch_response,
 )
-from broker.replication.leader.fetch_operation import FetchAnswer
+from broker.replication.leader.fetch_session import FetchAnswer
 from broker.replication.results import PartitionData
 
 API_KEY = 1

@@ -24,6 +24,7 @@ from broker.raft.events import (
 from broker.raft.states import requests
 from broker.raft.states.leader import Leader
 from broker.raft.states.roles import RaftRoles
+from broker.raft.states.transition import Resign
 
 
 class RaftCore(RaftRoles):
@@ -40,7 +41,7 @@ class RaftCore(RaftRoles):
         self._dispatch(event)
         deadline_ms = self.state.deadline_ms
         if deadline_ms is not None and deadline_ms <= self.now_ms:
-            self.state.tick(self)
+            self.apply(self.state.tick(self))
         return self.take_effects()
 
     def append(self, values: Sequence[bytes], now_ms: int) -> tuple[int, tuple[Effect, ...]]:
@@ -74,13 +75,14 @@ class RaftCore(RaftRoles):
                 self.note_snapshot_forced(snapshot)
                 self.state.handle_snapshot_forced(self)
             case ResignRequested():
-                self.resign()
+                if isinstance(self.state, Leader):
+                    self.apply(Resign())
 
     def _handle_response(self, event: ResponseReceived) -> None:
-        if requests.adopt_epoch(self, event.response):
-            return
-        if event.response.epoch == self.epoch == event.request.epoch:
-            self.state.handle_response(self, event)
+        transition = requests.adopt_epoch(self, event.response)
+        if transition is None and event.response.epoch == self.epoch == event.request.epoch:
+            transition = self.state.handle_response(self, event)
+        self.apply(transition)
 
     def _begin_flush(self) -> None:
         self._is_flush_requested = False

@@ -11,9 +11,9 @@ from broker.replication.follower.replica_fetcher_manager import ReplicaFetcherMa
 from broker.replication.isr_scan_and_checkpoint import IsrScanAndCheckpoint
 from broker.replication.leader.alter_partition_manager import AlterPartitionManager
 from broker.replication.leader.appender import Appender, OnDone
-from broker.replication.leader.fetch_operation import OnFetched
 from broker.replication.leader.fetch_reader import FetchReader
 from broker.replication.leader.fetch_service import FetchService
+from broker.replication.leader.fetch_session import OnFetched
 from broker.replication.leader.record_deletion import delete_records
 from broker.replication.metadata_publisher import MetadataPublisher
 from broker.replication.partition.partition import Partition

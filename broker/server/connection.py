@@ -20,8 +20,10 @@ log = logging.getLogger(__name__)
 class Connection(asyncio.BufferedProtocol):
     """The protocol object of one accepted socket."""
 
-    def __init__(self, context: ListenerContext) -> None:
+    def __init__(self, context: ListenerContext, connections: "set[Connection]") -> None:
+        """`connections` are those of the listener that are open; this one joins them."""
         self._context = context
+        self._connections = connections
         self._clock = context.node.clock
         self._receive = ReceiveBuffer(frame_bytes_max=context.frame_bytes_max)
         self._queue = ResponseQueue(self._answers_written, self._end)
@@ -38,7 +40,7 @@ class Connection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         host, port = (transport.get_extra_info("peername") or ("?", 0))[:2]
         self._peer = f"{host}:{port}"
-        if len(self._context.connections) >= self._context.connections_max:
+        if len(self._connections) >= self._context.connections_max:
             log.warning("connection from %s refused: max.connections reached", self._peer)
             transport.abort()
             return
@@ -48,11 +50,11 @@ class Connection(asyncio.BufferedProtocol):
         self._dispatcher.open(
             ConnectionInfo(peer_host=host, peer_port=port, listener=self._context.listener)
         )
-        self._context.connections.add(self)
+        self._connections.add(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget what waits; running handlers end by themselves, their answers go nowhere."""
-        self._context.connections.discard(self)
+        self._connections.discard(self)
         self._transport = None
         self._queue.close()
         self._dispatcher.close()

@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kio.schema.errors import ErrorCode
 
@@ -23,9 +23,6 @@ from broker.protocol import codec
 from broker.protocol.errors import ProtocolError, RequestHeader, UnsupportedVersionError
 from broker.protocol.frames import FRAME_BYTES_MAX
 from broker.server.response_queue import ResponseQueue, Slot
-
-if TYPE_CHECKING:
-    from broker.server.connection import Connection
 
 API_VERSIONS = 18
 
@@ -41,7 +38,6 @@ class ListenerContext:
     node: NodeServices
     connections_max: int
     frame_bytes_max: int = FRAME_BYTES_MAX
-    connections: "set[Connection]" = field(default_factory=set)
     tasks: Tasks = field(default_factory=lambda: Tasks("request handlers", log_failure))
     """Running coroutine handlers, above all: they finish even when their client has gone."""
 

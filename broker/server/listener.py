@@ -31,6 +31,7 @@ class ListenerServer:
         self._endpoint = endpoint
         self.context = context
         self._idle_ms_max = connections_idle_ms_max
+        self.connections: set[Connection] = set()
         self._server: asyncio.Server | None = None
         self._idle_check = Repeater("check of idle connections", IDLE_CHECK_MS, self._check_idle)
 
@@ -43,7 +44,7 @@ class ListenerServer:
         host, port = self._endpoint.host, self._endpoint.port
         try:
             self._server = await loop.create_server(
-                lambda: Connection(self.context),
+                lambda: Connection(self.context, self.connections),
                 host or None,
                 port,
                 backlog=BACKLOG,
@@ -69,7 +70,7 @@ class ListenerServer:
 
     def _check_idle(self) -> None:
         now_ms = self.context.node.clock.monotonic_ms()
-        for connection in list(self.context.connections):
+        for connection in list(self.connections):
             idle_ms = now_ms - connection.last_active_ms
             if idle_ms > self._idle_ms_max:
                 connection.close(is_at_once=True)
@@ -83,7 +84,7 @@ class ListenerServer:
             self._server.close()
         await self.context.tasks.wait(CLOSE_WAIT_S)
         await self.context.tasks.stop()
-        for connection in list(self.context.connections):
+        for connection in list(self.connections):
             connection.close()
 
 

@@ -23,7 +23,7 @@ from broker.raft.messages import (
 )
 from broker.raft.ports import Dice, QuorumLog
 from broker.raft.snapshot_id import SnapshotId
-from broker.raft.states.state import Backoff, State
+from broker.raft.states.backoff import Backoff
 from broker.raft.vote import Vote
 
 
@@ -33,8 +33,6 @@ class RaftContext:
     A vote or a higher epoch is durable before any message says so: what this voter would say
     meanwhile is held back until the disk has it.
     """
-
-    state: State
 
     def __init__(
         self,
@@ -53,6 +51,8 @@ class RaftContext:
         self.vote = vote
         if log.last_epoch > self.vote.epoch:
             self.vote = Vote(epoch=log.last_epoch)
+        self.leader_id: int | None = None
+        """The leader of this epoch, when known."""
         self._dice = dice
         self._effects: list[Effect] = []
         self._unwritten_vote: Vote | None = None
@@ -72,11 +72,6 @@ class RaftContext:
     def voted_id(self) -> int | None:
         """Whom this node voted for in this epoch."""
         return self.vote.voted_id
-
-    @property
-    def leader_id(self) -> int | None:
-        """The leader of this epoch, when known."""
-        return self.state.leader_id
 
     def emit(self, effect: Effect) -> None:
         """Want something done."""

@@ -6,14 +6,20 @@ for itself and asks again in earnest.
 """
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from broker.raft.events import RequestFailed, ResponseReceived
 from broker.raft.messages import VoteRequest, VoteResponse
-from broker.raft.states.state import Backoff, State
-
-if TYPE_CHECKING:
-    from broker.raft.states.roles import RaftRoles
+from broker.raft.states.backoff import Backoff
+from broker.raft.states.context import RaftContext
+from broker.raft.states.state import State
+from broker.raft.states.transition import (
+    BecomeCandidate,
+    BecomeFollower,
+    BecomeLeader,
+    BecomeProspective,
+    Transition,
+)
 
 
 class Election(State, ABC):
@@ -33,70 +39,72 @@ class Election(State, ABC):
         """The next retry or the end of the round."""
         return min((self._deadline_ms, *self._retry_at_ms.values()))
 
-    def enter(self, core: "RaftRoles") -> None:
+    def enter(self, context: RaftContext) -> Transition | None:
         """Vote for oneself and ask the others."""
-        for peer in core.config.other_ids:
-            self._ask(core, peer)
-        self._count(core, core.config.node_id, granted=True)
+        for peer in context.config.other_ids:
+            self._ask(context, peer)
+        return self._count(context, context.config.node_id, granted=True)
 
-    def tick(self, core: "RaftRoles") -> None:
+    def tick(self, context: RaftContext) -> Transition | None:
         """End the round, or ask again who did not answer."""
-        if core.now_ms >= self._deadline_ms:
-            self.time_out(core)
-            return
-        due = [peer for peer, at_ms in self._retry_at_ms.items() if at_ms <= core.now_ms]
+        if context.now_ms >= self._deadline_ms:
+            return self.time_out(context)
+        due = [peer for peer, at_ms in self._retry_at_ms.items() if at_ms <= context.now_ms]
         for peer in due:
             del self._retry_at_ms[peer]
-            self._ask(core, peer)
+            self._ask(context, peer)
+        return None
 
-    def handle_response(self, core: "RaftRoles", event: ResponseReceived) -> None:
+    def handle_response(self, context: RaftContext, event: ResponseReceived) -> Transition | None:
         """Count a vote of this very round."""
-        if isinstance(event.response, VoteResponse) and self._is_ours(core, event.request):
-            self._count(core, event.peer, granted=event.response.vote_granted)
+        if isinstance(event.response, VoteResponse) and self._is_ours(context, event.request):
+            return self._count(context, event.peer, granted=event.response.vote_granted)
+        return None
 
-    def handle_failure(self, core: "RaftRoles", event: RequestFailed) -> None:
+    def handle_failure(self, context: RaftContext, event: RequestFailed) -> None:
         """Ask again a little later."""
-        if self._is_ours(core, event.request):
-            pause_ms = self._backoffs.setdefault(event.peer, core.new_backoff()).next_ms()
-            self._retry_at_ms[event.peer] = core.now_ms + pause_ms
+        if self._is_ours(context, event.request):
+            pause_ms = self._backoffs.setdefault(event.peer, context.new_backoff()).next_ms()
+            self._retry_at_ms[event.peer] = context.now_ms + pause_ms
 
     @abstractmethod
-    def win(self, core: "RaftRoles") -> None:
+    def win(self) -> Transition:
         """A majority agreed."""
 
     @abstractmethod
-    def time_out(self, core: "RaftRoles") -> None:
+    def time_out(self, context: RaftContext) -> Transition:
         """The round is over without a majority."""
 
-    def lose(self, core: "RaftRoles") -> None:
+    def lose(self, context: RaftContext) -> None:
         """A majority can no longer be had in this round."""
 
-    def _is_ours(self, core: "RaftRoles", request: object) -> bool:
+    def _is_ours(self, context: RaftContext, request: object) -> bool:
         return (
             isinstance(request, VoteRequest)
             and request.pre_vote == self.pre_vote
-            and request.epoch == core.epoch
+            and request.epoch == context.epoch
         )
 
-    def _ask(self, core: "RaftRoles", peer: int) -> None:
-        core.send(
+    def _ask(self, context: RaftContext, peer: int) -> None:
+        context.send(
             peer,
             VoteRequest(
-                candidate_id=core.config.node_id,
-                epoch=core.epoch,
-                last_epoch=core.log.last_epoch,
-                last_offset=core.log.end_offset,
+                candidate_id=context.config.node_id,
+                epoch=context.epoch,
+                last_epoch=context.log.last_epoch,
+                last_offset=context.log.end_offset,
                 pre_vote=self.pre_vote,
             ),
         )
 
-    def _count(self, core: "RaftRoles", voter: int, *, granted: bool) -> None:
+    def _count(self, context: RaftContext, voter: int, *, granted: bool) -> Transition | None:
         (self._granted if granted else self._rejected).add(voter)
-        majority = core.config.majority
+        majority = context.config.majority
         if len(self._granted) >= majority:
-            self.win(core)
-        elif len(self._rejected) > len(core.config.voters) - majority:
-            self.lose(core)
+            return self.win()
+        if len(self._rejected) > len(context.config.voters) - majority:
+            self.lose(context)
+        return None
 
 
 class Prospective(Election):
@@ -114,22 +122,21 @@ class Prospective(Election):
         super().__init__(deadline_ms=deadline_ms)
         self.previous_leader = previous_leader
 
-    def win(self, core: "RaftRoles") -> None:
+    def win(self) -> Transition:
         """Stand in earnest."""
-        core.become_candidate()
+        return BecomeCandidate()
 
-    def time_out(self, core: "RaftRoles") -> None:
+    def time_out(self, context: RaftContext) -> Transition:
         """Follow the old leader again when others hear it, else ask again."""
         if self.previous_leader is not None and self._rejected:
-            core.become_follower(epoch=core.epoch, leader_id=self.previous_leader)
-        else:
-            core.become_prospective(previous_leader=None)
+            return BecomeFollower(epoch=context.epoch, leader_id=self.previous_leader)
+        return BecomeProspective(previous_leader=None)
 
-    def grants(self, core: "RaftRoles", request: VoteRequest) -> bool:
+    def grants(self, context: RaftContext, request: VoteRequest) -> bool:
         """Any promise; and a vote that is still free in this epoch unless it has a leader."""
         if request.pre_vote:
             return True
-        return self.previous_leader is None and core.voted_id in (None, request.candidate_id)
+        return self.previous_leader is None and context.voted_id in (None, request.candidate_id)
 
 
 class Candidate(Election):
@@ -138,20 +145,20 @@ class Candidate(Election):
     name = "candidate"
     pre_vote = False
 
-    def win(self, core: "RaftRoles") -> None:
+    def win(self) -> Transition:
         """Lead."""
-        core.become_leader()
+        return BecomeLeader()
 
-    def time_out(self, core: "RaftRoles") -> None:
+    def time_out(self, context: RaftContext) -> Transition:
         """Split vote: begin again with a pre-vote."""
-        core.become_prospective(previous_leader=None)
+        return BecomeProspective(previous_leader=None)
 
-    def lose(self, core: "RaftRoles") -> None:
+    def lose(self, context: RaftContext) -> None:
         """Do not wait for the end of the round, but for a random while, so that rivals part."""
         self._deadline_ms = min(
-            self._deadline_ms, core.random_deadline_ms(core.config.election_timeout_ms)
+            self._deadline_ms, context.random_deadline_ms(context.config.election_timeout_ms)
         )
 
-    def grants(self, core: "RaftRoles", request: VoteRequest) -> bool:
+    def grants(self, context: RaftContext, request: VoteRequest) -> bool:
         """Its vote is spent; promises are free."""
         return request.pre_vote

@@ -1,7 +1,5 @@
 """Answers of a leader to a follower's fetch."""
 
-from typing import TYPE_CHECKING
-
 from broker.raft.messages import (
     EpochEnd,
     FetchRequest,
@@ -11,19 +9,17 @@ from broker.raft.messages import (
     RpcError,
 )
 from broker.raft.snapshot_id import SnapshotId
-
-if TYPE_CHECKING:
-    from broker.raft.states.roles import RaftRoles
+from broker.raft.states.context import RaftContext
 
 
-def has_news(core: "RaftRoles", request: FetchRequest) -> bool:
+def has_news(core: RaftContext, request: FetchRequest) -> bool:
     """Whether the follower lacks records, or knowledge of what is committed."""
     return (
         request.fetch_offset < core.log.end_offset or request.high_watermark < core.high_watermark
     )
 
 
-def build_answer(core: "RaftRoles", request: FetchRequest) -> FetchResponse:
+def build_answer(core: RaftContext, request: FetchRequest) -> FetchResponse:
     """Records from the fetch offset on, if there are any."""
     records = b""
     if request.fetch_offset < core.log.end_offset:
@@ -31,12 +27,12 @@ def build_answer(core: "RaftRoles", request: FetchRequest) -> FetchResponse:
     return _response(core, records=records)
 
 
-def build_divergence(core: "RaftRoles", diverging: EpochEnd) -> FetchResponse:
+def build_divergence(core: RaftContext, diverging: EpochEnd) -> FetchResponse:
     """Where the follower's log parts from the leader's."""
     return _response(core, diverging=diverging)
 
 
-def find_divergence(core: "RaftRoles", request: FetchRequest) -> EpochEnd | None:
+def find_divergence(core: RaftContext, request: FetchRequest) -> EpochEnd | None:
     """Where the follower's log parts from ours, or None when it is a prefix of ours.
 
     It is one when our log, too, has the follower's last epoch and reaches at least as far in it
@@ -50,7 +46,7 @@ def find_divergence(core: "RaftRoles", request: FetchRequest) -> EpochEnd | None
     return None
 
 
-def find_snapshot(core: "RaftRoles", request: FetchRequest) -> SnapshotId | None:
+def find_snapshot(core: RaftContext, request: FetchRequest) -> SnapshotId | None:
     """The snapshot that a follower has to fetch, or None when our log reaches back far enough.
 
     Before its start the log is known by the snapshot alone: what a follower has there is a
@@ -70,13 +66,13 @@ def find_snapshot(core: "RaftRoles", request: FetchRequest) -> SnapshotId | None
     return core.log.latest_snapshot_id
 
 
-def build_snapshot_hint(core: "RaftRoles", snapshot: SnapshotId) -> FetchResponse:
+def build_snapshot_hint(core: RaftContext, snapshot: SnapshotId) -> FetchResponse:
     """Which snapshot to fetch before anything else."""
     return _response(core, snapshot=snapshot)
 
 
 def build_snapshot_answer(
-    core: "RaftRoles", request: FetchSnapshotRequest
+    core: RaftContext, request: FetchSnapshotRequest
 ) -> FetchSnapshotResponse:
     """Bytes of a snapshot, or why there are none."""
     part = core.log.read_snapshot(request.snapshot, request.position, bytes_max=request.bytes_max)
@@ -97,7 +93,7 @@ def build_snapshot_answer(
 
 
 def _response(
-    core: "RaftRoles",
+    core: RaftContext,
     *,
     records: bytes = b"",
     diverging: EpochEnd | None = None,

@@ -1,7 +1,5 @@
 """Follower: pulls the log from the leader of its epoch."""
 
-from typing import TYPE_CHECKING
-
 from broker.raft.errors import CommittedTruncationError
 from broker.raft.events import RequestFailed, ResponseReceived
 from broker.raft.messages import (
@@ -14,10 +12,10 @@ from broker.raft.messages import (
     VoteRequest,
 )
 from broker.raft.snapshot_id import SnapshotId
-from broker.raft.states.state import Backoff, State
-
-if TYPE_CHECKING:
-    from broker.raft.states.roles import RaftRoles
+from broker.raft.states.backoff import Backoff
+from broker.raft.states.context import RaftContext
+from broker.raft.states.state import State
+from broker.raft.states.transition import BecomeProspective, BecomeUnattached, Transition
 
 
 class Follower(State):
@@ -58,143 +56,150 @@ class Follower(State):
             return self._fetch_deadline_ms
         return min(self._fetch_deadline_ms, self._retry_at_ms)
 
-    def enter(self, core: "RaftRoles") -> None:
+    def enter(self, context: RaftContext) -> None:
         """Begin to fetch, once all that this voter appended or fetched before is durable.
 
         A fetch offset acknowledges; acknowledging what a crash can still take would let the
         quorum lose committed records.
         """
-        if core.is_durable:
-            self._fetch(core)
+        if context.is_durable:
+            self._fetch(context)
         else:
-            core.request_flush()
+            context.request_flush()
             self._waits_for_flush = True
 
-    def tick(self, core: "RaftRoles") -> None:
+    def tick(self, context: RaftContext) -> Transition | None:
         """Leave a silent leader, or try again."""
-        if core.now_ms >= self._fetch_deadline_ms:
-            core.give_up(self._leader_id)
-        elif self._retry_at_ms is not None and core.now_ms >= self._retry_at_ms:
-            self._fetch(core)
+        if context.now_ms >= self._fetch_deadline_ms:
+            return self._give_up(context)
+        if self._retry_at_ms is not None and context.now_ms >= self._retry_at_ms:
+            self._fetch(context)
+        return None
 
-    def grants(self, core: "RaftRoles", request: VoteRequest) -> bool:
+    def _give_up(self, context: RaftContext) -> Transition:
+        """The leader is silent: ask for promises, or, as an observer, for another leader."""
+        if context.config.is_voter:
+            return BecomeProspective(previous_leader=self._leader_id)
+        return BecomeUnattached(epoch=context.epoch)
+
+    def grants(self, context: RaftContext, request: VoteRequest) -> bool:
         """No vote in an epoch that has a leader; a promise only when it has gone silent."""
         if not request.pre_vote or request.candidate_id == self._leader_id:
             return request.pre_vote
         if self._is_suspicious or self._fetched_ms is None:
             return True
-        silence_ms = core.now_ms - self._fetched_ms
-        return silence_ms > core.config.fetch_wait_ms_max + core.config.election_timeout_ms
+        silence_ms = context.now_ms - self._fetched_ms
+        return silence_ms > context.config.fetch_wait_ms_max + context.config.election_timeout_ms
 
-    def handle_response(self, core: "RaftRoles", event: ResponseReceived) -> None:
+    def handle_response(self, context: RaftContext, event: ResponseReceived) -> Transition | None:
         """Take records in, or follow the leader's word about where the logs part."""
         if event.request is not self._in_flight:
-            return
+            return None
         response = event.response
         if not isinstance(response, FetchResponse | FetchSnapshotResponse):
-            return
+            return None
         if response.error is not RpcError.NONE:
-            self._handle_error(core, response)
-            return
-        self._note_success(core)
+            return self._handle_error(context, response)
+        self._note_success(context)
         self._in_flight = None
         if isinstance(response, FetchResponse):
-            self._take_records(core, response)
+            self._take_records(context, response)
         else:
-            self._take_part(core, response)
+            self._take_part(context, response)
         if not self._waits_for_flush:
-            self._fetch(core)
+            self._fetch(context)
+        return None
 
-    def handle_flushed(self, core: "RaftRoles", offset: int) -> None:
+    def handle_flushed(self, context: RaftContext, offset: int) -> None:
         """Appended records are durable: the next fetch may acknowledge them. The disk's time is no
         silence of the leader."""
-        is_next = self._waits_for_flush and not core.is_adopting
-        if is_next and offset >= core.log.end_offset:
-            self._disk_is_done(core)
+        is_next = self._waits_for_flush and not context.is_adopting
+        if is_next and offset >= context.log.end_offset:
+            self._disk_is_done(context)
 
-    def handle_snapshot_forced(self, core: "RaftRoles") -> None:
+    def handle_snapshot_forced(self, context: RaftContext) -> None:
         """A snapshot that turned out to be damaged is asked for again."""
-        if self._waits_for_flush and core.is_durable:
-            self._disk_is_done(core)
+        if self._waits_for_flush and context.is_durable:
+            self._disk_is_done(context)
 
-    def _disk_is_done(self, core: "RaftRoles") -> None:
+    def _disk_is_done(self, context: RaftContext) -> None:
         self._waits_for_flush = False
-        self._fetch_deadline_ms = core.now_ms + core.config.fetch_timeout_ms
-        self._fetch(core)
+        self._fetch_deadline_ms = context.now_ms + context.config.fetch_timeout_ms
+        self._fetch(context)
 
-    def _take_records(self, core: "RaftRoles", response: FetchResponse) -> None:
+    def _take_records(self, context: RaftContext, response: FetchResponse) -> None:
         if response.snapshot is not None:
             self._snapshot, self._position = response.snapshot, 0
             return
         if response.diverging is not None:
             # What is left may part from the leader's log, too, so none of it counts as committed.
-            self._truncate(core, response.diverging)
+            self._truncate(context, response.diverging)
             return
         if response.records:
-            core.log.append_fetched(response.records)
-            core.request_flush()
+            context.log.append_fetched(response.records)
+            context.request_flush()
             self._waits_for_flush = True
-        core.advance_high_watermark(min(response.high_watermark, core.log.end_offset))
+        context.advance_high_watermark(min(response.high_watermark, context.log.end_offset))
 
-    def _take_part(self, core: "RaftRoles", response: FetchSnapshotResponse) -> None:
+    def _take_part(self, context: RaftContext, response: FetchSnapshotResponse) -> None:
         """The next bytes of the snapshot; the last ones complete it."""
         if response.snapshot != self._snapshot or response.position != self._position:
             return
-        core.log.write_snapshot_part(response.snapshot, response.position, response.data)
+        context.log.write_snapshot_part(response.snapshot, response.position, response.data)
         self._position += len(response.data)
         if self._position >= response.size_bytes:
             self._snapshot = None
             self._waits_for_flush = True
-            core.adopt_snapshot(response.snapshot)
+            context.adopt_snapshot(response.snapshot)
 
-    def handle_failure(self, core: "RaftRoles", event: RequestFailed) -> None:
+    def handle_failure(self, context: RaftContext, event: RequestFailed) -> None:
         """Try again soon; a refused connection shortens the trust in the leader."""
         if event.request is not self._in_flight:
             return
         if event.is_refused and not self._is_suspicious:
             self._is_suspicious = True
-            patience_ms = core.random_deadline_ms(core.config.election_timeout_ms // 2)
+            patience_ms = context.random_deadline_ms(context.config.election_timeout_ms // 2)
             self._fetch_deadline_ms = min(self._fetch_deadline_ms, patience_ms)
-        self._retry_at_ms = core.now_ms + self._backoff.next_ms()
+        self._retry_at_ms = context.now_ms + self._backoff.next_ms()
 
     def _handle_error(
-        self, core: "RaftRoles", response: FetchResponse | FetchSnapshotResponse
-    ) -> None:
+        self, context: RaftContext, response: FetchResponse | FetchSnapshotResponse
+    ) -> Transition | None:
         # A snapshot that is gone was replaced by a newer one, which the next fetch names.
         self._snapshot = None
         if response.error is RpcError.NOT_LEADER_OR_FOLLOWER:
-            core.become_unattached(epoch=core.epoch, voted_id=core.voted_id)
-        else:
-            self._retry_at_ms = core.now_ms + self._backoff.next_ms()
+            return BecomeUnattached(epoch=context.epoch, voted_id=context.voted_id)
+        self._retry_at_ms = context.now_ms + self._backoff.next_ms()
+        return None
 
-    def _note_success(self, core: "RaftRoles") -> None:
+    def _note_success(self, context: RaftContext) -> None:
         self._backoff.reset()
         self._is_suspicious = False
-        self._fetched_ms = core.now_ms
-        self._fetch_deadline_ms = core.now_ms + core.config.fetch_timeout_ms
+        self._fetched_ms = context.now_ms
+        self._fetch_deadline_ms = context.now_ms + context.config.fetch_timeout_ms
 
-    def _truncate(self, core: "RaftRoles", diverging: EpochEnd) -> None:
-        own = core.log.end_offset_for_epoch(diverging.epoch)
+    def _truncate(self, context: RaftContext, diverging: EpochEnd) -> None:
+        own = context.log.end_offset_for_epoch(diverging.epoch)
         offset = min(own.end_offset, diverging.end_offset)
-        if offset < core.high_watermark:
+        if offset < context.high_watermark:
             raise CommittedTruncationError(
-                f"leader {self._leader_id} of epoch {core.epoch} says the logs part at {offset}, "
-                f"below the high watermark {core.high_watermark}"
+                f"leader {self._leader_id} of epoch {context.epoch} says the logs part at "
+                f"{offset}, below the high watermark {context.high_watermark}"
             )
-        core.log.truncate_to(offset)
+        context.log.truncate_to(offset)
 
-    def _fetch(self, core: "RaftRoles") -> None:
+    def _fetch(self, context: RaftContext) -> None:
         self._retry_at_ms = None
-        self._in_flight = self._next_request(core)
-        core.send(self._leader_id, self._in_flight)
+        self._in_flight = self._next_request(context)
+        context.send(self._leader_id, self._in_flight)
 
-    def _next_request(self, core: "RaftRoles") -> FetchRequest | FetchSnapshotRequest:
+    def _next_request(self, context: RaftContext) -> FetchRequest | FetchSnapshotRequest:
         if self._snapshot is not None:
             return FetchSnapshotRequest(
-                replica_id=core.config.node_id,
-                epoch=core.epoch,
+                replica_id=context.config.node_id,
+                epoch=context.epoch,
                 snapshot=self._snapshot,
                 position=self._position,
-                bytes_max=core.config.fetch_bytes_max,
+                bytes_max=context.config.fetch_bytes_max,
             )
-        return core.fetch_request(wait_ms_max=core.config.fetch_wait_ms_max)
+        return context.fetch_request(wait_ms_max=context.config.fetch_wait_ms_max)

@@ -5,12 +5,20 @@ from typing import Any, Final
 
 from broker.raft.errors import IllegalTransitionError
 from broker.raft.events import LeaderChanged
-from broker.raft.messages import EndEpochRequest
 from broker.raft.states.context import RaftContext
 from broker.raft.states.election import Candidate, Prospective
 from broker.raft.states.follower import Follower
 from broker.raft.states.leader import Leader
 from broker.raft.states.state import State
+from broker.raft.states.transition import (
+    BecomeCandidate,
+    BecomeFollower,
+    BecomeLeader,
+    BecomeProspective,
+    BecomeUnattached,
+    Resign,
+    Transition,
+)
 from broker.raft.states.unattached import Resigned, Seeking, Unattached
 from broker.raft.vote import Vote
 
@@ -52,74 +60,51 @@ class RaftRoles(RaftContext):
     def __init__(self, **ports: Any) -> None:
         super().__init__(**ports)
         self._story: deque[str] = deque(maxlen=STORY_LENGTH_MAX)
-        self.state = self._first_state()
+        self.state: State = self._first_state()
 
-    def become_unattached(
-        self, *, epoch: int, voted_id: int | None = None, patience_ms: int | None = None
-    ) -> None:
-        """Wait for a leader of `epoch`, for `patience_ms` or a random election timeout; an
-        observer asks for it."""
+    def apply(self, transition: Transition | None) -> None:
+        """Make a transition, and those that it entails: who needs no other's vote wins at once."""
+        while transition is not None:
+            transition = self._transition(*self._prepare(transition))
+
+    def _prepare(self, transition: Transition) -> tuple[State, Vote]:
+        match transition:
+            case BecomeUnattached():
+                return self._unattached(transition)
+            case BecomeProspective(previous_leader=previous_leader):
+                deadline_ms = self._election_deadline_ms()
+                state = Prospective(deadline_ms=deadline_ms, previous_leader=previous_leader)
+                return state, self.vote
+            case BecomeCandidate():
+                vote = Vote(epoch=self.epoch + 1, voted_id=self.config.node_id)
+                return Candidate(deadline_ms=self._election_deadline_ms()), vote
+            case BecomeLeader():
+                return Leader(self), self.vote
+            case BecomeFollower(epoch=epoch, leader_id=leader_id):
+                voted_id = self.voted_id if epoch == self.epoch else None
+                follower = Follower(
+                    leader_id=leader_id,
+                    fetch_deadline_ms=self.now_ms + self.config.fetch_timeout_ms,
+                    backoff=self.new_backoff(),
+                )
+                return follower, Vote(epoch=epoch, leader_id=leader_id, voted_id=voted_id)
+            case Resign():
+                assert isinstance(self.state, Leader)
+                deadline_ms, successors = self._election_deadline_ms(), self.state.successors
+                resigned = Resigned(election_deadline_ms=deadline_ms, successors=successors)
+                return resigned, self.vote
+
+    def _unattached(self, wanted: BecomeUnattached) -> tuple[State, Vote]:
         if not self.config.is_voter:
-            is_same = epoch == self.epoch
+            is_same = wanted.epoch == self.epoch
             state = self._seeking(previous_leader=self.leader_id if is_same else None)
-            self._transition(state, Vote(epoch=epoch, voted_id=self.voted_id if is_same else None))
-            return
+            voted_id = self.voted_id if is_same else None
+            return state, Vote(epoch=wanted.epoch, voted_id=voted_id)
         deadline_ms = self._election_deadline_ms()
-        if patience_ms is not None:
-            deadline_ms = self.now_ms + patience_ms
-        self._transition(
-            Unattached(election_deadline_ms=deadline_ms), Vote(epoch=epoch, voted_id=voted_id)
-        )
-
-    def become_prospective(self, *, previous_leader: int | None) -> None:
-        """Ask for promises, in the same epoch."""
-        state = Prospective(
-            deadline_ms=self._election_deadline_ms(), previous_leader=previous_leader
-        )
-        self._transition(state, self.vote)
-
-    def give_up(self, leader_id: int) -> None:
-        """The leader of this epoch is silent: ask for promises, or, as an observer, for another."""
-        if self.config.is_voter:
-            self.become_prospective(previous_leader=leader_id)
-        else:
-            self.become_unattached(epoch=self.epoch)
-
-    def become_candidate(self) -> None:
-        """Raise the epoch, vote for oneself and ask for votes."""
-        vote = Vote(epoch=self.epoch + 1, voted_id=self.config.node_id)
-        self._transition(Candidate(deadline_ms=self._election_deadline_ms()), vote)
-
-    def become_leader(self) -> None:
-        """Lead the epoch that was won."""
-        self._transition(Leader(self), self.vote)
-
-    def become_follower(self, *, epoch: int, leader_id: int) -> None:
-        """Follow the leader of `epoch`."""
-        voted_id = self.voted_id if epoch == self.epoch else None
-        state = Follower(
-            leader_id=leader_id,
-            fetch_deadline_ms=self.now_ms + self.config.fetch_timeout_ms,
-            backoff=self.new_backoff(),
-        )
-        self._transition(state, Vote(epoch=epoch, leader_id=leader_id, voted_id=voted_id))
-
-    def resign(self) -> None:
-        """Give leadership away to the voter that has most of the log; others do nothing."""
-        if not isinstance(self.state, Leader):
-            return
-        progress = self.state.progress
-        successors = sorted(progress, key=lambda peer: -progress[peer].end_offset)
-        self._transition(Resigned(election_deadline_ms=self._election_deadline_ms()), self.vote)
-        for peer in self.config.other_ids:
-            self.send(
-                peer,
-                EndEpochRequest(
-                    leader_id=self.config.node_id,
-                    epoch=self.epoch,
-                    preferred_successors=tuple(successors),
-                ),
-            )
+        if wanted.patience_ms is not None:
+            deadline_ms = self.now_ms + wanted.patience_ms
+        vote = Vote(epoch=wanted.epoch, voted_id=wanted.voted_id)
+        return Unattached(election_deadline_ms=deadline_ms), vote
 
     def check_invariants(self) -> None:
         """Checks what holds between any two events; for tests. A failure begins with a name."""
@@ -152,14 +137,14 @@ class RaftRoles(RaftContext):
         timeout_ms = self.config.election_timeout_ms
         return timeout_ms + self.random_deadline_ms(timeout_ms)
 
-    def _transition(self, state: State, vote: Vote) -> None:
+    def _transition(self, state: State, vote: Vote) -> Transition | None:
         known_before = (self.epoch, self.leader_id)
         self._story.append(f"{self.now_ms} ms: {self.state.name} -> {state.name}, {vote}")
         if state.name not in TRANSITIONS[self.state.name] or vote.epoch < self.epoch:
             raise IllegalTransitionError("; ".join(self._story))
         self.state.leave(self)
         self.change_vote(vote)
-        self.state = state
+        self.state, self.leader_id = state, state.leader_id
         if (self.epoch, self.leader_id) != known_before:
             self.emit(LeaderChanged(epoch=self.epoch, leader_id=self.leader_id))
-        state.enter(self)
+        return state.enter(self)

@@ -5,14 +5,17 @@ An observer has none to ask for: it is seeking, and asks the voters who leads.
 
 from collections import deque
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from broker.raft.events import RequestFailed, ResponseReceived
-from broker.raft.messages import VoteRequest
+from broker.raft.messages import EndEpochRequest, VoteRequest
+from broker.raft.states.context import RaftContext
 from broker.raft.states.state import State
-
-if TYPE_CHECKING:
-    from broker.raft.states.roles import RaftRoles
+from broker.raft.states.transition import (
+    BecomeFollower,
+    BecomeProspective,
+    BecomeUnattached,
+    Transition,
+)
 
 
 class Unattached(State):
@@ -28,13 +31,13 @@ class Unattached(State):
         """When the patience ends."""
         return self._deadline_ms
 
-    def tick(self, core: "RaftRoles") -> None:
+    def tick(self, context: RaftContext) -> Transition | None:
         """Stand for election."""
-        core.become_prospective(previous_leader=None)
+        return BecomeProspective(previous_leader=None)
 
-    def grants(self, core: "RaftRoles", request: VoteRequest) -> bool:
+    def grants(self, context: RaftContext, request: VoteRequest) -> bool:
         """One vote an epoch; a pre-vote costs nothing."""
-        return request.pre_vote or core.voted_id in (None, request.candidate_id)
+        return request.pre_vote or context.voted_id in (None, request.candidate_id)
 
 
 class Resigned(State):
@@ -42,19 +45,30 @@ class Resigned(State):
 
     name = "resigned"
 
-    def __init__(self, *, election_deadline_ms: int) -> None:
+    def __init__(self, *, election_deadline_ms: int, successors: tuple[int, ...]) -> None:
         self._deadline_ms = election_deadline_ms
+        self._successors = successors
 
     @property
     def deadline_ms(self) -> int | None:
         """When it joins in again."""
         return self._deadline_ms
 
-    def tick(self, core: "RaftRoles") -> None:
-        """No successor came: become an ordinary voter."""
-        core.become_unattached(epoch=core.epoch, voted_id=core.voted_id)
+    def enter(self, context: RaftContext) -> None:
+        """Tell the others who should stand first."""
+        request = EndEpochRequest(
+            leader_id=context.config.node_id,
+            epoch=context.epoch,
+            preferred_successors=self._successors,
+        )
+        for peer in context.config.other_ids:
+            context.send(peer, request)
 
-    def grants(self, core: "RaftRoles", request: VoteRequest) -> bool:
+    def tick(self, context: RaftContext) -> Transition | None:
+        """No successor came: become an ordinary voter."""
+        return BecomeUnattached(epoch=context.epoch, voted_id=context.voted_id)
+
+    def grants(self, context: RaftContext, request: VoteRequest) -> bool:
         """It voted for itself in this epoch, but encourages a successor."""
         return request.pre_vote
 
@@ -87,29 +101,29 @@ class Seeking(State):
         """When it asks the next one."""
         return self._ask_at_ms
 
-    def enter(self, core: "RaftRoles") -> None:
+    def enter(self, context: RaftContext) -> None:
         """Begin to ask."""
-        self.tick(core)
+        self.tick(context)
 
-    def tick(self, core: "RaftRoles") -> None:
+    def tick(self, context: RaftContext) -> None:
         """Ask the next one: a voter that does not answer soon holds up nothing."""
-        if core.now_ms >= self._doubt_until_ms:
+        if context.now_ms >= self._doubt_until_ms:
             self.previous_leader = None
-        self._ask_at_ms = core.now_ms + core.config.election_timeout_ms
-        core.send(self._order[0], core.fetch_request(wait_ms_max=0))
+        self._ask_at_ms = context.now_ms + context.config.election_timeout_ms
+        context.send(self._order[0], context.fetch_request(wait_ms_max=0))
         self._order.rotate(-1)
 
-    def handle_response(self, core: "RaftRoles", event: ResponseReceived) -> None:
+    def handle_response(self, context: RaftContext, event: ResponseReceived) -> Transition | None:
         """A voter of this epoch: it leads, or knows no other leader than the one doubted."""
         if event.response.leader_id == event.peer:
-            core.become_follower(epoch=core.epoch, leader_id=event.peer)
-        else:
-            self._ask_soon(core)
+            return BecomeFollower(epoch=context.epoch, leader_id=event.peer)
+        self._ask_soon(context)
+        return None
 
-    def handle_failure(self, core: "RaftRoles", event: RequestFailed) -> None:
+    def handle_failure(self, context: RaftContext, event: RequestFailed) -> None:
         """The next one may answer."""
-        self._ask_soon(core)
+        self._ask_soon(context)
 
-    def _ask_soon(self, core: "RaftRoles") -> None:
-        soon_ms = core.now_ms + core.config.retry_backoff_ms
+    def _ask_soon(self, context: RaftContext) -> None:
+        soon_ms = context.now_ms + context.config.retry_backoff_ms
         self._ask_at_ms = min(self._ask_at_ms, soon_ms)

@@ -15,9 +15,16 @@ from broker.replication.errors import (
     UnknownPartitionError,
     UnknownTopicIdError,
 )
-from broker.replication.leader.fetch_operation import FetchAnswer, FetchOperation, Key, OnFetched
 from broker.replication.leader.fetch_reader import CONSUMER, FetchReader
-from broker.replication.leader.fetch_session import NOTHING_KNOWN, FetchSession, KnownOffsets
+from broker.replication.leader.fetch_session import (
+    NOTHING_KNOWN,
+    FetchAnswer,
+    FetchOperation,
+    FetchSession,
+    Key,
+    KnownOffsets,
+    OnFetched,
+)
 from broker.replication.partition.partition import Partition
 from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.results import PartitionData

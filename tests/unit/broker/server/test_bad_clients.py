@@ -65,15 +65,15 @@ async def idle_server() -> AsyncIterator[ListenerServer]:
 
 
 async def assert_ended_as_idle(server: ListenerServer, streams: Streams) -> None:
-    (connection,) = server.context.connections
-    await until(lambda: connection not in server.context.connections)
+    (connection,) = server.connections
+    await until(lambda: connection not in server.connections)
     assert connection._receive.capacity_bytes == 0
     assert await is_served(server)
 
 
 async def test_a_silent_client_is_ended(idle_server: ListenerServer) -> None:
     async with connected(idle_server) as streams:
-        await until(lambda: idle_server.context.connections)
+        await until(lambda: idle_server.connections)
         await assert_ended_as_idle(idle_server, streams)
         assert await streams[0].read() == b""
 
@@ -81,7 +81,7 @@ async def test_a_silent_client_is_ended(idle_server: ListenerServer) -> None:
 async def test_a_client_that_stops_inside_a_frame_is_ended(idle_server: ListenerServer) -> None:
     async with connected(idle_server) as streams:
         streams[1].write(request_frame(PLAIN, 0, 1)[:-1])
-        await until(lambda: idle_server.context.connections)
+        await until(lambda: idle_server.connections)
         await assert_ended_as_idle(idle_server, streams)
 
 
@@ -91,7 +91,7 @@ async def test_a_client_that_never_reads_is_ended_with_what_waits_for_it(
     async with connected(idle_server) as streams:
         streams[0]._transport.pause_reading()  # type: ignore[attr-defined]  # the kernel's buffers fill
         streams[1].write(b"".join(request_frame(PLAIN, 0, number) for number in range(2_000)))
-        await until(lambda: idle_server.context.connections)
+        await until(lambda: idle_server.connections)
         await assert_ended_as_idle(idle_server, streams)
 
 
@@ -113,9 +113,7 @@ async def test_a_promise_of_100_mb_takes_no_memory() -> None:
         before = resident_bytes()
         for _, writer in clients:
             writer.write(struct.pack(">ih", FRAME_BYTES_MAX, PLAIN))
-        await until(
-            lambda: sum(each._receive.pending_bytes for each in server.context.connections) == 240
-        )
+        await until(lambda: sum(each._receive.pending_bytes for each in server.connections) == 240)
         assert resident_bytes() - before < 40 << 20
         assert await is_served(server)
         for _, writer in clients:
@@ -140,7 +138,7 @@ async def test_of_a_flood_few_requests_are_handled_at_once(api: tuple[int, int])
         while handled != len(handlers.asked):
             handled = len(handlers.asked)
             await asyncio.sleep(0.1)
-            (connection,) = server.context.connections
+            (connection,) = server.connections
             queue = connection._queue
             assert len(queue._slots) <= RESPONSES_QUEUED_MAX
             assert queue._queued_bytes <= QUEUED_BYTES_MAX + 31_000

@@ -65,8 +65,8 @@ async def test_a_connection_that_ended_holds_no_buffer_and_is_freed_at_once() ->
             async with connected(server) as (reader, writer):
                 writer.write(request_frame(PLAIN, 0, 1))
                 await read_frame(reader)
-                (connection,) = server.context.connections
-            await until(lambda: not server.context.connections)
+                (connection,) = server.connections
+            await until(lambda: not server.connections)
             assert connection._receive.capacity_bytes == 0
             kept = weakref.ref(connection)
             del connection
@@ -138,7 +138,7 @@ async def test_a_handler_outlives_its_client() -> None:
             writer.write(request_frame(TASK, 7, 1))
             await until(lambda: handlers.asked)
         handlers.gate.set()
-        await until(lambda: not server.context.tasks and not server.context.connections)
+        await until(lambda: not server.context.tasks and not server.connections)
 
 
 async def test_no_response_takes_no_bytes() -> None:

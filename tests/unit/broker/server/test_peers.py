@@ -68,7 +68,7 @@ async def test_a_lost_connection_fails_what_is_in_flight_and_is_made_again() -> 
         peer = PeerClient(host="127.0.0.1", port=server.port)
         waiting = asyncio.ensure_future(peer.send(SLOT, 4, codec.build_request(SLOT, 4)))
         await handlers.wait_for_slots(1)
-        for connection in list(server.context.connections):
+        for connection in list(server.connections):
             connection.close()
         with pytest.raises(PeerUnavailableError):
             await waiting

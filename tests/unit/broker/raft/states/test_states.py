@@ -42,9 +42,10 @@ from broker.raft.messages import (
     VoteRequest,
     VoteResponse,
 )
+from broker.raft.states.backoff import Backoff
 from broker.raft.states.leader import Leader
 from broker.raft.states.progress import OBSERVER_SILENCE_MS
-from broker.raft.states.state import Backoff
+from broker.raft.states.transition import BecomeLeader
 from broker.raft.vote import Vote
 from broker.raft.voter import RaftCore
 from tests.simulation.raft_cluster import MemoryVotes
@@ -534,7 +535,7 @@ def test_stale_answers_change_nothing() -> None:
 def test_illegal_transition_tells_its_story() -> None:
     voter, _ = follower()
     with pytest.raises(IllegalTransitionError, match=r"unattached -> follower.*follower -> leader"):
-        voter.core.become_leader()
+        voter.core.apply(BecomeLeader())
 
 
 def test_backoff_is_quick_at_first() -> None:

@@ -17,7 +17,7 @@ from broker.replication.errors import (
     UnknownPartitionError,
     UnknownTopicIdError,
 )
-from broker.replication.leader.fetch_operation import FetchAnswer
+from broker.replication.leader.fetch_session import FetchAnswer
 from broker.replication.results import PartitionData
 from tests.support.settle import TIMEOUT_S
 from tests.unit.broker.replication.rig import Node, Rig, records
