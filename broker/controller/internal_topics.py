@@ -2,24 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from broker.config.broker_config import BrokerConfig
 from broker.protocol import codec
 
 CREATE_TOPICS: Final = 19
 CREATE_TOPICS_VERSION: Final = 7
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-
-
-class OffsetsTopicConfig(Protocol):
-    """The part of broker.config.broker_config.BrokerConfig that is used here."""
-
-    @property
-    def offsets_topic_num_partitions(self) -> int: ...
-    @property
-    def offsets_topic_replication_factor(self) -> int: ...
-    @property
-    def offsets_topic_segment_bytes(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +22,7 @@ class InternalTopic:
     configs: Mapping[str, str] = field(default_factory=dict)
 
 
-def internal_topics(config: OffsetsTopicConfig) -> dict[str, InternalTopic]:
+def internal_topics(config: BrokerConfig) -> dict[str, InternalTopic]:
     """All internal topics by name."""
     offsets = InternalTopic(
         name=OFFSETS_TOPIC,

@@ -6,7 +6,6 @@ is a record in __consumer_offsets.
 """
 
 import logging
-from typing import Any
 
 from broker.background import Repeater, Tasks, log_failure
 from broker.clock import Clock
@@ -17,7 +16,9 @@ from broker.coordinator.groups.describe_groups import GroupDirectory
 from broker.coordinator.groups.membership import Membership
 from broker.coordinator.offsets.offset_manager import OffsetManager
 from broker.coordinator.offsets_partitions import OffsetsPartitions
-from broker.coordinator.ports import MetadataPort, ReplicaPort
+from broker.coordinator.ports import ReplicaPort
+from broker.metadata.image import ImageDelta, MetadataImage
+from broker.metadata.metadata_service import MetadataService
 
 _LOG = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ class GroupCoordinator:
     def __init__(
         self,
         replicas: ReplicaPort,
-        metadata: MetadataPort,
+        metadata: MetadataService,
         clock: Clock,
         config: GroupConfig,
         *,
@@ -60,7 +61,9 @@ class GroupCoordinator:
         await self._chores.stop()
         await self.engine.stop()
 
-    def _handle_metadata(self, _old: Any, new: Any, changed: Any) -> None:
+    def _handle_metadata(
+        self, _old: MetadataImage, new: MetadataImage, changed: ImageDelta
+    ) -> None:
         gone = frozenset(topic.name for topic in changed.topics_deleted)
         gone = frozenset(name for name in gone if name not in new.topics)
         if gone:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from broker.background import Tasks, log_failure
 from broker.clock import Clock
@@ -18,8 +18,10 @@ from broker.coordinator.config import OFFSETS_TOPIC, GroupConfig, partition_for
 from broker.coordinator.errors import GroupError
 from broker.coordinator.groups.group_state import ClassicGroup, build_group
 from broker.coordinator.offsets.committed_offsets import GroupEntry, GroupOffsets
-from broker.coordinator.ports import LogPort, MetadataPort, ReplicaPort
+from broker.coordinator.ports import LogPort, ReplicaPort
 from broker.coordinator.replay import Replay, Replayed
+from broker.metadata.image import MetadataImage
+from broker.metadata.metadata_service import MetadataService
 from broker.protocol.errors import MalformedRecordsError
 from broker.protocol.records import iter_batch_headers, iter_records
 
@@ -53,7 +55,7 @@ class OffsetsPartitions:
     def __init__(
         self,
         replicas: ReplicaPort,
-        metadata: MetadataPort,
+        metadata: MetadataService,
         clock: Clock,
         config: GroupConfig,
         *,
@@ -115,7 +117,7 @@ class OffsetsPartitions:
             entry = partition.entries[group_id] = GroupEntry(group=group)
         return entry
 
-    def _follow(self, image: Any) -> None:
+    def _follow(self, image: MetadataImage) -> None:
         topic = image.topics.get(OFFSETS_TOPIC)
         partitions = {} if topic is None else topic.partitions
         for index in list(self._led):

@@ -1,6 +1,5 @@
-"""Protocols of the coordinator's neighbours, so that it can be driven without them."""
+"""Protocols of the replicas that the coordinator writes to, so that it can be driven without."""
 
-from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 
@@ -54,44 +53,4 @@ class ReplicaPort(Protocol):
         self, topic: str, partition: int, records: bytes, *, acks: int = -1, timeout_ms: int = 5000
     ) -> AppendPort:
         """Append one batch as leader and wait for the acknowledgements."""
-        ...
-
-
-class PartitionView(Protocol):
-    """A partition in the cluster's metadata."""
-
-    @property
-    def leader(self) -> int: ...
-
-    @property
-    def leader_epoch(self) -> int: ...
-
-
-class TopicView(Protocol):
-    """A topic in the cluster's metadata."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def partitions(self) -> Mapping[int, PartitionView]: ...
-
-
-class ImageView(Protocol):
-    """The cluster's metadata at one moment."""
-
-    @property
-    def topics(self) -> Mapping[str, TopicView]: ...
-
-
-class MetadataPort(Protocol):
-    """The replayed metadata of this node."""
-
-    @property
-    def image(self) -> Any:
-        """The latest ImageView."""
-        ...
-
-    def subscribe(self, callback: Callable[[Any, Any, Any], None]) -> object:
-        """Call (old image, new image, changes) in the loop after each replayed commit."""
         ...

@@ -14,6 +14,14 @@ from broker.log.config import LogConfig
 from broker.log.errors import LogError
 from broker.log.log_manager import LogManager
 from broker.log.names import METADATA_TOPIC
+from broker.metadata.image import (
+    ImageDelta,
+    MetadataImage,
+    PartitionImage,
+    ResourceType,
+    TopicImage,
+)
+from broker.metadata.metadata_service import MetadataService
 from broker.replication.follower.replica_fetcher_manager import ReplicaFetcherManager
 from broker.replication.partition.events import (
     AssignmentChanged,
@@ -23,21 +31,12 @@ from broker.replication.partition.events import (
 from broker.replication.partition.partition import Partition
 from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.partition.partition_state import PartitionState
-from broker.replication.ports import (
-    ConfigPort,
-    DeltaView,
-    ImageView,
-    MetadataPort,
-    PartitionView,
-    TopicView,
-)
+from broker.replication.ports import ConfigPort
 from broker.replication.replica_creation import ReplicaCreation
 from broker.replication.throttle import ByteBucket, is_throttled, throttled_rate
 
 log = logging.getLogger(__name__)
 
-TOPIC_RESOURCE: Final = 2
-BROKER_RESOURCE: Final = 4
 ALL_BROKERS: Final = ""
 _NO_TOPIC: Final = ""
 
@@ -54,7 +53,7 @@ class MetadataPublisher:
         logs: LogManager,
         host: PartitionEffects,
         fetchers: ReplicaFetcherManager,
-        metadata: MetadataPort,
+        metadata: MetadataService,
         configs: ConfigPort,
         throttles: tuple[ByteBucket, ByteBucket],
     ) -> None:
@@ -82,7 +81,7 @@ class MetadataPublisher:
     def start(self) -> None:
         """The image has caught up with the cluster: take it whole, and every change from now on."""
         self._is_started = True
-        image: ImageView = self._metadata.image
+        image = self._metadata.image
         self._fetchers.brokers_changed(image.brokers)
         self._apply_rates()
         self._topic_defaults = self._configs.topic(_NO_TOPIC)
@@ -95,7 +94,9 @@ class MetadataPublisher:
         """New replicas are not taken in any more."""
         await self._arrivals.close()
 
-    def _metadata_changed(self, old: ImageView, new: ImageView, changed: DeltaView) -> None:
+    def _metadata_changed(
+        self, old: MetadataImage, new: MetadataImage, changed: ImageDelta
+    ) -> None:
         if not self._is_started:
             return
         for topic in changed.topics_deleted:
@@ -116,14 +117,14 @@ class MetadataPublisher:
 
     # Partitions --------------------------------------------------------------------------
 
-    def _apply_guarded(self, image: ImageView, view: PartitionView) -> None:
+    def _apply_guarded(self, image: MetadataImage, view: PartitionImage) -> None:
         """A disk that refuses one partition must not end the others."""
         try:
             self._apply(image, view)
         except LogError as error:
             log.error("%s-%d is offline here: %s", view.topic, view.partition, error)
 
-    def _apply(self, image: ImageView, view: PartitionView) -> None:
+    def _apply(self, image: MetadataImage, view: PartitionImage) -> None:
         found = self._host.by_name.get((view.topic, view.partition))
         if found is not None and found.topic_id != view.topic_id:
             self._remove(found)
@@ -143,7 +144,7 @@ class MetadataPublisher:
         )
         self._host.apply(found, event)
 
-    def _open(self, image: ImageView, view: PartitionView) -> Partition:
+    def _open(self, image: MetadataImage, view: PartitionImage) -> Partition:
         key = (view.topic, view.partition)
         existing = self._logs.log(*key)
         if existing is not None and existing.topic_id.int not in (0, view.topic_id.int):
@@ -176,7 +177,7 @@ class MetadataPublisher:
         except LogError as error:
             log.error("%s-%d: its log stays: %s", partition.topic, partition.partition, error)
 
-    def _delete_strays(self, image: ImageView) -> None:
+    def _delete_strays(self, image: MetadataImage) -> None:
         """Logs of topics that were deleted, or moved away, while this broker was down."""
         for stray in self._logs.all_logs():
             key = (stray.topic, stray.partition)
@@ -194,21 +195,21 @@ class MetadataPublisher:
 
     # Brokers and configs -----------------------------------------------------------------
 
-    def _eligible(self, image: ImageView) -> EligibleReplicasChanged:
+    def _eligible(self, image: MetadataImage) -> EligibleReplicasChanged:
         epochs = {i: broker.epoch for i, broker in image.brokers.items() if broker.is_active}
         return EligibleReplicasChanged(broker_epochs=epochs, now_ms=self._clock.monotonic_ms())
 
-    def _apply_brokers(self, image: ImageView) -> None:
+    def _apply_brokers(self, image: MetadataImage) -> None:
         self._fetchers.brokers_changed(image.brokers)
         event = self._eligible(image)
         for partition in list(self._host.partitions()):
             self._host.apply(partition, event)
 
-    def _apply_configs(self, image: ImageView, changed: DeltaView) -> None:
+    def _apply_configs(self, image: MetadataImage, changed: ImageDelta) -> None:
         """A broker's config may stand behind those of all topics; a throttle's rate does not, and
         must not hold up what this node serves by looking at every replica."""
-        topics = {r.name for r in changed.configs_changed if r.type == TOPIC_RESOURCE}
-        brokers = {r.name for r in changed.configs_changed if r.type == BROKER_RESOURCE}
+        topics = {r.name for r in changed.configs_changed if r.type == ResourceType.TOPIC}
+        brokers = {r.name for r in changed.configs_changed if r.type == ResourceType.BROKER}
         if brokers & {str(self._node_id), ALL_BROKERS}:
             self._apply_rates()
             defaults = self._configs.topic(_NO_TOPIC)
@@ -219,7 +220,7 @@ class MetadataPublisher:
         if any(released):
             self._fetchers.throttle_changed()
 
-    def _apply_topic_configs(self, topic: TopicView | None) -> bool:
+    def _apply_topic_configs(self, topic: TopicImage | None) -> bool:
         """Applies configs; answers whether a replica here has left its throttle."""
         if topic is None:
             return False

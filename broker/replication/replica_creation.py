@@ -18,7 +18,8 @@ from broker.log.errors import LogError
 from broker.log.load.new_log_directory import discard_directory, prepare_directory
 from broker.log.log_manager import LogManager
 from broker.log.names import partition_directory_name
-from broker.replication.ports import MetadataPort, PartitionView
+from broker.metadata.image import PartitionImage
+from broker.metadata.metadata_service import MetadataService
 
 AT_ONCE_MAX: Final = 16
 """So few are made within the call."""
@@ -39,8 +40,8 @@ class ReplicaCreation:
         *,
         node_id: int,
         logs: LogManager,
-        metadata: MetadataPort,
-        take_in: Callable[[PartitionView], None],
+        metadata: MetadataService,
+        take_in: Callable[[PartitionImage], None],
     ) -> None:
         """``take_in`` is called in the event loop, with the newest view of a replica."""
         self._node_id = node_id
@@ -109,7 +110,7 @@ class ReplicaCreation:
         if view is not None:
             self._take_in(view)
 
-    def _wanted(self, key: Key) -> PartitionView | None:
+    def _wanted(self, key: Key) -> PartitionImage | None:
         topic = self._metadata.image.topics.get(key[0])
         view = None if topic is None else topic.partitions.get(key[1])
         return None if view is None or self._node_id not in view.replicas else view

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from broker.clock import Clock
 from broker.config.broker_config import BrokerConfig
 from broker.log.log_manager import LogManager
+from broker.metadata.metadata_service import MetadataService
 from broker.protocol.hot.fetch import FetchRequest
 from broker.replication.follower.replica_fetcher import FetcherConfig
 from broker.replication.follower.replica_fetcher_manager import ReplicaFetcherManager
@@ -18,7 +19,7 @@ from broker.replication.leader.record_deletion import delete_records
 from broker.replication.metadata_publisher import MetadataPublisher
 from broker.replication.partition.partition import Partition
 from broker.replication.partition.partition_effects import PartitionEffects
-from broker.replication.ports import AlterPartitionPort, ConfigPort, ConnectToLeader, MetadataPort
+from broker.replication.ports import AlterPartitionPort, ConfigPort, ConnectToLeader
 from broker.replication.results import AppendResult
 from broker.replication.throttle import ByteBucket
 from broker.replication.timer_wheel import TimerWheel
@@ -37,7 +38,7 @@ class ReplicaManager:
         config: BrokerConfig,
         clock: Clock,
         logs: LogManager,
-        metadata: MetadataPort,
+        metadata: MetadataService,
         configs: ConfigPort,
         controller: AlterPartitionPort,
         connect: ConnectToLeader,

@@ -5,10 +5,11 @@ from collections.abc import Callable, Mapping
 
 from broker.background import Tasks, log_failure
 from broker.clock import Clock
+from broker.metadata.image import BrokerImage
 from broker.replication.follower.replica_fetcher import FetcherConfig, ReplicaFetcher
 from broker.replication.partition.partition import Partition
 from broker.replication.partition.partition_effects import PartitionEffects
-from broker.replication.ports import BrokerView, ConnectToLeader
+from broker.replication.ports import ConnectToLeader
 from broker.replication.throttle import ByteBucket
 
 log = logging.getLogger(__name__)
@@ -57,7 +58,7 @@ class ReplicaFetcherManager:
                 if fetcher.is_idle:
                     self._stop(leader)
 
-    def brokers_changed(self, brokers: Mapping[int, BrokerView]) -> None:
+    def brokers_changed(self, brokers: Mapping[int, BrokerImage]) -> None:
         """Note addresses; a leader that moved (or that we could not reach by any) is followed
         over a new connection.
         """

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 from uuid import UUID
 
+from broker.metadata.delta import ReplayedBatch
 from broker.metadata.image import (
     BrokerImage,
     ImageDelta,
@@ -13,6 +13,7 @@ from broker.metadata.image import (
     PartitionImage,
     TopicImage,
 )
+from broker.metadata.metadata_service import MetadataService
 from broker.protocol.records import iter_batch_headers
 from broker.replication.results import AppendResult
 
@@ -77,15 +78,15 @@ TOPIC_ID = UUID(int=7)
 """Id of the topic t, which has two partitions."""
 
 
-class MemoryMetadata:
+class MemoryMetadata(MetadataService):
     """An image with topic t and some partitions of __consumer_offsets; the test moves leaders."""
 
     def __init__(self, *, partitions: int = 4) -> None:
-        self.callbacks: list[Callable[[Any, Any, Any], None]] = []
+        super().__init__(node_id=NODE_ID, cluster_id="memory")
         self.partitions = partitions
-        self.image = self._image(NODE_ID)
+        self.restore(self._led_by(NODE_ID))
 
-    def _image(self, leader: int) -> MetadataImage:
+    def _led_by(self, leader: int) -> MetadataImage:
         topics = {
             "__consumer_offsets": _topic(
                 "__consumer_offsets", UUID(int=1), self.partitions, leader
@@ -108,23 +109,18 @@ class MemoryMetadata:
             topics_by_id={topic.topic_id: topic for topic in topics.values()},
         )
 
-    def subscribe(self, callback: Callable[[Any, Any, Any], None]) -> None:
-        self.callbacks.append(callback)
-
     def lead(self, leader: int) -> None:
         """All partitions move to one leader."""
-        self._publish(self._image(leader), ImageDelta())
+        topics = frozenset({"__consumer_offsets", "t"})
+        changed = ImageDelta(topics_changed=topics)
+        self.publish(ReplayedBatch(image=self._led_by(leader), changed=changed))
 
     def delete(self, topic: str) -> None:
         """A topic is deleted."""
         gone = self.image.topics[topic]
         topics = {name: image for name, image in self.image.topics.items() if name != topic}
-        self._publish(replace(self.image, topics=topics), ImageDelta(topics_deleted=(gone,)))
-
-    def _publish(self, image: MetadataImage, changed: ImageDelta) -> None:
-        old, self.image = self.image, image
-        for callback in self.callbacks:
-            callback(old, image, changed)
+        image, changed = replace(self.image, topics=topics), ImageDelta(topics_deleted=(gone,))
+        self.publish(ReplayedBatch(image=image, changed=changed))
 
 
 def _topic(name: str, topic_id: UUID, partitions: int, leader: int) -> TopicImage:

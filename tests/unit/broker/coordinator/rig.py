@@ -48,7 +48,7 @@ class Rig:
 
     async def restart(self) -> None:
         await self.groups.stop()
-        self.metadata.callbacks.clear()
+        self.metadata._callbacks.clear()
         self.groups = self._new()
         await self.start()
 
