@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from broker.config.broker_config import BrokerConfig
+from broker.metadata.topic_names import OFFSETS_TOPIC
 from broker.protocol import codec
 
 CREATE_TOPICS: Final = 19
 CREATE_TOPICS_VERSION: Final = 7
-OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

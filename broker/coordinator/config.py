@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-OFFSETS_TOPIC: Final = "__consumer_offsets"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupConfig:

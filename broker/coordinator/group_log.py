@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from broker.clock import Clock
-from broker.coordinator.config import OFFSETS_TOPIC, GroupConfig
+from broker.coordinator.config import GroupConfig
 from broker.coordinator.errors import GroupError
 from broker.coordinator.ports import ReplicaPort
 from broker.log.errors import BatchTooLargeError, StorageError
+from broker.metadata.topic_names import OFFSETS_TOPIC
 from broker.protocol.records import NewRecord, build_batch
 from broker.replication.errors import (
     AppendTimedOutError,

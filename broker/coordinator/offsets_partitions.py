@@ -14,7 +14,7 @@ from typing import Final
 
 from broker.background import Tasks, log_failure
 from broker.clock import Clock
-from broker.coordinator.config import OFFSETS_TOPIC, GroupConfig, partition_for
+from broker.coordinator.config import GroupConfig, partition_for
 from broker.coordinator.errors import GroupError
 from broker.coordinator.groups.group_state import ClassicGroup, build_group
 from broker.coordinator.offsets.committed_offsets import GroupEntry, GroupOffsets
@@ -22,6 +22,7 @@ from broker.coordinator.ports import LogPort, ReplicaPort
 from broker.coordinator.replay import Replay, Replayed
 from broker.metadata.image import MetadataImage
 from broker.metadata.metadata_service import MetadataService
+from broker.metadata.topic_names import OFFSETS_TOPIC
 from broker.protocol.errors import MalformedRecordsError
 from broker.protocol.records import iter_batch_headers, iter_records
 

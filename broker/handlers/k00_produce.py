@@ -21,8 +21,7 @@ from broker.handlers.partition_errors import (
 )
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
-from broker.handlers.topic_view import INTERNAL_TOPICS
-from broker.metadata.image import MetadataImage
+from broker.metadata.topic_names import INTERNAL_TOPICS
 from broker.protocol.errors import RequestHeader
 from broker.protocol.hot.leaders import LeaderHint
 from broker.protocol.hot.produce import (
@@ -72,7 +71,8 @@ class _Operation:
 
     def append_topic(self, key: TopicKey, partitions: list[ProducedPartition]) -> None:
         """Append the records of one topic; answers fill `results` in the request's order."""
-        name = _topic_name(self._node.metadata.image, key)
+        image = self._node.metadata.image
+        name = key if isinstance(key, str) else image.topic_name(UUID(bytes=key))
         results = [ProduceResult(partition) for partition, _ in partitions]
         self._answers.append((key, results))
         for place, (partition, records) in enumerate(partitions):
@@ -82,7 +82,7 @@ class _Operation:
                 results[place] = ProduceResult(partition, int(refusal or 0))
                 self._pending -= 1
                 continue
-            self._node.replicas.append(
+            self._node.replicas.appender.append(
                 name,
                 partition,
                 records,
@@ -140,13 +140,6 @@ class _Operation:
             self._slot.close_connection(f"a Produce request with acks=0 failed with {code}")
         else:
             self._slot.no_response()
-
-
-def _topic_name(image: MetadataImage, key: TopicKey) -> str | None:
-    if isinstance(key, str):
-        return key
-    topic = image.topics_by_id.get(UUID(bytes=key))
-    return None if topic is None else topic.name
 
 
 def _refusal(topic: str | None, records: memoryview | None) -> ErrorCode | None:

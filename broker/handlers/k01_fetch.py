@@ -37,7 +37,7 @@ API_KEY = 1
 def handle_fetch(request: Request, node: NodeServices, slot: ResponseSlot) -> None:
     """Read now, or when there is enough, or when time is up."""
     fetch = decode_fetch(request.header, request.frame)
-    node.replicas.fetch(fetch, partial(_answer, request.header, node, slot))
+    node.replicas.fetches.fetch(fetch, partial(_answer, request.header, node, slot))
 
 
 def _answer(
@@ -73,11 +73,7 @@ def _answer(
 def _with_error(
     image: MetadataImage, topic: TopicKey, result: FetchResult, data: PartitionData
 ) -> FetchResult:
-    name = topic
-    if isinstance(topic, bytes):
-        found = image.topics_by_id.get(UUID(bytes=topic))
-        name = "" if found is None else found.name
-    assert isinstance(name, str)
+    name = topic if isinstance(topic, str) else image.topic_name(UUID(bytes=topic)) or ""
     error = located_error(image, name, result.partition, data.error)
     return result._replace(
         error_code=int(partition_error_code(error)),

@@ -9,7 +9,6 @@ are checked by Topic.validate's rules before anything is created.
 """
 
 import asyncio
-import re
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,12 +18,12 @@ from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import (
     CLUSTER_OPERATIONS,
-    INTERNAL_TOPICS,
     OPERATIONS_OMITTED,
     view_brokers,
     view_controller,
 )
 from broker.metadata.image import TopicImage
+from broker.metadata.topic_names import INTERNAL_TOPICS, OFFSETS_TOPIC, problem_of_topic_name
 from broker.protocol import codec
 from broker.protocol.hot.metadata import encode_metadata, encode_topic
 
@@ -33,8 +32,6 @@ CREATE_TOPICS = 19
 CREATE_TOPICS_VERSION = 7
 CREATE_WAIT_S = 1.0
 CREATE_WAIT_STEPS = 200
-TOPIC_NAME_CHARACTERS_MAX = 249
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 @handles(api_key=API_KEY, versions=(0, 13))
@@ -92,7 +89,7 @@ def _find(
         return by_id or _refusal(None, topic_id, ErrorCode.unknown_topic_id)
     topic = image.topics.get(asked.name)
     error = created.get(asked.name, ErrorCode.unknown_topic_or_partition)
-    if not is_legal_topic_name(asked.name):
+    if problem_of_topic_name(asked.name):
         error = ErrorCode.invalid_topic_exception
     return topic or _refusal(asked.name, None, error)
 
@@ -105,15 +102,6 @@ def _refusal(name: str | None, topic_id: Any, error: ErrorCode) -> dict[str, Any
         "is_internal": name in INTERNAL_TOPICS,
         "partitions": (),
     }
-
-
-def is_legal_topic_name(name: str) -> bool:
-    """Kafka's Topic.validate: 1-249 of [a-zA-Z0-9._-], neither "." nor ".."."""
-    return (
-        0 < len(name) <= TOPIC_NAME_CHARACTERS_MAX
-        and name not in (".", "..")
-        and _LEGAL_NAME.fullmatch(name) is not None
-    )
 
 
 def _missing_names(message: Any, node: NodeServices) -> list[str]:
@@ -131,9 +119,8 @@ def _may_create(message: Any, node: NodeServices) -> bool:
 
 async def _create(names: Iterable[str], node: NodeServices) -> dict[str, ErrorCode]:
     """Create what can be; the error of each name that was refused for good."""
-    legal = [name for name in names if is_legal_topic_name(name)]
-    own = [name for name in legal if name not in INTERNAL_TOPICS]
-    internal = [name for name in legal if name in INTERNAL_TOPICS]
+    names = [name for name in names if not problem_of_topic_name(name)]
+    own = [name for name in names if name not in INTERNAL_TOPICS]
     request = codec.build_request(
         CREATE_TOPICS,
         CREATE_TOPICS_VERSION,
@@ -143,8 +130,8 @@ async def _create(names: Iterable[str], node: NodeServices) -> dict[str, ErrorCo
     refused: dict[str, ErrorCode] = {}
     try:
         async with asyncio.timeout(CREATE_WAIT_S):
-            for name in internal:
-                await node.controller.ensure_internal_topic(name)
+            if OFFSETS_TOPIC in names:
+                await node.controller.ensure_internal_topic(OFFSETS_TOPIC)
             if own:
                 answer = await node.controller.submit(CREATE_TOPICS, CREATE_TOPICS_VERSION, request)
                 refused = _refused(answer)

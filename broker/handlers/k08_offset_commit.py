@@ -19,6 +19,7 @@ from broker.coordinator.records import NO_EXPIRY_MS, CommittedOffset
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.handlers.topic_view import asked_topic_name
 from broker.protocol import codec
 
 API_KEY = 8
@@ -28,7 +29,8 @@ API_KEY = 8
 async def handle_offset_commit(request: Request, node: NodeServices) -> Any:
     """Commit what exists, refuse the rest, one verdict per partition."""
     message = request.message
-    names = [_topic_name(topic, node) for topic in message.topics]
+    image = node.metadata.image
+    names = [asked_topic_name(image, topic) for topic in message.topics]
     known = dict(_known_offsets(message, names, node))
     verdicts: dict[TopicPartition, ErrorCode] = {}
     if known:
@@ -47,13 +49,6 @@ async def handle_offset_commit(request: Request, node: NodeServices) -> Any:
         for topic, name in zip(message.topics, names, strict=True)
     ]
     return codec.build_response(API_KEY, request.api_version, topics=topics)
-
-
-def _topic_name(topic: Any, node: NodeServices) -> str | None:
-    if hasattr(topic, "name"):
-        return str(topic.name)
-    found = node.metadata.image.topics_by_id.get(topic.topic_id)
-    return None if found is None else str(found.name)
 
 
 def _known_offsets(

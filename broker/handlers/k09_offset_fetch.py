@@ -18,6 +18,7 @@ from broker.coordinator.records import CommittedOffset
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.handlers.topic_view import asked_topic_name
 from broker.protocol import codec
 
 API_KEY = 9
@@ -39,9 +40,10 @@ def handle_offset_fetch(request: Request, node: NodeServices) -> Any:
 
 
 def _group_answer(group: Any, node: NodeServices, version: int) -> dict[str, Any]:
-    names = None if group.topics is None else [_topic_name(t, node) for t in group.topics]
+    names: list[str | None] | None = None
     wanted = None
-    if names is not None:
+    if group.topics is not None:
+        names = [asked_topic_name(node.metadata.image, topic) for topic in group.topics]
         wanted = [
             (name, index)
             for name, topic in zip(names, group.topics, strict=True)
@@ -61,13 +63,6 @@ def _group_answer(group: Any, node: NodeServices, version: int) -> dict[str, Any
             for topic, name in zip(group.topics, names, strict=True)
         ]
     return answer
-
-
-def _topic_name(topic: Any, node: NodeServices) -> str | None:
-    if hasattr(topic, "name"):
-        return str(topic.name)
-    found = node.metadata.image.topics_by_id.get(topic.topic_id)
-    return None if found is None else str(found.name)
 
 
 def _topic_answer(topic: Any, name: str | None, fetched: FetchedOffsets) -> dict[str, Any]:

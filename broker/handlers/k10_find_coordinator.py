@@ -12,9 +12,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.coordinator.config import OFFSETS_TOPIC, partition_for
+from broker.coordinator.config import partition_for
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.topic_names import OFFSETS_TOPIC
 from broker.protocol import codec
 
 API_KEY = 10

@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 from broker.handlers.partition_errors import located_error, partition_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
-from broker.handlers.topic_view import INTERNAL_TOPICS
+from broker.metadata.topic_names import INTERNAL_TOPICS
 from broker.protocol import codec
 
 API_KEY = 21

@@ -11,11 +11,11 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.handlers.k03_metadata import is_legal_topic_name
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import view_partition, view_topic_head
 from broker.metadata.image import MetadataImage, TopicImage
+from broker.metadata.topic_names import problem_of_topic_name
 from broker.protocol import codec
 
 API_KEY = 75
@@ -72,6 +72,6 @@ def _describe(image: MetadataImage, topic: TopicImage, shown: list[int]) -> dict
 
 def _refusal(name: str) -> dict[str, Any]:
     error = ErrorCode.unknown_topic_or_partition
-    if not is_legal_topic_name(name):
+    if problem_of_topic_name(name):
         error = ErrorCode.invalid_topic_exception
     return {"error_code": error, "name": name, "partitions": ()}

@@ -5,8 +5,8 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from broker.metadata.topic_names import INTERNAL_TOPICS
 
-INTERNAL_TOPICS: Final = frozenset(("__consumer_offsets", "__transaction_state"))
 OPERATIONS_OMITTED: Final = -(2**31)
 """What Kafka sends when authorized operations were not asked for."""
 TOPIC_OPERATIONS: Final = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
@@ -59,6 +59,11 @@ def view_topic(
         **view_topic_head(topic, with_operations=with_operations),
         "partitions": [view_partition(image, p) for _, p in sorted(topic.partitions.items())],
     }
+
+
+def asked_topic_name(image: MetadataImage, topic: Any) -> str | None:
+    """The name of a topic of a request that names it, or gives its id; None for an unknown id."""
+    return str(topic.name) if hasattr(topic, "name") else image.topic_name(topic.topic_id)
 
 
 def view_topic_head(topic: TopicImage, *, with_operations: bool) -> dict[str, Any]:

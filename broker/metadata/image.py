@@ -133,6 +133,11 @@ class MetadataImage:
     features: Mapping[str, int] = field(default_factory=_empty)
     next_producer_id: int = 0
 
+    def topic_name(self, topic_id: UUID) -> str | None:
+        """The name of a topic, or None when its id is unknown."""
+        found = self.topics_by_id.get(topic_id)
+        return None if found is None else found.name
+
     def partition(self, topic: str, partition: int) -> PartitionImage | None:
         """The partition, or None when it or its topic is unknown."""
         found = self.topics.get(topic)

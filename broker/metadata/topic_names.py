@@ -1,13 +1,16 @@
-"""Which topic names Kafka allows (org.apache.kafka.common.internals.Topic)."""
+"""Which topic names Kafka allows, and which it keeps for itself.
+
+Source: org.apache.kafka.common.internals.Topic.
+"""
 
 import re
 from collections.abc import Iterable
 from typing import Final
 
 NAME_LENGTH_MAX: Final = 249
-INTERNAL_TOPICS: Final = frozenset(
-    {"__consumer_offsets", "__transaction_state", "__share_group_state"}
-)
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
+"""Clients neither write to them nor delete their records."""
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+\Z")
 
 

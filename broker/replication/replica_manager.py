@@ -1,20 +1,19 @@
 """The replicas of one node, put together: what handlers, coordinators and the node use."""
 
+import asyncio
 from collections.abc import Iterable
 
 from broker.clock import Clock
 from broker.config.broker_config import BrokerConfig
 from broker.log.log_manager import LogManager
 from broker.metadata.metadata_service import MetadataService
-from broker.protocol.hot.fetch import FetchRequest
 from broker.replication.follower.replica_fetcher import FetcherConfig
 from broker.replication.follower.replica_fetcher_manager import ReplicaFetcherManager
 from broker.replication.isr_scan_and_checkpoint import IsrScanAndCheckpoint
 from broker.replication.leader.alter_partition_manager import AlterPartitionManager
-from broker.replication.leader.appender import Appender, OnDone
+from broker.replication.leader.appender import Appender
 from broker.replication.leader.fetch_reader import FetchReader
 from broker.replication.leader.fetch_service import FetchService
-from broker.replication.leader.fetch_session import OnFetched
 from broker.replication.leader.record_deletion import delete_records
 from broker.replication.metadata_publisher import MetadataPublisher
 from broker.replication.partition.partition import Partition
@@ -43,14 +42,14 @@ class ReplicaManager:
         controller: AlterPartitionPort,
         connect: ConnectToLeader,
     ) -> None:
-        self._clock = clock
         leader_throttle, follower_throttle = ByteBucket(), ByteBucket()
         self._wheel = TimerWheel(clock)
         self._host = host = PartitionEffects(self._wheel, logs.disk)
-        self._appender = Appender(host=host, clock=clock)
-        self._fetches = FetchService(
+        self.appender = Appender(host=host, clock=clock)
+        self.fetches = FetchService(
             host=host,
             reader=FetchReader(host=host, clock=clock),
+            clock=clock,
             bytes_max=config.fetch_max_bytes,
             throttle=leader_throttle,
         )
@@ -114,28 +113,6 @@ class ReplicaManager:
         """High watermarks of every replica, for LogManager.maintain."""
         return self._housekeeper.high_watermarks()
 
-    def append(
-        self,
-        topic: str,
-        partition: int,
-        records: memoryview,
-        *,
-        acks: int,
-        on_done: OnDone,
-        timeout_ms: int,
-        is_from_client: bool = False,
-    ) -> None:
-        """See Appender.append."""
-        self._appender.append(
-            topic,
-            partition,
-            records,
-            acks=acks,
-            on_done=on_done,
-            timeout_ms=timeout_ms,
-            is_from_client=is_from_client,
-        )
-
     async def append_and_wait(
         self,
         topic: str,
@@ -146,13 +123,21 @@ class ReplicaManager:
         timeout_ms: int = 5000,
     ) -> AppendResult:
         """Append the broker's own records; the result carries the error, nothing is raised."""
-        return await self._appender.append_and_wait(
-            topic, partition, records, acks=acks, timeout_ms=timeout_ms
-        )
+        done: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
 
-    def fetch(self, request: FetchRequest, on_done: OnFetched) -> None:
-        """See FetchService.fetch."""
-        self._fetches.fetch(request, self._clock.monotonic_ms(), on_done)
+        def on_done(result: AppendResult) -> None:
+            if not done.done():
+                done.set_result(result)
+
+        self.appender.append(
+            topic,
+            partition,
+            memoryview(records),
+            acks=acks,
+            on_done=on_done,
+            timeout_ms=timeout_ms,
+        )
+        return await done
 
     async def delete_records(
         self, topic: str, partition: int, offset: int, *, timeout_ms: int

@@ -1,6 +1,5 @@
 """Appending as leader: the hot path of Produce, without a task, future or timer per request."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 
@@ -86,26 +85,6 @@ class Appender:
         self._host.apply(partition, event)
         for session in partition.sessions:
             session.records_appended(partition)
-
-    async def append_and_wait(
-        self, topic: str, partition: int, records: bytes, *, acks: int, timeout_ms: int
-    ) -> AppendResult:
-        """`append` for a coroutine; the result carries the error, nothing is raised."""
-        done: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
-
-        def on_done(result: AppendResult) -> None:
-            if not done.done():
-                done.set_result(result)
-
-        self.append(
-            topic,
-            partition,
-            memoryview(records),
-            acks=acks,
-            on_done=on_done,
-            timeout_ms=timeout_ms,
-        )
-        return await done
 
 
 def _refusal(partition: Partition | None, acks: int) -> Exception | None:

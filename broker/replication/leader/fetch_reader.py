@@ -59,10 +59,6 @@ class FetchReader:
         self._clock = clock
         self._complained_ms: dict[Partition, int] = {}
 
-    def now_ms(self) -> int:
-        """The monotonic clock."""
-        return self._clock.monotonic_ms()
-
     def acknowledge(
         self, partition: Partition, position: FetchPosition, replica: int, broker_epoch: int
     ) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import itertools
 from typing import Any
 
+from broker.clock import Clock
 from broker.protocol.hot.fetch import FINAL_EPOCH, INITIAL_EPOCH, FetchPosition, FetchRequest
 from broker.replication.errors import (
     FetchSessionIdNotFoundError,
@@ -44,11 +45,13 @@ class FetchService:
         *,
         host: PartitionEffects,
         reader: FetchReader,
+        clock: Clock,
         bytes_max: int,
         throttle: ByteBucket,
     ) -> None:
         self._host = host
         self._reader = reader
+        self._clock = clock
         self._bytes_max = bytes_max
         self._throttle = throttle
         self._sessions: dict[int, FetchSession] = {}
@@ -56,8 +59,9 @@ class FetchService:
         self._session_ids = itertools.count(1)
         self._awake: dict[FetchOperation, bool] = {}
 
-    def fetch(self, request: FetchRequest, now_ms: int, on_done: OnFetched) -> None:
+    def fetch(self, request: FetchRequest, on_done: OnFetched) -> None:
         """Answer now or when max_wait has passed (TimerWheel), once."""
+        now_ms = self._clock.monotonic_ms()
         if request.replica_id == CONSUMER or request.session_epoch == FINAL_EPOCH:
             self._run(FetchOperation(request, on_done, self._wake, None), now_ms)
             return
@@ -152,7 +156,7 @@ class FetchService:
 
     def _look_again(self) -> None:
         awake, self._awake = self._awake, {}
-        now_ms = self._reader.now_ms()
+        now_ms = self._clock.monotonic_ms()
         try:
             while awake:
                 operation = next(iter(awake))

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from kio.schema.errors import ErrorCode
 
-from broker.handlers.k03_metadata import handle_metadata, is_legal_topic_name
+from broker.handlers.k03_metadata import handle_metadata
 from broker.handlers.k60_describe_cluster import handle_describe_cluster
 from broker.handlers.k75_describe_topic_partitions import handle_describe_topic_partitions
 from broker.handlers.services import NodeServices, Request
@@ -123,6 +123,19 @@ async def test_nothing_is_created_otherwise(allowed: bool, enabled: str) -> None
     assert got.topics[0].error_code is ErrorCode.unknown_topic_or_partition
 
 
+@pytest.mark.parametrize("name", ["__transaction_state", "__share_group_state"])
+async def test_a_topic_that_kafka_keeps_for_itself_is_not_created(name: str) -> None:
+    controller = Controller()
+    node = controller.node = node_with(cluster_image(ORDERS), controller)
+    request = request_of(3, 9, topics=({"name": name},), allow_auto_topic_creation=True)
+    got = await ask(request, node)
+    assert not controller.asked
+    assert (got.topics[0].error_code, got.topics[0].is_internal) == (
+        ErrorCode.unknown_topic_or_partition,
+        True,
+    )
+
+
 async def test_a_refused_creation_says_why() -> None:
     controller = Controller(ErrorCode.invalid_replication_factor)
     node = controller.node = node_with(cluster_image(), controller)
@@ -160,12 +173,3 @@ def test_topic_partitions_come_in_pages() -> None:
             "partition_index": got.next_cursor.partition_index,
         }
     assert seen == [("audit", 0), ("audit", 1), ("orders", 0), ("orders", 1), ("orders", 2)]
-
-
-@pytest.mark.parametrize(
-    ("name", "legal"),
-    [("a", True), ("A.b_c-9", True), ("", False), (".", False), ("..", False), ("a b", False)],
-)
-def test_topic_names(name: str, legal: bool) -> None:
-    assert is_legal_topic_name(name) is legal
-    assert not is_legal_topic_name(name * 250)

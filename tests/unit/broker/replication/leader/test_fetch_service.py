@@ -42,7 +42,7 @@ def at(offset: int, max_bytes: int = 1_000_000, **other: int) -> FetchPosition:
 async def fetch(node: Node, asked: FetchRequest) -> FetchAnswer:
     """The answer, whenever it comes."""
     answered: asyncio.Future[FetchAnswer] = asyncio.get_running_loop().create_future()
-    node.replicas.fetch(asked, answered.set_result)
+    node.replicas.fetches.fetch(asked, answered.set_result)
     return await answered
 
 
