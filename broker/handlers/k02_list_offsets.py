@@ -95,7 +95,7 @@ def _look_up(partition: Partition, timestamp: int, is_consumer: bool) -> tuple[i
     log = partition.log
     end = partition.high_watermark if is_consumer else log.log_end_offset
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        epoch = log.epoch_at(log.log_start_offset)
+        epoch = log.epochs.epoch_at(log.log_start_offset)
         return -1, log.log_start_offset, -1 if epoch is None else epoch
     if timestamp == LATEST:
         return -1, end, partition.leader_epoch

@@ -187,9 +187,13 @@ class LogManager:
                 self._remover.start(log.retired.take_due(now_ms))
                 if is_retention_due and log.topic != METADATA_TOPIC:
                     self._retain(key, log, now_ms)
-                self._flusher.maybe_start(log)
+                self._flush(log)
             except (LogError, OSError) as error:
                 _logger.error("%s-%d is not maintained: %s", *key, error)
+
+    def _flush(self, log: PartitionLog) -> None:
+        is_due = log.durability.is_due(log.config.flush_ms)
+        self._flusher.maybe_start(log.durability, is_with_active=is_due)
 
     def _note_refused(self, error: StorageError) -> None:
         if not self.disk.note(error):
@@ -265,11 +269,12 @@ class LogManager:
             log_start_offset=self._checkpoints.log_starts.get(key, 0),
             is_clean=self.was_clean,
         )
-        log.handle_uncleaned = partial(self._checkpoints.forget_cleaned, key)
+        log.cleaning.handle_uncleaned = partial(self._checkpoints.forget_cleaned, key)
         return log
 
     def _retain(self, key: TopicPartition, log: PartitionLog, now_ms: int) -> None:
-        log.expire_producers(now_ms=now_ms)
+        expired_ms = now_ms - log.config.producer_id_expiration_ms
+        log.producers.state.expire(before_ms=expired_ms)
         high_watermark = self._checkpoints.high_watermarks.get(key, 0)
         deleted = log.delete_old_segments(high_watermark=high_watermark, now_ms=now_ms)
         if deleted.segments:
@@ -295,7 +300,7 @@ def _close_all(logs: Sequence[PartitionLog]) -> bool:
                 is_whole = False
     for log, job, future in running:
         if (failure := future.exception()) is None:
-            log.handle_flushed(job)
+            log.durability.handle_flushed(job)
         else:
             _logger.error("Forcing %s to the disk failed: %s", log.directory, failure)
             is_whole = False

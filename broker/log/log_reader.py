@@ -51,7 +51,7 @@ class LogReader:
 
     def __init__(self, segments: list[Segment], epochs: EpochCache, log_start_offset: int) -> None:
         self._segments = segments
-        self._epochs = epochs
+        self.epochs = epochs
         self.log_start_offset = max(log_start_offset, segments[0].base_offset)
 
     @property
@@ -72,24 +72,11 @@ class LogReader:
     @property
     def latest_epoch(self) -> int | None:
         """The newest leader epoch with a start offset in this log."""
-        return self._epochs.latest_epoch
-
-    @property
-    def epochs(self) -> tuple[tuple[int, int], ...]:
-        """(epoch, start_offset), rising."""
-        return self._epochs.entries
-
-    def epoch_start_offset(self, epoch: int) -> int | None:
-        """Where an epoch started."""
-        return self._epochs.start_offset(epoch)
-
-    def epoch_at(self, offset: int) -> int | None:
-        """The leader epoch under which an offset was (or would be) written."""
-        return self._epochs.epoch_at(offset)
+        return self.epochs.latest_epoch
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
         """Where an epoch ended, as OffsetForLeaderEpoch answers it; -1, -1 when unknown."""
-        return self._epochs.end_offset(epoch, self.log_end_offset)
+        return self.epochs.end_offset(epoch, self.log_end_offset)
 
     def segments(self) -> tuple[SegmentInfo, ...]:
         """All segments, oldest first."""

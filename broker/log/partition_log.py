@@ -5,8 +5,8 @@ left behind is cut off or finished by the next call that writes, or when the log
 Source: org.apache.kafka.storage.internals.log.UnifiedLog (Kafka 4.x).
 """
 
-from dataclasses import replace
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from broker.clock import Clock, SystemClock
@@ -17,11 +17,15 @@ from broker.log.checkpoint.checkpoint_format import (
     write_file,
 )
 from broker.log.checkpoint.file_writer import FileWriter
-from broker.log.cleaner.compacted_log import CompactedLog
+from broker.log.cleaner.cleaning_run import Compaction
+from broker.log.cleaner.log_cleaning import LogCleaning
 from broker.log.config import LogConfig
-from broker.log.errors import StorageError
-from broker.log.load.loader import LoadRequest, load_log
-from broker.log.log_storage import Incoming, LogName, is_roll_due
+from broker.log.disk.flush import FlushJob
+from broker.log.durability import Durability
+from broker.log.errors import OffsetOutOfRangeError, StorageError
+from broker.log.load.loader import LoadedLog, LoadRequest, load_log
+from broker.log.load.recovery import RecoveryFinding
+from broker.log.log_reader import LogReader
 from broker.log.log_validator import (
     AppendInfo,
     AppendPlan,
@@ -30,16 +34,49 @@ from broker.log.log_validator import (
     plan_as_leader,
 )
 from broker.log.names import PARTITION_METADATA_FILE, encode_uuid
-from broker.log.producer.producer_snapshot import list_snapshots, remove_snapshots
-from broker.log.producer.producer_state import ProducerState
+from broker.log.producer.log_producers import LogProducers
+from broker.log.producer.producer_snapshot import remove_snapshots
+from broker.log.retention import DeletedSegments, SegmentAge, plan_deletion
 from broker.log.segment.open_files import FilePool
+from broker.log.segment.segment import Segment
+from broker.log.segment_chain import Incoming, SegmentChain, is_roll_due
 from broker.protocol.records import NO_TIMESTAMP
 
 _SYSTEM_CLOCK: Final = SystemClock()
 
 
-class PartitionLog(CompactedLog):
-    """The log of one partition on a broker; use `open`."""
+class LogName(NamedTuple):
+    """Partition of a log; the topic id is all zeros when none was ever given."""
+
+    topic: str
+    partition: int
+    topic_id: UUID
+
+
+class PartitionLog(LogReader):
+    """The log of one partition on a broker; use `open`.
+
+    Its parts: the chain of its segments, `epochs`, `producers`, `cleaning` and `durability`; all
+    but the first may be used directly. `findings`: what recovery cut off when the log was opened.
+    """
+
+    def __init__(
+        self, request: LoadRequest, loaded: LoadedLog, clock: Clock, name: LogName
+    ) -> None:
+        super().__init__(loaded.segments, loaded.epochs, request.log_start_offset)
+        self.topic, self.partition, self.topic_id = name
+        self.directory = request.directory
+        self.config = request.config
+        """Changed configs of the topic count from the next append or retention on."""
+        self.findings: Sequence[RecoveryFinding] = tuple(loaded.findings)
+        self.is_abandoned = False
+        self._clock = clock
+        self._chain = SegmentChain(request, loaded.segments, clock)
+        self.retired = self._chain.retired
+        self.producers = LogProducers(self.directory, loaded.segments, loaded.producers)
+        self.cleaning = LogCleaning(self._chain, self.producers)
+        self.durability = Durability(self._chain, request.recovery_point, clock)
+        self.epochs.truncate_from_start(self.log_start_offset)
 
     @classmethod
     def open(
@@ -99,15 +136,22 @@ class PartitionLog(CompactedLog):
             now_ms=now_ms,
             is_from_client=is_from_client,
         )
-        plan = plan_as_leader(records, self.log_end_offset, self._producers, rules)
+        plan = plan_as_leader(records, self.log_end_offset, self.producers.state, rules)
         if plan.duplicate is not None:
             first = plan.duplicate
-            return self._info(plan, first.base_offset, first.last_offset, first.max_timestamp)
+            return AppendInfo(
+                base_offset=first.base_offset,
+                last_offset=first.last_offset,
+                max_timestamp=first.max_timestamp,
+                log_append_time_ms=NO_TIMESTAMP,
+                duplicate=True,
+                batches=0,
+                bytes=0,
+                log_start_offset=self.log_start_offset,
+            )
         self._write(plan, now_ms)
-        info = self._info(
-            plan, plan.batches[0].base_offset, plan.next_offset - 1, plan.max_timestamp
-        )
-        return replace(info, log_append_time_ms=now_ms) if self.config.is_log_append_time else info
+        append_time_ms = now_ms if self.config.is_log_append_time else NO_TIMESTAMP
+        return self._written(plan, append_time_ms)
 
     def append_as_follower(self, records: memoryview) -> AppendInfo:
         """Write whole batches as their leader placed them; a partial one at the end is left out.
@@ -116,51 +160,91 @@ class PartitionLog(CompactedLog):
         :raises StorageError: the disk refused; nothing is written.
         """
         end = self.log_end_offset
-        plan = plan_as_follower(records, end, self._producers)
-        if not plan.batches:
-            return self._info(plan, end, end - 1, NO_TIMESTAMP)
-        self._write(plan, self._clock.wall_ms())
-        return self._info(
-            plan, plan.batches[0].base_offset, plan.next_offset - 1, plan.max_timestamp
-        )
+        plan = plan_as_follower(records, end, self.producers.state)
+        if plan.batches:
+            self._write(plan, self._clock.wall_ms())
+        return self._written(plan, NO_TIMESTAMP, end)
 
-    def _info(
-        self, plan: AppendPlan, base_offset: int, last_offset: int, max_timestamp: int
-    ) -> AppendInfo:
-        is_duplicate = plan.duplicate is not None
+    def _written(self, plan: AppendPlan, append_time_ms: int, end_before: int = 0) -> AppendInfo:
+        """What was appended; nothing at `end_before` when the plan holds no batch."""
         return AppendInfo(
-            base_offset=base_offset,
-            last_offset=last_offset,
-            max_timestamp=max_timestamp,
-            log_append_time_ms=NO_TIMESTAMP,
-            duplicate=is_duplicate,
-            batches=0 if is_duplicate else len(plan.batches),
-            bytes=0 if is_duplicate else plan.size_bytes,
+            base_offset=plan.batches[0].base_offset if plan.batches else end_before,
+            last_offset=plan.next_offset - 1,
+            max_timestamp=plan.max_timestamp,
+            log_append_time_ms=append_time_ms,
+            duplicate=False,
+            batches=len(plan.batches),
+            bytes=plan.size_bytes,
             log_start_offset=self.log_start_offset,
         )
 
     def _write(self, plan: AppendPlan, now_ms: int) -> None:
-        self._maker.settle()
+        chain = self._chain
+        chain.settle()
         base_offset, last_offset = plan.batches[0].base_offset, plan.next_offset - 1
         incoming = Incoming(last_offset, plan.max_timestamp, plan.size_bytes, now_ms)
-        if is_roll_due(self._segments[-1], incoming, self.config):
-            self._roll_at(base_offset)
+        if is_roll_due(chain.active, incoming, self.config):
+            chain.roll_at(base_offset, self.producers)
         for epoch, start_offset in plan.epochs:
             # Before the bytes: an epoch without records is harmless, the other way round is not.
-            if epoch != self._epochs.latest_epoch:
-                self._epochs.assign(epoch, start_offset)
-        self._segments[-1].append(plan.buffers, plan.batches, self.config)
+            if epoch != self.epochs.latest_epoch:
+                self.epochs.assign(epoch, start_offset)
+        chain.active.append(plan.buffers, plan.batches, self.config)
         if plan.producers is not None:
             plan.producers.commit()
-        if self.log_end_offset - self.recovery_point >= self.config.flush_messages:
+        if chain.end_offset - self.durability.recovery_point >= self.config.flush_messages:
             self.flush()
 
-    def assign_epoch(self, epoch: int, start_offset: int) -> None:
-        """Note the epoch of a new leader before it has any records.
+    def roll(self) -> None:
+        """Seal the active segment and start the next; an empty one stays.
+
+        :raises StorageError: the disk refused; the old segment stays active.
+        """
+        if self._chain.active.size_bytes:
+            self._chain.roll_at(self.log_end_offset, self.producers)
+
+    def delete_old_segments(self, *, high_watermark: int, now_ms: int) -> DeletedSegments:
+        """Retire what retention by log start, size and time no longer keeps, oldest first.
 
         :raises StorageError: the disk refused.
         """
-        self._epochs.assign(epoch, start_offset)
+        segments = self._chain.segments
+        deleted = plan_deletion(
+            map(_age, segments),
+            self.config,
+            total_bytes=self.size_bytes,
+            log_start_offset=self.log_start_offset,
+            high_watermark=high_watermark,
+            now_ms=now_ms,
+        )
+        if not deleted.segments:
+            return deleted
+        if deleted.segments == len(segments):
+            self.roll()
+        bases = {segment.base_offset for segment in segments[: deleted.segments]}
+        try:
+            self._chain.retire_oldest(len(bases), self.config)
+        finally:
+            self._move_start(max(self.log_start_offset, segments[0].base_offset))
+        remove_snapshots(self.directory, bases)
+        return deleted
+
+    def increment_log_start_offset(self, offset: int) -> bool:
+        """Records below `offset` are no longer served; False when that was so already.
+
+        :raises OffsetOutOfRangeError: beyond the log's end.
+        :raises StorageError: the disk refused.
+        """
+        if offset > self.log_end_offset:
+            raise OffsetOutOfRangeError(offset, self.log_start_offset, self.log_end_offset)
+        if offset <= self.log_start_offset:
+            return False
+        self._move_start(offset)
+        return True
+
+    def _move_start(self, offset: int) -> None:
+        self.log_start_offset = offset
+        self.epochs.truncate_from_start(offset)
 
     def truncate_to(self, offset: int) -> bool:
         """Drop every batch that holds `offset` or more; False when there is none.
@@ -171,54 +255,100 @@ class PartitionLog(CompactedLog):
         """
         if offset >= self.log_end_offset:
             # An epoch that got no records before its leader fell may stand at the very end.
-            self._epochs.truncate_from_end(offset)
+            self.epochs.truncate_from_end(offset)
             return False
-        if offset < self._segments[0].base_offset:
+        if offset < self._chain.segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
         try:
-            slot = self._slot(offset)
-            while len(self._segments) > slot + 1:
-                self._retire(self._segments[-1:])
-                self._segments.pop()
-            active = self._segments[slot]
-            if not active.is_active:
-                active.activate()
-            active.truncate_to(offset)
+            self._chain.cut_to(offset, self._slot(offset), self.config)
         finally:
             self._end_moved_back()
         return True
 
     def _end_moved_back(self) -> None:
-        producers, self._loaded_producers = self._loaded_producers, None
-        end = self.log_end_offset
-        self.recovery_point = min(self.recovery_point, end)
-        self._cut_cleaned(end)
-        self._truncations += 1
+        known, end = self.producers.forget(), self.log_end_offset
+        self.durability.recovery_point = min(self.recovery_point, end)
+        self.cleaning.cut_to(end)
+        self._chain.truncations += 1
         self.log_start_offset = min(self.log_start_offset, end)
-        self._epochs.truncate_from_end(end)
-        if producers is not None and not producers.entries:
-            stale = {offset for offset in list_snapshots(self.directory) if offset > end}
-            remove_snapshots(self.directory, stale)
-            self._loaded_producers = producers
+        self.epochs.truncate_from_end(end)
+        self.producers.keep_if_none(known, end)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log then starts and ends at `offset`.
 
         :raises StorageError: the disk refused.
         """
-        self._loaded_producers = None
-        remove_snapshots(self.directory, set(list_snapshots(self.directory)))
-        while len(self._segments) > 1:
-            self._retire(self._segments[-1:])
-            self._segments.pop()
-        self._retire(self._segments)
-        self._segments[:] = [self._maker.make(offset)]
-        self._truncations += 1
-        self.log_start_offset = self.recovery_point = offset
-        self._cut_cleaned(0)
-        self._epochs.clear()
-        self._loaded_producers = ProducerState()
+        self.producers.remove_snapshots()
+        self._chain.start_anew(offset, self.config)
+        self.log_start_offset = self.durability.recovery_point = offset
+        self.cleaning.cut_to(0)
+        self.epochs.clear()
+        self.producers.start_anew()
+
+    @property
+    def recovery_point(self) -> int:
+        """Everything below it was forced to the disk."""
+        return self.durability.recovery_point
+
+    def plan_compaction(self, *, stable_offset: int, now_ms: int) -> Compaction | None:
+        """A run over everything sealed below `stable_offset`, or None while it is not due.
+
+        :raises StorageError: a segment cannot be read.
+        """
+        return self.cleaning.plan(
+            self.config,
+            log_start_offset=self.log_start_offset,
+            stable_offset=stable_offset,
+            now_ms=now_ms,
+        )
+
+    def flush(self) -> None:
+        """Force everything to the disk, now; blocks for as long as the disk takes.
+
+        :raises StorageError: the disk refused.
+        """
+        self.durability.flush()
+
+    def prepare_close(self) -> FlushJob | None:
+        """Producers and indexes on disk, nothing to be appended any more.
+
+        The log is closed in order once the job, if there is one, has run.
+
+        :raises StorageError: the disk refused.
+        """
+        end = self.log_end_offset
+        if self.size_bytes and not self.producers.has_snapshot(end):
+            self.producers.write_snapshot(end)
+        job = self.durability.flush_job(is_with_active=True)
+        self._chain.active.seal()
+        return job
+
+    def close(self) -> None:
+        """A clean end, everything forced to the disk. Do not use the log after it.
+
+        :raises StorageError: the disk refused.
+        """
+        self.prepare_close()
+        self.flush()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Give the open files back, leaving everything else; do not use the log after it."""
+        self.is_abandoned = True
+        for segment in self._chain.segments:
+            segment.close()
+
+
+def _age(segment: Segment) -> SegmentAge:
+    timestamp, _ = segment.largest_timestamp()
+    return SegmentAge(
+        next_offset=segment.next_offset,
+        size_bytes=segment.size_bytes,
+        largest_timestamp_ms=timestamp if timestamp >= 0 else segment.created_ms,
+        is_active=segment.is_active,
+    )
 
 
 def settle_topic_id(directory: str, topic_id: UUID | None) -> UUID:

@@ -3,10 +3,11 @@
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Final
 
 from broker.clock import Clock
 from broker.log.disk.flush import FlushJob
+from broker.log.partition_log import PartitionLog
 from broker.protocol.records import (
     NewRecord,
     build_batch,
@@ -22,33 +23,6 @@ LEADER_CHANGE_TYPE: Final = 2
 APPEND_RECORDS_MAX: Final = 10_000
 
 
-class PartitionLogPort(Protocol):
-    """The part of broker.log.PartitionLog that is used here."""
-
-    @property
-    def directory(self) -> str: ...
-    @property
-    def log_start_offset(self) -> int: ...
-    @property
-    def log_end_offset(self) -> int: ...
-    @property
-    def latest_epoch(self) -> int | None: ...
-    def append_as_follower(self, records: memoryview) -> Any: ...
-    def read_bytes(self, offset: int, *, max_bytes: int, max_offset: int) -> bytes: ...
-    def end_offset_for_epoch(self, epoch: int) -> Any: ...
-    def truncate_to(self, offset: int) -> Any: ...
-    def truncate_fully_and_start_at(self, offset: int) -> None: ...
-    def increment_log_start_offset(self, offset: int) -> Any: ...
-    def delete_old_segments(self, *, high_watermark: int, now_ms: int) -> Any: ...
-    def roll(self) -> None: ...
-    @property
-    def recovery_point(self) -> int: ...
-    def flush_job(
-        self, *, is_with_active: bool = False, is_records_only: bool = False
-    ) -> FlushJob | None: ...
-    def handle_flushed(self, job: FlushJob) -> None: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedBatch:
     """One batch of the log: the values of its records, none for a control batch."""
@@ -62,17 +36,17 @@ class CommittedBatch:
 class ForcedLog:
     """How the log gets to the disk."""
 
-    _log: PartitionLogPort
+    _log: PartitionLog
 
     def begin_flush(self) -> FlushJob | None:
         """fsync of what is not durable by now, for another thread to do."""
-        return self._log.flush_job(is_with_active=True, is_records_only=True)
+        return self._log.durability.flush_job(is_with_active=True, is_records_only=True)
 
     def finish_flush(self, flush: Flush) -> int:
         """A job has run: where the log is durable up to. A job from before the log was cut or
         replaced tells nothing."""
         assert isinstance(flush, FlushJob)
-        self._log.handle_flushed(flush)
+        self._log.durability.handle_flushed(flush)
         return min(self._log.recovery_point, self._log.log_end_offset)
 
 
@@ -85,7 +59,7 @@ class MetadataLog(ForcedLog):
     Once there are two snapshots, the log starts where the older one ends.
     """
 
-    def __init__(self, log: PartitionLogPort, clock: Clock) -> None:
+    def __init__(self, log: PartitionLog, clock: Clock) -> None:
         self._log = log
         self._clock = clock
         self.snapshots = SnapshotFiles(log.directory)

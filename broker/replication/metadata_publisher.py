@@ -242,7 +242,7 @@ class MetadataPublisher:
     def _apply_topic_config(
         self, partition: Partition, configs: Mapping[str, str], log_config: LogConfig
     ) -> None:
-        partition.log.update_config(log_config)
+        partition.log.config = log_config
         leaders = configs.get("leader.replication.throttled.replicas", "")
         followers = configs.get("follower.replication.throttled.replicas", "")
         number = partition.partition

@@ -155,7 +155,7 @@ def _build_quorum(config: BrokerConfig, clock: Clock, logs: LogManager) -> Quoru
     log = logs.create_log(METADATA_TOPIC, 0, METADATA_TOPIC_ID)
     force_file(logs.directory)  # a vote that is lost with the whole directory is given twice
     # Only the quorum itself, behind its snapshots, moves the start of this log.
-    log.update_config(replace(log.config, cleanup_policy=frozenset()))
+    log.config = replace(log.config, cleanup_policy=frozenset())
     quorum_config = _read(
         lambda: QuorumConfig.from_properties(
             config.properties, node_id=config.node_id, voters=voters

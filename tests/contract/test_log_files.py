@@ -162,7 +162,7 @@ def test_kafkas_tool_reads_what_we_compacted(tmp_path: Path) -> None:
         run = log.plan_compaction(stable_offset=end, now_ms=NOW_MS + delay_ms)
         assert run is not None
         while (group := run.next_group(lambda: None)) is not None:
-            assert log.swap_in(group, run.settings)
+            assert log.cleaning.swap_in(group, run.settings)
     expected = [(r.offset, r.timestamp, _size(r.key), _size(r.value)) for r in _records(log)]
     assert sorted(offset for offset, *_ in expected if offset < active) == sorted(values)
     log.close()
@@ -218,7 +218,7 @@ def test_we_open_a_log_that_kafka_wrote(
     assert log.findings == ()
     assert log.segment_count > 2
     assert log.topic_id.int != 0
-    assert log.epochs[0][1] == 0
+    assert log.epochs.entries[0][1] == 0
     assert [record.key for record in _records(log)] == [b"k%d" % n for n in range(6000)]
     for n in (0, 17, 2999, 5999):
         found = log.offset_for_timestamp(NOW_MS + n, max_offset=log.log_end_offset)

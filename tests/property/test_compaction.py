@@ -72,8 +72,8 @@ def compact(log: PartitionLog, stable_offset: int) -> bool:
 
 def finish(log: PartitionLog, run: Compaction) -> None:
     while (group := run.next_group(lambda: None)) is not None:
-        assert log.swap_in(group, run.settings)
-    log.cleaned_to = run.end_offset
+        assert log.cleaning.swap_in(group, run.settings)
+    log.cleaning.cleaned_to = run.end_offset
 
 
 def records_of(log: PartitionLog) -> list[Record]:
@@ -129,7 +129,7 @@ class CompactionMachine(RuleBasedStateMachine):
             recovery_point=self._recovery_point(),
             is_clean=is_clean,
         )
-        log.cleaned_to = self.written_cleaned_to
+        log.cleaning.cleaned_to = self.written_cleaned_to
         return log
 
     def _recovery_point(self) -> int:
@@ -183,7 +183,7 @@ class CompactionMachine(RuleBasedStateMachine):
         self.sequence = self._next_sequence()
 
     def _next_sequence(self) -> int:
-        entry = self.log._producers.entries.get(PRODUCER_ID)
+        entry = self.log.producers.state.entries.get(PRODUCER_ID)
         return entry.last_sequence + 1 if entry else 0
 
     def _settle(self) -> None:
@@ -201,13 +201,13 @@ class CompactionMachine(RuleBasedStateMachine):
         if dirty is None:
             return
         finish(self.log, dirty)
-        self.written_cleaned_to = self.log.cleaned_to
+        self.written_cleaned_to = self.log.cleaning.cleaned_to
         self._every_clean_key_occurs_once()
         # A delete horizon may make a batch some bytes longer, never a log of any size.
         assert self.log.size_bytes <= before + 10 * len(self.history)
 
     def _every_clean_key_occurs_once(self) -> None:
-        clean = [r for r in records_of(self.log) if r.offset < self.log.cleaned_to]
+        clean = [r for r in records_of(self.log) if r.offset < self.log.cleaning.cleaned_to]
         keys = [record.key for record in clean]
         assert len(keys) == len(set(keys))
 

@@ -306,11 +306,11 @@ class LogMachine(RuleBasedStateMachine):
 
     @invariant()
     def epochs_rise_and_cover_the_log(self) -> None:
-        starts = self.log.epochs
+        starts = self.log.epochs.entries
         assert list(starts) == sorted(set(starts))
         for each in self.batches:
             if each.base_offset >= self.start:
-                assert self.log.epoch_at(each.base_offset) == each.epoch
+                assert self.log.epochs.epoch_at(each.base_offset) == each.epoch
 
     @rule(data=st.data(), max_bytes=st.integers(1, 1000))
     def read_anywhere(self, data: st.DataObject, max_bytes: int) -> None:

@@ -116,7 +116,7 @@ def _open_metadata_log(logs: LogManager) -> PartitionLog:
     found = logs.log(METADATA_TOPIC, 0)
     if found is None:
         return logs.create_log(METADATA_TOPIC, 0, METADATA_TOPIC_ID, config)
-    found.update_config(config)
+    found.config = config
     return found
 
 

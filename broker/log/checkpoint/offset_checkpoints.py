@@ -76,14 +76,16 @@ class CheckpointFiles:
         """Tell the logs found at start how clean they are; what cannot be true is forgotten."""
         for key, offset in list(self.cleaned.items()):
             log = logs.get(key)
-            if log is None or not log.take_cleaned_to(offset):
+            if log is None or not log.cleaning.take_checkpoint(offset):
                 self.forget_cleaned(key)
 
     def _changed(self, logs: Logs) -> Iterator[tuple[str, dict[TopicPartition, int]]]:
         self.recovery_points = {key: log.recovery_point for key, log in logs.items()}
         starts = {key: log.log_start_offset for key, log in logs.items()}
         self.log_starts = {key: start for key, start in starts.items() if start}
-        self.cleaned = {key: log.cleaned_to for key, log in logs.items() if log.cleaned_to}
+        self.cleaned = {
+            key: log.cleaning.cleaned_to for key, log in logs.items() if log.cleaning.cleaned_to
+        }
         offsets_of = {
             CLEANER_OFFSET_FILE: self.cleaned,
             RECOVERY_POINT_FILE: self.recovery_points,

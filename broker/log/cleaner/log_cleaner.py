@@ -147,7 +147,7 @@ class Cleaner:
             group = run.future.result()
             if group is None:
                 return self._finish(run)
-            if run.log.swap_in(group, run.compaction.settings):
+            if run.log.cleaning.swap_in(group, run.compaction.settings):
                 self._submit(run.log, run.compaction)
         except FileNotFoundError:
             # Deleted, cut or retained away meanwhile; if it is still there, its turn comes again.
@@ -162,16 +162,16 @@ class Cleaner:
 
     def _finish(self, run: _Run) -> bool:
         stats, log = run.compaction.stats, run.log
-        if log.cleaned_to >= run.compaction.end_offset:
+        if log.cleaning.cleaned_to >= run.compaction.end_offset:
             return False
-        log.cleaned_to = run.compaction.end_offset
+        log.cleaning.cleaned_to = run.compaction.end_offset
         # Another log may wait: the next look is at once.
         self._due_ms = 0
         _logger.info(
             "%s-%d: compacted up to offset %d, %d segments of %d bytes became %d of %d bytes",
             log.topic,
             log.partition,
-            log.cleaned_to,
+            log.cleaning.cleaned_to,
             stats.segments_before,
             stats.bytes_before,
             stats.segments_after,

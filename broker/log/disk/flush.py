@@ -43,11 +43,11 @@ class FlushJob:
 
 
 class Flushable(Protocol):
-    """A log, as the flusher sees it."""
+    """A log, as the flusher sees it (broker.log.durability)."""
 
     directory: str
 
-    def flush_job(self) -> FlushJob | None:
+    def flush_job(self, *, is_with_active: bool) -> FlushJob | None:
         """The files to force, if any."""
         ...
 
@@ -67,9 +67,12 @@ class Flusher:
         self._running: dict[str, tuple[Flushable, FlushJob, Future[None]]] = {}
         self._thread: ThreadPoolExecutor | None = None
 
-    def maybe_start(self, log: Flushable) -> None:
-        """Begin to force what a log has sealed since the last time."""
-        if log.directory in self._running or (job := log.flush_job()) is None:
+    def maybe_start(self, log: Flushable, *, is_with_active: bool = False) -> None:
+        """Begin to force what a log has sealed since the last time, and what it appends to."""
+        if log.directory in self._running:
+            return
+        job = log.flush_job(is_with_active=is_with_active)
+        if job is None:
             return
         if self._thread is None:
             self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="flush")

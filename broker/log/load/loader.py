@@ -24,11 +24,8 @@ from broker.log.names import (
     base_offset_of,
     segment_path,
 )
-from broker.log.producer.producer_snapshot import (
-    load_newest_snapshot,
-    remove_snapshots,
-    snapshot_offsets,
-)
+from broker.log.producer.log_producers import load_producers
+from broker.log.producer.producer_snapshot import remove_snapshots, snapshot_offsets
 from broker.log.producer.producer_state import ProducerState
 from broker.log.segment.open_files import FilePool
 from broker.log.segment.segment import Segment
@@ -199,24 +196,3 @@ def _replay_epochs(segments: Iterable[Segment], epochs: EpochCache) -> None:
     for segment in segments:
         for header, _ in segment.headers(0):
             replay(header)
-
-
-def load_producers(directory: str, snapshots: list[int], segments: list[Segment]) -> ProducerState:
-    """Producers as they stand at the log's end: newest snapshot, then the batches behind it.
-
-    Snapshots above the end, and those that no segment needs, are removed.
-    """
-    end = segments[-1].next_offset
-    bases = {segment.base_offset for segment in segments}
-    newest = max((offset for offset in snapshots if offset <= end), default=-1)
-    stale = {o for o in snapshots if o > end or (o not in bases and o != newest)}
-    remove_snapshots(directory, stale)
-    kept = [offset for offset in snapshots if offset not in stale]
-    state, start = load_newest_snapshot(directory, kept, offset_max=end)
-    for segment in segments:
-        if segment.next_offset <= start:
-            continue
-        for header, _ in segment.headers(segment.indexes.position_before(start)):
-            if header.base_offset >= start:
-                state.replay(header)
-    return state

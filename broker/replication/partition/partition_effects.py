@@ -78,7 +78,7 @@ class PartitionEffects:
             self._runners[type(effect)](partition, effect)
 
     def _became_leader(self, partition: Partition, effect: BecameLeader) -> None:
-        partition.log.assign_epoch(effect.leader_epoch, effect.start_offset)
+        partition.log.epochs.assign(effect.leader_epoch, effect.start_offset)
 
     def _resigned(self, partition: Partition, effect: Resigned) -> None:
         self._fail_waiting(partition)

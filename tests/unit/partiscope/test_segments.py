@@ -112,6 +112,6 @@ def test_an_offset_that_is_not_there_is_explained(
     compaction = log.plan_compaction(stable_offset=3, now_ms=NOW_MS)
     assert compaction is not None
     while (group := compaction.next_group(lambda: None)) is not None:
-        assert log.swap_in(group, compaction.settings)
+        assert log.cleaning.swap_in(group, compaction.settings)
     assert run(["segments", "compacted", "0", "--data", str(data), "--offset", "0"]) == 1
     assert "compacted away" in capsys.readouterr().err

@@ -263,7 +263,7 @@ async def test_delete_records(rig: Rig) -> None:
     assert await ask("t", -1) == (0, 3)
     assert await ask("__consumer_offsets", -1) == (17, -1)
     log = rig.nodes[1].partition().log
-    log.update_config(replace(log.config, cleanup_policy=frozenset({"compact"})))
+    log.config = replace(log.config, cleanup_policy=frozenset({"compact"}))
     assert await ask("t", -1) == (44, -1)
 
 

@@ -74,7 +74,7 @@ class Ledger:
     def check(self, log: PartitionLog, story: object) -> None:
         content = memoryview(read_all(log))
         found = {
-            record.offset: (record.value, header.base_sequence, log.epoch_at(record.offset))
+            record.offset: (record.value, header.base_sequence, log.epochs.epoch_at(record.offset))
             for header, position in iter_batch_headers(content)
             for record in iter_records(content[position : position + header.size_bytes])
         }
@@ -299,5 +299,5 @@ def test_an_epoch_that_a_full_disk_did_not_take_is_known_after_a_clean_start(
     again = _open(tmp_path)
     found = again.log("orders", 0)
     assert found is not None
-    assert found.epochs == ((1, 0), (2, 1))
+    assert found.epochs.entries == ((1, 0), (2, 1))
     again.shutdown()

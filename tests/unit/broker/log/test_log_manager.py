@@ -61,7 +61,7 @@ def test_a_clean_restart_finds_everything_as_it_was(tmp_path: Path) -> None:
     assert again.all_logs() == [found]
     assert (found.topic, found.partition, found.topic_id) == ("orders", 3, TOPIC_ID)
     assert (found.log_start_offset, found.log_end_offset, found.recovery_point) == (3, 10, 10)
-    assert found.epochs == ((1, 3),)
+    assert found.epochs.entries == ((1, 3),)
     assert read_all(found) == content
     assert again.log("orders", 4) is None
     again.shutdown()

@@ -59,7 +59,7 @@ def test_a_leader_gives_offsets_and_epoch_and_leaves_the_rest(tmp_path: Path) ->
     headers = [header for header, _ in iter_batch_headers(stored)]
     assert [header.partition_leader_epoch for header in headers] == [4, 5, 5]
     assert all(batch_crc_is_valid(memoryview(stored)[p:], h) for h, p in iter_batch_headers(stored))
-    assert log.epochs == ((4, 0), (5, 3))
+    assert log.epochs.entries == ((4, 0), (5, 3))
     assert log.log_end_offset == 8
 
 
@@ -155,7 +155,7 @@ def test_old_timestamps_and_large_segments_are_refused_where_the_topic_says_so(
     log = open_log(tmp_path, replace(CONFIG, message_timestamp_before_max_ms=1000))
     with pytest.raises(InvalidTimestampError, match="1001 ms old"):
         append(log, batch(timestamp=NOW_MS - 1001))
-    log.update_config(LogConfig(segment_bytes=100))
+    log.config = LogConfig(segment_bytes=100)
     with pytest.raises(BatchTooLargeError, match=r"segment\.bytes=100"):
         append(log, batch(value=bytes(100)))
 
@@ -199,7 +199,7 @@ def test_a_follower_takes_offsets_and_epochs_as_they_come(tmp_path: Path) -> Non
     info = follower.append_as_follower(memoryview(records + records[:50]))
     assert (info.base_offset, info.last_offset, info.batches) == (0, 4, 2)
     assert read_all(follower) == records
-    assert follower.epochs == leader.epochs == ((1, 0), (2, 3))
+    assert follower.epochs.entries == leader.epochs.entries == ((1, 0), (2, 3))
     duplicate = follower.append_as_leader(sequenced(0, 3), leader_epoch=3, now_ms=NOW_MS)
     assert duplicate.duplicate
     nothing = follower.append_as_follower(memoryview(records[:20]))
@@ -314,7 +314,7 @@ def test_starting_anew_elsewhere_drops_everything(tmp_path: Path) -> None:
     log = _filled(tmp_path)
     log.truncate_fully_and_start_at(1000)
     assert (log.log_start_offset, log.log_end_offset, log.size_bytes) == (1000, 1000, 0)
-    assert log.epochs == ()
+    assert log.epochs.entries == ()
     assert append(log, batch()).base_offset == 1000
     assert offsets(read_all(open_log(tmp_path, log_start_offset=1000))) == [(1000, 1000)]
     log.truncate_to(10)
@@ -325,7 +325,7 @@ def test_the_log_start_moves_up_only(tmp_path: Path) -> None:
     log = _filled(tmp_path)
     assert log.increment_log_start_offset(11)
     assert not log.increment_log_start_offset(5)
-    assert log.epochs == ((1, 11),)
+    assert log.epochs.entries == ((1, 11),)
     with pytest.raises(OffsetOutOfRangeError):
         log.increment_log_start_offset(21)
     deleted = log.delete_old_segments(high_watermark=20, now_ms=NOW_MS)
@@ -341,7 +341,7 @@ def test_retention_deletes_whole_segments_and_their_files_later(tmp_path: Path) 
     log = open_log(tmp_path, small_segments(600), clock=clock)
     for n in range(10):
         append(log, batch(2, value=b"%050d" % n))
-    log.update_config(replace(log.config, retention_ms=1000))
+    log.config = replace(log.config, retention_ms=1000)
     assert log.delete_old_segments(high_watermark=20, now_ms=NOW_MS + 1001).segments == 0
     deleted = log.delete_old_segments(high_watermark=20, now_ms=NOW_MS + 1002)
     assert deleted.segments == 4
@@ -366,27 +366,27 @@ def test_a_topic_id_is_written_down_and_another_ones_directory_refused(tmp_path:
 
 def test_epoch_queries_answer_from_the_log(tmp_path: Path) -> None:
     log = _filled(tmp_path)
-    log.assign_epoch(3, 20)
+    log.epochs.assign(3, 20)
     assert log.end_offset_for_epoch(0) == (0, 10)
     assert log.end_offset_for_epoch(2) == (1, 20)
     assert log.end_offset_for_epoch(3) == (3, 20)
-    assert log.epoch_start_offset(1) == 10
-    assert log.epoch_at(9) == 0
+    assert log.epochs.start_offset(1) == 10
+    assert log.epochs.epoch_at(9) == 0
 
 
 def test_flushing_moves_the_recovery_point(tmp_path: Path) -> None:
     log = _filled(tmp_path)
-    job = log.flush_job()
+    job = log.durability.flush_job(is_with_active=False)
     assert job is not None
     job.run()
-    log.handle_flushed(job)
+    log.durability.handle_flushed(job)
     assert log.recovery_point == log.segments()[-1].base_offset
-    assert log.flush_job() is None
+    assert log.durability.flush_job(is_with_active=False) is None
     log.flush()
     assert log.recovery_point == 20
     log.truncate_to(4)
     assert log.recovery_point == 4
-    log.handle_flushed(job)
+    log.durability.handle_flushed(job)
     assert log.recovery_point == 4
 
 

@@ -45,7 +45,7 @@ def manager(tmp_path: Path) -> LogManager:
     """Two logs, both clean up to the same offset, and written down so."""
     manager = _open(tmp_path)
     for partition in range(2):
-        _fill(_log(manager, partition), 20).cleaned_to = CLEAN_TO
+        _fill(_log(manager, partition), 20).cleaning.cleaned_to = CLEAN_TO
     manager.write_checkpoints({KEY: 20, OTHER: 20})
     wait_until(lambda: _written(tmp_path) == {KEY: CLEAN_TO, OTHER: CLEAN_TO}, "it is written")
     return manager
@@ -54,7 +54,7 @@ def manager(tmp_path: Path) -> LogManager:
 def _cleaned_after_a_crash(manager: LogManager, directory: Path) -> list[int]:
     manager.shutdown(clean=False)
     again = _open(directory)
-    found = [_log(again, partition).cleaned_to for partition in range(2)]
+    found = [_log(again, partition).cleaning.cleaned_to for partition in range(2)]
     again.shutdown()
     return found
 
@@ -63,7 +63,7 @@ def test_a_replica_that_left_and_came_back_is_not_clean(
     manager: LogManager, tmp_path: Path
 ) -> None:
     manager.delete_log(*KEY)
-    assert _fill(_log(manager), 20).cleaned_to == 0
+    assert _fill(_log(manager), 20).cleaning.cleaned_to == 0
     assert _cleaned_after_a_crash(manager, tmp_path) == [0, CLEAN_TO]
 
 
@@ -73,7 +73,7 @@ def test_a_log_that_was_cut_is_not_cleaner_than_it_is_long(
 ) -> None:
     log = _log(manager)
     log.truncate_to(offset)
-    assert log.cleaned_to <= offset
+    assert log.cleaning.cleaned_to <= offset
     _fill(log, 20)
     assert _cleaned_after_a_crash(manager, tmp_path) == [0, CLEAN_TO]
 
@@ -96,5 +96,5 @@ def test_what_a_short_log_cannot_be_is_forgotten_at_start(
     (tmp_path / CLEANER_OFFSET_FILE).write_text(f"0\n1\norders 0 {CLEAN_TO}\n")
     again = _open(tmp_path)
     wait_until(lambda: KEY not in _written(tmp_path), "the file says nothing of it")
-    assert _fill(_log(again), 20).cleaned_to == 0
+    assert _fill(_log(again), 20).cleaning.cleaned_to == 0
     assert _cleaned_after_a_crash(again, tmp_path) == [0, 0]

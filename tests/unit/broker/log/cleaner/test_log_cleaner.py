@@ -234,12 +234,12 @@ def test_a_node_compacts_and_remembers_how_far(
     log = manager.create_log("orders", 0, UUID(int=5))
     _fill(log, 40)
     before = log.size_bytes
-    _maintain(manager, clock, lambda: log.cleaned_to == log.segments()[-1].base_offset)
+    _maintain(manager, clock, lambda: log.cleaning.cleaned_to == log.segments()[-1].base_offset)
     assert log.size_bytes < before / 10
     before = log.segment_count
     _fill(log, 40)
     active = log.segments()[-1].base_offset
-    _maintain(manager, clock, lambda: log.cleaned_to == active)
+    _maintain(manager, clock, lambda: log.cleaning.cleaned_to == active)
     assert log.segment_count < before + 5
     clean = [r for r in _records(log) if r.offset < active]
     assert {r.key for r in clean} == {b"k0", b"k1", b"k2"}
@@ -251,7 +251,7 @@ def test_a_node_compacts_and_remembers_how_far(
     manager.shutdown()
     again = reopen().log("orders", 0)
     assert again is not None
-    assert (again.cleaned_to, again.log_end_offset) == (active, 240)
+    assert (again.cleaning.cleaned_to, again.log_end_offset) == (active, 240)
 
 
 def test_nothing_is_compacted_beyond_the_high_watermark_or_when_switched_off(
@@ -267,7 +267,7 @@ def test_nothing_is_compacted_beyond_the_high_watermark_or_when_switched_off(
     manager.maintain(clock.now_ms, {("orders", 0): 120})
     clock.now_ms += 1_000_000
     manager.maintain(clock.now_ms, {("orders", 0): 120})
-    assert log.cleaned_to == 0
+    assert log.cleaning.cleaned_to == 0
     manager.shutdown()
 
 
@@ -283,12 +283,12 @@ def test_a_damaged_segment_ends_compaction_of_that_log_only(
     content = bytearray(path.read_bytes())
     content[70] ^= 1
     path.write_bytes(content)
-    _maintain(manager, clock, lambda: log.cleaned_to == log.segments()[-1].base_offset)
+    _maintain(manager, clock, lambda: log.cleaning.cleaned_to == log.segments()[-1].base_offset)
     _maintain(manager, clock, lambda: "damaged-0 is not compacted any more" in caplog.text)
     assert str(path) in caplog.text
     assert "the CRC of the batch at offset 0 is wrong" in caplog.text
     assert path.read_bytes() == content
-    assert damaged.cleaned_to == 0
+    assert damaged.cleaning.cleaned_to == 0
     assert not list(Path(damaged.directory).glob("*.cleaned"))
     manager.shutdown()
 
@@ -306,7 +306,7 @@ def test_a_log_that_is_cut_or_deleted_meanwhile_is_left_in_peace(
     assert group is not None
     log.truncate_to(60)
     before = read_all(log)
-    assert not log.swap_in(group, run.settings)
+    assert not log.cleaning.swap_in(group, run.settings)
     assert read_all(log) == before
     assert not list(Path(log.directory).glob("*.cleaned"))
     manager.delete_log("orders", 0)
@@ -326,7 +326,7 @@ def test_a_log_made_anew_in_place_of_a_damaged_one_is_compacted(
     manager.delete_log("orders", 0)
     anew = manager.create_log("orders", 0, UUID(int=5))
     _fill(anew, 40)
-    _maintain(manager, clock, lambda: anew.cleaned_to == anew.segments()[-1].base_offset)
+    _maintain(manager, clock, lambda: anew.cleaning.cleaned_to == anew.segments()[-1].base_offset)
     manager.shutdown()
 
 

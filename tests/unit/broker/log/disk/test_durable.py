@@ -87,11 +87,11 @@ def test_the_name_of_a_fresh_segment_is_forced_with_its_first_records(
 
     def flush() -> list[str]:
         append(log, batch())
-        job = log.flush_job(is_with_active=True, is_records_only=True)
+        job = log.durability.flush_job(is_with_active=True, is_records_only=True)
         assert job is not None
         with forced(monkeypatch) as names:
             job.run()
-        log.handle_flushed(job)
+        log.durability.handle_flushed(job)
         return [name for name in names if not name.endswith("index")]
 
     first, second = "00000000000000000000.log", "00000000000000000002.log"

@@ -37,7 +37,7 @@ def test_nothing_wrong_nothing_cut(tmp_path: Path) -> None:
     log = open_log(tmp_path, CONFIG)
     assert log.findings == ()
     assert read_all(log) == content
-    assert log.epochs == ((0, 0), (1, 8), (2, 16))
+    assert log.epochs.entries == ((0, 0), (1, 8), (2, 16))
     assert append(log, batch(), epoch=2).base_offset == 20
 
 
@@ -154,7 +154,7 @@ def test_damaged_epochs_and_snapshots_are_made_anew(tmp_path: Path) -> None:
     for path in tmp_path.glob("*.snapshot"):
         path.write_bytes(b"rubbish")
     log = open_log(tmp_path, CONFIG)
-    assert log.epochs == ((0, 0), (1, 8), (2, 16))
+    assert log.epochs.entries == ((0, 0), (1, 8), (2, 16))
 
 
 def test_epochs_behind_the_cut_are_forgotten(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_epochs_behind_the_cut_are_forgotten(tmp_path: Path) -> None:
     for path in _segments(tmp_path)[1:]:
         path.unlink()
     log = open_log(tmp_path, CONFIG)
-    assert all(start < log.log_end_offset for _, start in log.epochs)
+    assert all(start < log.log_end_offset for _, start in log.epochs.entries)
 
 
 def test_after_a_clean_shutdown_nothing_is_checked_but_a_changed_tail_is_noticed(

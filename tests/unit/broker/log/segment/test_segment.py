@@ -113,19 +113,19 @@ def test_a_full_disk_does_not_keep_retention_from_freeing_it(tmp_path: Path) -> 
     log = open_log(tmp_path, small_segments(200))
     for n in range(6):
         append(log, batch(value=bytes(80)), epoch=n // 2)
-    log.update_config(replace(log.config, retention_bytes=200))
+    log.config = replace(log.config, retention_bytes=200)
 
     with FaultyDisk(tmp_path, errno.ENOSPC, calls={"write"}) as disk:
         assert log.delete_old_segments(high_watermark=6, now_ms=0).segments == 4
     assert disk.met
     assert log.log_start_offset == 4
-    assert log.epochs == ((2, 4),)
+    assert log.epochs.entries == ((2, 4),)
     retired = log.retired.take_due(NOW_MS + log.config.file_delete_delay_ms)
     assert len(retired) == 12
     for path in retired:
         Path(path).unlink(missing_ok=True)
     again = open_log(tmp_path, log_start_offset=4)
-    assert again.epochs == ((2, 4),)
+    assert again.epochs.entries == ((2, 4),)
     assert read_all(again) == read_all(log)
 
 
