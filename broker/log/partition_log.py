@@ -179,20 +179,19 @@ class PartitionLog(LogReader):
         )
 
     def _write(self, plan: AppendPlan, now_ms: int) -> None:
-        chain = self._chain
-        chain.settle()
+        self._chain.settle()
         base_offset, last_offset = plan.batches[0].base_offset, plan.next_offset - 1
         incoming = Incoming(last_offset, plan.max_timestamp, plan.size_bytes, now_ms)
-        if is_roll_due(chain.active, incoming, self.config):
-            chain.roll_at(base_offset, self.producers)
+        if is_roll_due(self._segments[-1], incoming, self.config):
+            self._chain.roll_at(base_offset, self.producers)
         for epoch, start_offset in plan.epochs:
             # Before the bytes: an epoch without records is harmless, the other way round is not.
             if epoch != self.epochs.latest_epoch:
                 self.epochs.assign(epoch, start_offset)
-        chain.active.append(plan.buffers, plan.batches, self.config)
+        self._segments[-1].append(plan.buffers, plan.batches, self.config)
         if plan.producers is not None:
             plan.producers.commit()
-        if chain.end_offset - self.durability.recovery_point >= self.config.flush_messages:
+        if plan.next_offset - self.durability.recovery_point >= self.config.flush_messages:
             self.flush()
 
     def roll(self) -> None:
