@@ -28,7 +28,6 @@ from broker.protocol.hot.fetch import (
     encode_fetch_response,
 )
 from broker.replication.leader.fetch_session import FetchAnswer
-from broker.replication.results import PartitionData
 
 API_KEY = 1
 
@@ -46,18 +45,9 @@ def _answer(
     image = node.metadata.image
     topics: dict[TopicKey, list[FetchResult]] = {}
     for (topic, partition), data in answer.results.items():
-        result = FetchResult(
-            partition,
-            0,
-            data.high_watermark,
-            data.last_stable_offset,
-            data.log_start_offset,
-            data.size_bytes,
-            data.slices,
-            data.diverging,
-        )
+        result = FetchResult(partition, data)
         if data.error is not None:
-            result = _with_error(image, topic, result, data)
+            result = _with_error(image, topic, result)
         topics.setdefault(topic, []).append(result)
     hints = {r.leader for results in topics.values() for r in results if r.leader is not None}
     parts = encode_fetch_response(
@@ -70,11 +60,9 @@ def _answer(
     slot.complete(parts)
 
 
-def _with_error(
-    image: MetadataImage, topic: TopicKey, result: FetchResult, data: PartitionData
-) -> FetchResult:
+def _with_error(image: MetadataImage, topic: TopicKey, result: FetchResult) -> FetchResult:
     name = topic if isinstance(topic, str) else image.topic_name(UUID(bytes=topic)) or ""
-    error = located_error(image, name, result.partition, data.error)
+    error = located_error(image, name, result.partition, result.data.error)
     return result._replace(
         error_code=int(partition_error_code(error)),
         leader=leader_hint(image, name, result.partition, error),

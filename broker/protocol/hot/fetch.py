@@ -68,20 +68,27 @@ class FetchRequest(NamedTuple):
     forgotten: list[TopicPartitionKey]
 
 
-class FetchResult(NamedTuple):
-    """One partition's part of a response.
+class PartitionData(NamedTuple):
+    """What a fetch found in one partition, or the broker's own error in place of records.
 
     `slices` are bytes or file ranges of `size_bytes` in total; `diverging` is (epoch, end offset).
     """
 
-    partition: int
-    error_code: int = 0
+    error: Exception | None = None
     high_watermark: int = -1
     last_stable_offset: int = -1
     log_start_offset: int = -1
     size_bytes: int = 0
     slices: Sequence[Any] = ()
     diverging: tuple[int, int] | None = None
+
+
+class FetchResult(NamedTuple):
+    """One partition's part of a response."""
+
+    partition: int
+    data: PartitionData
+    error_code: int = 0
     leader: LeaderHint | None = None
 
 
@@ -203,24 +210,25 @@ def encode_fetch_response(
 
 
 def _write_result(writer: "_PartWriter", result: FetchResult, version: int) -> None:
-    writer.write(
-        _RESULT_FROM_5.pack(*result[:5]) if version >= 5 else _RESULT_FROM_4.pack(*result[:4])
-    )
+    partition, data, error_code, _ = result
+    offsets = data[1:4] if version >= 5 else data[1:3]
+    head = _RESULT_FROM_5 if version >= 5 else _RESULT_FROM_4
+    writer.write(head.pack(partition, error_code, *offsets))
     is_flexible = version >= 12
     writer.write(b"\x00" if is_flexible else _NULL_ARRAY)  # aborted_transactions
     if version >= 11:
         writer.write(_NO_READ_REPLICA)
-    writer.write(encode_length(result.size_bytes, is_flexible))
-    if result.size_bytes:
-        writer.write_slices(result.slices, result.size_bytes)
+    writer.write(encode_length(data.size_bytes, is_flexible))
+    if data.size_bytes:
+        writer.write_slices(data.slices, data.size_bytes)
     if is_flexible:
         writer.write(_encode_result_tags(result))
 
 
 def _encode_result_tags(result: FetchResult) -> bytes:
     tags = []
-    if result.diverging is not None:
-        tags.append(encode_tagged(0, _DIVERGING.pack(*result.diverging, 0)))
+    if result.data.diverging is not None:
+        tags.append(encode_tagged(0, _DIVERGING.pack(*result.data.diverging, 0)))
     if result.leader is not None:
         tags.append(encode_leader_hint(1, result.leader))
     return bytes((len(tags),)) + b"".join(tags)

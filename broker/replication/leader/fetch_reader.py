@@ -4,7 +4,7 @@ import logging
 
 from broker.clock import Clock
 from broker.log.errors import OffsetOutOfRangeError, StorageError
-from broker.protocol.hot.fetch import FetchPosition
+from broker.protocol.hot.fetch import FetchPosition, PartitionData
 from broker.replication.errors import (
     FencedLeaderEpochError,
     NotLeaderError,
@@ -14,7 +14,6 @@ from broker.replication.errors import (
 from broker.replication.partition.events import ReplicaFetched
 from broker.replication.partition.partition import Partition
 from broker.replication.partition.partition_effects import PartitionEffects
-from broker.replication.results import PartitionData
 
 CONSUMER = -1
 COMPLAINT_MS = 60_000
@@ -136,7 +135,10 @@ def _read_log(
         max_offset=visible_end,
         min_one_batch=is_first,
     )
-    return _empty(partition)._replace(size_bytes=found.size_bytes, slices=found.slices)
+    high_watermark, start = partition.state.high_watermark, log.log_start_offset
+    return PartitionData(
+        None, high_watermark, high_watermark, start, found.size_bytes, found.slices
+    )
 
 
 def _empty(partition: Partition) -> PartitionData:

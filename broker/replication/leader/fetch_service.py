@@ -9,7 +9,13 @@ import itertools
 from typing import Any
 
 from broker.clock import Clock
-from broker.protocol.hot.fetch import FINAL_EPOCH, INITIAL_EPOCH, FetchPosition, FetchRequest
+from broker.protocol.hot.fetch import (
+    FINAL_EPOCH,
+    INITIAL_EPOCH,
+    FetchPosition,
+    FetchRequest,
+    PartitionData,
+)
 from broker.replication.errors import (
     FetchSessionIdNotFoundError,
     InvalidFetchSessionEpochError,
@@ -28,7 +34,6 @@ from broker.replication.leader.fetch_session import (
 )
 from broker.replication.partition.partition import Partition
 from broker.replication.partition.partition_effects import PartitionEffects
-from broker.replication.results import PartitionData
 from broker.replication.throttle import ByteBucket
 
 SESSION_ID_MAX = 2**31 - 1

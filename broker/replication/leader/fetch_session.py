@@ -9,9 +9,8 @@ empty request and an empty answer.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from broker.protocol.hot.fetch import FetchPosition, FetchRequest
+from broker.protocol.hot.fetch import FetchPosition, FetchRequest, PartitionData
 from broker.replication.partition.partition import Partition
-from broker.replication.results import PartitionData
 from broker.replication.timer_wheel import NOT_WAITING
 
 SESSION_EPOCH_MAX = 2**31 - 1

@@ -15,6 +15,7 @@ from broker.protocol.errors import MalformedRequestError, RequestHeader
 from broker.protocol.hot.fetch import (
     FetchPosition,
     FetchResult,
+    PartitionData,
     decode_fetch,
     encode_fetch_response,
 )
@@ -174,9 +175,9 @@ def test_fetch_request_with_unknown_tags(version: int) -> None:
 def test_fetch_response(version: int) -> None:
     header, _ = encoded(sample(codec.request_type(1, version)))
     results = [
-        FetchResult(1, 0, 10, 9, 2, 6, (b"abc", memoryview(b"def"))),
-        FetchResult(2, 6, diverging=(3, 44), leader=LeaderHint(2, 9)),
-        FetchResult(3, 0, 7, 7, 0),
+        FetchResult(1, PartitionData(None, 10, 9, 2, 6, (b"abc", memoryview(b"def")))),
+        FetchResult(2, PartitionData(diverging=(3, 44)), 6, LeaderHint(2, 9)),
+        FetchResult(3, PartitionData(None, 7, 7, 0)),
     ]
     parts = encode_fetch_response(
         header, [(topic_key(version, 13), results)], session_id=4, endpoints=ENDPOINTS

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from broker.log.errors import OffsetOutOfRangeError
-from broker.protocol.hot.fetch import FetchPosition, FetchRequest
+from broker.protocol.hot.fetch import FetchPosition, FetchRequest, PartitionData
 from broker.protocol.records import iter_batch_headers
 from broker.replication.errors import (
     FencedLeaderEpochError,
@@ -18,7 +18,6 @@ from broker.replication.errors import (
     UnknownTopicIdError,
 )
 from broker.replication.leader.fetch_session import FetchAnswer
-from broker.replication.results import PartitionData
 from tests.support.settle import TIMEOUT_S
 from tests.unit.broker.replication.rig import Node, Rig, records
 
