@@ -8,6 +8,7 @@ import graphlib
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -25,6 +26,8 @@ POSITIONAL_ARGUMENTS_MAX: Final = 5
 BANNED_WORDS: Final = ("TO" + "DO", "FIX" + "ME", "XX" + "X", "NotImplemented" + "Error")
 
 FILES_ALLOWED: Final[dict[str, str]] = {}
+FOLDER_FILES_MAX: Final = 20
+FOLDERS_ALLOWED: Final[dict[str, str]] = {"broker/handlers": "one file per API key"}
 FUNCTIONS_ALLOWED: Final[dict[str, str]] = {}
 CLASSES_ALLOWED: Final[dict[str, str]] = {}
 
@@ -75,6 +78,12 @@ def test_files_are_small() -> None:
         if length > FILE_LINES_MAX and name not in FILES_ALLOWED
     }
     assert not too_long
+
+
+def test_folders_of_the_broker_are_small() -> None:
+    sizes = Counter(_name(path.parent) for path in _sources() if _name(path).startswith("broker/"))
+    too_full = {name for name, size in sizes.items() if size > FOLDER_FILES_MAX}
+    assert too_full == FOLDERS_ALLOWED.keys()
 
 
 def test_functions_are_small_and_take_few_positional_arguments() -> None:

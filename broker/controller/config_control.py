@@ -1,6 +1,6 @@
 """Altering configs (KIP-339 incremental, and the older replace-all)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
@@ -61,7 +61,6 @@ class AlterResource:
 
 
 ConfigVerdicts = dict[ConfigResource, Verdict[None]]
-CurrentDefault = Callable[[str], str]
 
 
 def check_topic_name(name: str) -> None:

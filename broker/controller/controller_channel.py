@@ -37,9 +37,6 @@ from broker.raft.timers import sleep_ms
 
 ENVELOPE: Final = 58
 ENVELOPE_VERSION: Final = 0
-ALTER_PARTITION: Final = 56
-ALTER_PARTITION_VERSION: Final = 3
-ALLOCATE_PRODUCER_IDS: Final = 67
 TOPIC_ALREADY_EXISTS: Final = 36
 ALL_BROKERS_WAIT_MS: Final = 1_500
 TIMEOUT_MS_DEFAULT: Final = 10_000
@@ -136,32 +133,6 @@ class ControllerChannel:
             decoded.api_key, decoded.api_version, decoded.correlation_id, response
         )
         return _OFFSET.pack(self._metadata.image.offset) + frame[SIZE_PREFIX_BYTES:]
-
-    async def alter_partition(self, message: Any) -> Any:
-        """AlterPartition (key 56, version 3) request -> response, for leaders' ISR changes.
-
-        Raises OSError when no controller was reached: whether it was applied is then unknown.
-        """
-        return await self.submit(
-            ALTER_PARTITION, ALTER_PARTITION_VERSION, message, timeout_ms=1_000, lane="isr"
-        )
-
-    async def allocate_producer_ids(self) -> tuple[int, int]:
-        """The first of a block of producer ids that are this broker's alone, and their count.
-
-        Raises ControllerUnavailableError (an OSError), also while this broker has no valid
-        registration.
-        """
-        message = codec.build_request(
-            ALLOCATE_PRODUCER_IDS,
-            0,
-            broker_id=self._config.node_id,
-            broker_epoch=self._metadata.broker_epoch,
-        )
-        answer = await self.submit(ALLOCATE_PRODUCER_IDS, 0, message)
-        if answer.error_code != 0:
-            raise ControllerUnavailableError(f"no producer ids: {answer.error_code!r}")
-        return int(answer.producer_id_start), int(answer.producer_id_len)
 
     async def ensure_internal_topic(self, name: str) -> None:
         """Create an internal topic if it is missing; returns when this node's image has it.

@@ -18,7 +18,6 @@ from broker.log.errors import (
     storage_error,
 )
 from broker.log.names import (
-    CUT_MARK,
     LOG_SUFFIX,
     OFFSET_INDEX_SUFFIX,
     SNAPSHOT_SUFFIX,
@@ -116,16 +115,6 @@ class RecordView:
     index_entry: IndexEntry | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptFile:
-    """Bytes that recovery cut off a segment, from `position` of it on."""
-
-    path: str
-    base_offset: int
-    position: int
-    size_bytes: int
-
-
 def list_segments(directory: str) -> tuple[SegmentView, ...]:
     """All segments, oldest first, each walked through by its batch headers.
 
@@ -133,29 +122,6 @@ def list_segments(directory: str) -> tuple[SegmentView, ...]:
     """
     bases = _base_offsets(directory)
     return tuple(_segment_view(directory, base, is_active=base == bases[-1]) for base in bases)
-
-
-def list_kept_files(directory: str) -> tuple[KeptFile, ...]:
-    """Files that recovery set aside, oldest first.
-
-    :raises StorageError: the directory cannot be read.
-    """
-    kept = []
-    for name in sorted(_names(directory)):
-        stem, mark, position = name.partition(CUT_MARK)
-        base_offset = base_offset_of(stem, LOG_SUFFIX)
-        if mark and base_offset is not None and position.isdigit():
-            path = f"{directory}/{name}"
-            size_bytes = os.stat(path).st_size
-            kept.append(
-                KeptFile(
-                    path=path,
-                    base_offset=base_offset,
-                    position=int(position),
-                    size_bytes=size_bytes,
-                )
-            )
-    return tuple(kept)
 
 
 def read_index(directory: str, base_offset: int) -> tuple[IndexEntry, ...]:

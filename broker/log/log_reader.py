@@ -82,10 +82,6 @@ class LogReader:
         """All segments, oldest first."""
         return tuple(segment.info() for segment in self._segments)
 
-    def segment_sizes_bytes(self) -> list[int]:
-        """Sizes, oldest first; costs no look into any file."""
-        return [segment.size_bytes for segment in self._segments]
-
     def end_times(self, count: int) -> tuple[Point, ...]:
         """When the log ended where (``log_times.end_times``).
 

@@ -20,7 +20,6 @@ from broker.raft.snapshot_files import Snapshot, SnapshotFiles
 from broker.raft.snapshot_id import SnapshotId, SnapshotPart
 
 LEADER_CHANGE_TYPE: Final = 2
-APPEND_RECORDS_MAX: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -132,11 +132,6 @@ class PeerClient:
         self._is_closed = False
         self._last_failure = PeerUnavailableError("never tried")
 
-    @property
-    def is_connected(self) -> bool:
-        """Whether a connection stands right now."""
-        return self._connection is not None and self._connection.transport is not None
-
     async def send(
         self, api_key: int, api_version: int, message: Any, *, timeout_s: float = REQUEST_TIMEOUT_S
     ) -> Any:

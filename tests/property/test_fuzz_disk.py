@@ -15,7 +15,6 @@ import pytest
 from broker.log.config import LogConfig
 from broker.log.dump_log import (
     iter_batches,
-    list_kept_files,
     list_segments,
     read_index,
     read_time_index,
@@ -176,6 +175,5 @@ def test_the_explorer_tells_of_a_changed_segment(sound: Path, tmp_path: Path, se
 def _explore(directory: str) -> None:
     for look in (read_index, read_time_index, iter_batches):
         with suppress(LogError, ProtocolError):
-            list_kept_files(directory)
             for segment in list_segments(directory):
                 list(look(directory, segment.base_offset))

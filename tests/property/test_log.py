@@ -300,7 +300,7 @@ class LogMachine(RuleBasedStateMachine):
         visible = [each for each in self.batches if each.end_offset > self.start]
         expected = b"".join(each.encode() for each in visible)
         assert read_all(self.log) == expected
-        sizes = self.log.segment_sizes_bytes()
+        sizes = [each.size_bytes for each in self.log.segments()]
         directory = Path(self.directory, "orders-0")
         assert sizes == [path.stat().st_size for path in sorted(directory.glob("*.log"))]
 

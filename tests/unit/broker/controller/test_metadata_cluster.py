@@ -11,6 +11,7 @@ import pytest
 
 from broker.controller.controller_channel import ControllerChannel
 from broker.controller.errors import ControllerUnavailableError
+from broker.coordinator.producer_ids import ProducerIdAllocator
 from broker.metadata.image import MetadataImage
 from broker.protocol import codec
 from broker.raft.snapshot_files import Snapshot
@@ -152,12 +153,17 @@ async def test_second_process_with_a_live_id_waits(cluster: MetadataCluster) -> 
 
 
 async def test_blocks_of_producer_ids_never_overlap(cluster: MetadataCluster) -> None:
-    planes = [node.plane for node in cluster.nodes.values()]
-    blocks = await asyncio.gather(
-        *(plane.controller.allocate_producer_ids() for plane in planes * 3)
-    )
-    assert sorted(first for first, _ in blocks) == [1_000 * n for n in range(9)]
-    assert {count for _, count in blocks} == {1_000}
+    allocators = [
+        ProducerIdAllocator(
+            node_id=node_id,
+            broker_epoch=lambda plane=node.plane: plane.metadata.broker_epoch,  # type: ignore[misc]
+            controller=node.plane.controller,
+        )
+        for node_id, node in cluster.nodes.items()
+        for _ in range(3)
+    ]
+    ids = await asyncio.gather(*(allocator.next_id() for allocator in allocators))
+    assert sorted(ids) == [1_000 * n for n in range(9)]
 
 
 async def test_internal_topic_is_made_once_whoever_asks(cluster: MetadataCluster) -> None:

@@ -8,7 +8,6 @@ from broker.log.dump_log import (
     find_record,
     iter_batches,
     iter_records_of,
-    list_kept_files,
     list_segments,
     read_index,
     read_time_index,
@@ -120,16 +119,6 @@ def test_damage_is_shown_where_it_is(directory: str) -> None:
     assert list_segments(directory)[0].damage == f"magic 7 is not 2 at position {second}"
     with pytest.raises(CorruptSegmentError):
         list(iter_batches(directory, 0))
-
-
-def test_what_recovery_kept_is_listed(directory: str) -> None:
-    path = Path(directory) / f"{0:020d}.log"
-    path.write_bytes(path.read_bytes()[:-10])
-    log = open_log(Path(directory), small_segments(1000))
-    kept = list_kept_files(directory)
-    assert [each.path for each in kept] == [finding.kept_path for finding in log.findings]
-    assert kept[0].position == log.findings[0].position
-    assert kept[0].size_bytes == log.findings[0].cut_bytes
 
 
 def test_a_directory_that_is_not_there_is_said_so(tmp_path: Path) -> None:
