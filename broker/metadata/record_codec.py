@@ -7,49 +7,19 @@ from uuid import UUID
 
 from broker.metadata import records
 from broker.metadata.records import MetadataRecord, RecordError, UnknownRecordError
+from broker.protocol.errors import MalformedRequestError
+from broker.protocol.hot.cursor import (
+    Cursor,
+    encode_length,
+    encode_string,
+    encode_tagged,
+    encode_uvarint,
+)
 
 FRAME_VERSION: Final = 1
 
 Write = Callable[[bytearray, Any], None]
-Read = Callable[["Reader"], Any]
-
-
-class Reader:
-    """A cursor over one record's bytes. Raises RecordError at the end of them."""
-
-    def __init__(self, data: bytes | memoryview) -> None:
-        self._data = bytes(data)
-        self.position = 0
-
-    def take(self, size_bytes: int) -> bytes:
-        """The next bytes."""
-        end = self.position + size_bytes
-        if size_bytes < 0 or end > len(self._data):
-            raise RecordError(f"record ends at {len(self._data)}, wanted {end}")
-        taken = self._data[self.position : end]
-        self.position = end
-        return taken
-
-    def uvarint(self) -> int:
-        """An unsigned varint of up to 5 bytes."""
-        value = 0
-        for shift in range(0, 35, 7):
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return value
-        raise RecordError("varint longer than 5 bytes")
-
-    def has_more(self) -> bool:
-        """Whether bytes are left."""
-        return self.position < len(self._data)
-
-
-def _put_uvarint(out: bytearray, value: int) -> None:
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
+Read = Callable[[Cursor], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,47 +34,32 @@ def _integer(size_bytes: int, *, signed: bool = True) -> Type:
     def write(out: bytearray, value: int) -> None:
         out += int(value).to_bytes(size_bytes, "big", signed=signed)
 
-    def read(reader: Reader) -> int:
-        return int.from_bytes(reader.take(size_bytes), "big", signed=signed)
+    def read(cursor: Cursor) -> int:
+        return int.from_bytes(cursor.take(size_bytes), "big", signed=signed)
 
     return Type(write, read)
 
 
-def _write_string(out: bytearray, value: str | None) -> None:
-    if value is None:
-        out.append(0)
-        return
-    data = value.encode()
-    _put_uvarint(out, len(data) + 1)
-    out += data
-
-
-def _read_string(reader: Reader) -> str | None:
-    size_bytes = reader.uvarint() - 1
-    try:
-        return None if size_bytes < 0 else reader.take(size_bytes).decode()
-    except UnicodeDecodeError as error:
-        raise RecordError(f"a string is not UTF-8: {error}") from error
-
-
 def _array(item: Type) -> Type:
     def write(out: bytearray, values: tuple[Any, ...] | None) -> None:
-        _put_uvarint(out, 0 if values is None else len(values) + 1)
+        out += encode_length(-1 if values is None else len(values), True)
         for value in values or ():
             item.write(out, value)
 
-    def read(reader: Reader) -> tuple[Any, ...] | None:
-        count = reader.uvarint() - 1
-        return None if count < 0 else tuple(item.read(reader) for _ in range(count))
+    def read(cursor: Cursor) -> tuple[Any, ...] | None:
+        count = cursor.length(True)
+        return None if count < 0 else tuple(item.read(cursor) for _ in range(count))
 
     return Type(write, read)
 
 
 INT8, INT16, INT32, INT64 = (_integer(size) for size in (1, 2, 4, 8))
 UINT16: Final = _integer(2, signed=False)
-BOOL: Final = Type(lambda out, v: out.append(int(v)), lambda reader: bool(reader.take(1)[0]))
-STRING: Final = Type(_write_string, _read_string)
-UUID_: Final = Type(lambda out, v: out.extend(v.bytes), lambda reader: UUID(bytes=reader.take(16)))
+BOOL: Final = Type(lambda out, v: out.append(int(v)), lambda cursor: bool(cursor.take(1)[0]))
+STRING: Final = Type(
+    lambda out, v: out.extend(encode_string(v, True)), lambda cursor: cursor.nullable_string(True)
+)
+UUID_: Final = Type(lambda out, v: out.extend(v.bytes), lambda cursor: UUID(bytes=cursor.uuid()))
 INT32S: Final = _array(INT32)
 UUIDS: Final = _array(UUID_)
 
@@ -132,19 +87,17 @@ def _struct(schema: Schema) -> Type:
         for name, type_ in schema.fields:
             type_.write(out, getattr(value, name))
         present = [t for t in schema.tagged if getattr(value, t[1]) != defaults[t[1]]]
-        _put_uvarint(out, len(present))
+        out += encode_uvarint(len(present))
         for tag, name, type_ in present:
             body = bytearray()
             type_.write(body, getattr(value, name))
-            _put_uvarint(out, tag)
-            _put_uvarint(out, len(body))
-            out += body
+            out += encode_tagged(tag, body)
 
-    def read(reader: Reader) -> Any:
-        values = {name: type_.read(reader) for name, type_ in schema.fields}
-        for _ in range(reader.uvarint()):
-            tag = reader.uvarint()
-            body = Reader(reader.take(reader.uvarint()))
+    def read(cursor: Cursor) -> Any:
+        values = {name: type_.read(cursor) for name, type_ in schema.fields}
+        for _ in range(cursor.uvarint()):
+            tag = cursor.uvarint()
+            body = Cursor(cursor.take(cursor.uvarint()))
             if tag in by_tag:
                 name, type_ = by_tag[tag]
                 values[name] = type_.read(body)
@@ -296,14 +249,17 @@ def encode_record(record: MetadataRecord) -> bytes:
 
 def decode_record(value: bytes | memoryview) -> MetadataRecord:
     """The record in a value. Raises RecordError, or UnknownRecordError for a newer build's."""
-    reader = Reader(value)
-    frame_version, api_key, version = reader.uvarint(), reader.uvarint(), reader.uvarint()
-    if frame_version != FRAME_VERSION or api_key not in _NAMES:
-        raise UnknownRecordError(f"frame version {frame_version}, record type {api_key}")
-    if (api_key, version) not in _STRUCT_BY_VERSION:
-        raise UnknownRecordError(f"{_NAMES[api_key]} version {version}")
-    schema, struct = _STRUCT_BY_VERSION[api_key, version]
-    record: MetadataRecord = struct.read(reader)
-    if reader.has_more():
+    cursor = Cursor(memoryview(value))
+    try:
+        frame_version, api_key, version = cursor.uvarint(), cursor.uvarint(), cursor.uvarint()
+        if frame_version != FRAME_VERSION or api_key not in _NAMES:
+            raise UnknownRecordError(f"frame version {frame_version}, record type {api_key}")
+        if (api_key, version) not in _STRUCT_BY_VERSION:
+            raise UnknownRecordError(f"{_NAMES[api_key]} version {version}")
+        schema, struct = _STRUCT_BY_VERSION[api_key, version]
+        record: MetadataRecord = struct.read(cursor)
+    except MalformedRequestError as error:
+        raise RecordError(str(error)) from error
+    if cursor.position < len(value):
         raise RecordError(f"{schema.record.__name__} has bytes after its end")
     return record

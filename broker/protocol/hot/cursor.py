@@ -137,6 +137,6 @@ def encode_string(text: str | None, is_flexible: bool) -> bytes:
     return _I16.pack(len(encoded)) + encoded
 
 
-def encode_tagged(tag: int, payload: bytes) -> bytes:
+def encode_tagged(tag: int, payload: bytes | bytearray) -> bytes:
     """One tagged field, without the count of tags before it."""
     return encode_uvarint(tag) + encode_uvarint(len(payload)) + payload
