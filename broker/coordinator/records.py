@@ -108,10 +108,12 @@ def encode_group_value(group: GroupSnapshot) -> bytes:
 def decode_key(data: bytes) -> OffsetKey | str | None:
     """An OffsetKey, a group id (of a GroupMetadataKey), or None for a kind we do not keep."""
     reader = Reader(data)
-    kind = reader.int16()
+    kind = reader.i16()
     if kind <= _OFFSET_COMMIT_KEY:
-        return OffsetKey(group_id=reader.string(), topic=reader.string(), partition=reader.int32())
-    return reader.string() if kind == _GROUP_METADATA_KEY else None
+        return OffsetKey(
+            group_id=reader.string(False), topic=reader.string(False), partition=reader.i32()
+        )
+    return reader.string(False) if kind == _GROUP_METADATA_KEY else None
 
 
 def decode_offset_value(data: bytes) -> CommittedOffset:
@@ -122,11 +124,11 @@ def decode_offset_value(data: bytes) -> CommittedOffset:
     """
     reader = Reader(data)
     version = _version(reader, _OFFSET_VERSION_MAX)
-    offset = reader.int64()
-    leader_epoch = reader.int32() if version >= 3 else -1
-    metadata = reader.compact_string() if version >= 4 else reader.nullable_string()
-    commit_ms = reader.int64()
-    expire_ms = reader.int64() if version == 1 else NO_EXPIRY_MS
+    offset = reader.i64()
+    leader_epoch = reader.i32() if version >= 3 else -1
+    metadata = reader.nullable_string(True) if version >= 4 else reader.nullable_string(False)
+    commit_ms = reader.i64()
+    expire_ms = reader.i64() if version == 1 else NO_EXPIRY_MS
     return CommittedOffset(
         offset=offset,
         leader_epoch=leader_epoch,
@@ -144,11 +146,11 @@ def decode_group_value(group_id: str, data: bytes) -> GroupSnapshot:
     """
     reader = Reader(data)
     version = _version(reader, _VALUE_VERSION)
-    protocol_type = reader.nullable_string() or ""
-    generation_id = reader.int32()
-    protocol_name, leader_id = reader.nullable_string(), reader.nullable_string()
-    state_ms = reader.int64() if version >= 2 else -1
-    members = tuple(_decode_member(reader, version) for _ in range(reader.count()))
+    protocol_type = reader.nullable_string(False) or ""
+    generation_id = reader.i32()
+    protocol_name, leader_id = reader.nullable_string(False), reader.nullable_string(False)
+    state_ms = reader.i64() if version >= 2 else -1
+    members = tuple(_decode_member(reader, version) for _ in range(reader.count(False)))
     return GroupSnapshot(
         group_id=group_id,
         protocol_type=protocol_type,
@@ -161,11 +163,11 @@ def decode_group_value(group_id: str, data: bytes) -> GroupSnapshot:
 
 
 def _decode_member(reader: Reader, version: int) -> MemberSnapshot:
-    member_id = reader.string()
-    group_instance_id = reader.nullable_string() if version >= 3 else None
-    client_id, client_host = reader.string(), reader.string()
-    rebalance_timeout_ms = reader.int32() if version >= 1 else -1
-    session_timeout_ms = reader.int32()
+    member_id = reader.string(False)
+    group_instance_id = reader.nullable_string(False) if version >= 3 else None
+    client_id, client_host = reader.string(False), reader.string(False)
+    rebalance_timeout_ms = reader.i32() if version >= 1 else -1
+    session_timeout_ms = reader.i32()
     return MemberSnapshot(
         member_id=member_id,
         group_instance_id=group_instance_id,
@@ -180,7 +182,7 @@ def _decode_member(reader: Reader, version: int) -> MemberSnapshot:
 
 
 def _version(reader: Reader, newest: int) -> int:
-    version = reader.int16()
+    version = reader.i16()
     if not 0 <= version <= newest:
         raise RecordFormatError(f"a value of unknown version {version}")
     return version

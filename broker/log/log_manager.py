@@ -187,13 +187,10 @@ class LogManager:
                 self._remover.start(log.retired.take_due(now_ms))
                 if is_retention_due and log.topic != METADATA_TOPIC:
                     self._retain(key, log, now_ms)
-                self._flush(log)
+                is_due = log.durability.is_due(log.config.flush_ms)
+                self._flusher.maybe_start(log.durability, is_with_active=is_due)
             except (LogError, OSError) as error:
                 _logger.error("%s-%d is not maintained: %s", *key, error)
-
-    def _flush(self, log: PartitionLog) -> None:
-        is_due = log.durability.is_due(log.config.flush_ms)
-        self._flusher.maybe_start(log.durability, is_with_active=is_due)
 
     def _note_refused(self, error: StorageError) -> None:
         if not self.disk.note(error):

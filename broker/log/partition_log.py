@@ -151,7 +151,7 @@ class PartitionLog(LogReader):
             )
         self._write(plan, now_ms)
         append_time_ms = now_ms if self.config.is_log_append_time else NO_TIMESTAMP
-        return self._written(plan, append_time_ms)
+        return _written(plan, self.log_start_offset, append_time_ms=append_time_ms)
 
     def append_as_follower(self, records: memoryview) -> AppendInfo:
         """Write whole batches as their leader placed them; a partial one at the end is left out.
@@ -163,20 +163,7 @@ class PartitionLog(LogReader):
         plan = plan_as_follower(records, end, self.producers.state)
         if plan.batches:
             self._write(plan, self._clock.wall_ms())
-        return self._written(plan, NO_TIMESTAMP, end)
-
-    def _written(self, plan: AppendPlan, append_time_ms: int, end_before: int = 0) -> AppendInfo:
-        """What was appended; nothing at `end_before` when the plan holds no batch."""
-        return AppendInfo(
-            base_offset=plan.batches[0].base_offset if plan.batches else end_before,
-            last_offset=plan.next_offset - 1,
-            max_timestamp=plan.max_timestamp,
-            log_append_time_ms=append_time_ms,
-            duplicate=False,
-            batches=len(plan.batches),
-            bytes=plan.size_bytes,
-            log_start_offset=self.log_start_offset,
-        )
+        return _written(plan, self.log_start_offset, end_before=end)
 
     def _write(self, plan: AppendPlan, now_ms: int) -> None:
         self._chain.settle()
@@ -224,7 +211,8 @@ class PartitionLog(LogReader):
         try:
             self._chain.retire_oldest(len(bases), self.config)
         finally:
-            self._move_start(max(self.log_start_offset, segments[0].base_offset))
+            self.log_start_offset = max(self.log_start_offset, segments[0].base_offset)
+            self.epochs.truncate_from_start(self.log_start_offset)
         remove_snapshots(self.directory, bases)
         return deleted
 
@@ -238,12 +226,9 @@ class PartitionLog(LogReader):
             raise OffsetOutOfRangeError(offset, self.log_start_offset, self.log_end_offset)
         if offset <= self.log_start_offset:
             return False
-        self._move_start(offset)
-        return True
-
-    def _move_start(self, offset: int) -> None:
         self.log_start_offset = offset
         self.epochs.truncate_from_start(offset)
+        return True
 
     def truncate_to(self, offset: int) -> bool:
         """Drop every batch that holds `offset` or more; False when there is none.
@@ -347,6 +332,26 @@ def _age(segment: Segment) -> SegmentAge:
         size_bytes=segment.size_bytes,
         largest_timestamp_ms=timestamp if timestamp >= 0 else segment.created_ms,
         is_active=segment.is_active,
+    )
+
+
+def _written(
+    plan: AppendPlan,
+    log_start_offset: int,
+    *,
+    append_time_ms: int = NO_TIMESTAMP,
+    end_before: int = 0,
+) -> AppendInfo:
+    """Result of a plan that was written; without a batch it ends at `end_before`."""
+    return AppendInfo(
+        base_offset=plan.batches[0].base_offset if plan.batches else end_before,
+        last_offset=plan.next_offset - 1,
+        max_timestamp=plan.max_timestamp,
+        log_append_time_ms=append_time_ms,
+        duplicate=False,
+        batches=len(plan.batches),
+        bytes=plan.size_bytes,
+        log_start_offset=log_start_offset,
     )
 
 

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from broker.metadata import records
 from broker.metadata.records import MetadataRecord, RecordError, UnknownRecordError
-from broker.protocol.errors import MalformedRequestError
 from broker.protocol.hot.cursor import (
     Cursor,
     encode_length,
@@ -20,6 +19,10 @@ FRAME_VERSION: Final = 1
 
 Write = Callable[[bytearray, Any], None]
 Read = Callable[[Cursor], Any]
+
+
+class _RecordCursor(Cursor):
+    error = RecordError
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def _struct(schema: Schema) -> Type:
         values = {name: type_.read(cursor) for name, type_ in schema.fields}
         for _ in range(cursor.uvarint()):
             tag = cursor.uvarint()
-            body = Cursor(cursor.take(cursor.uvarint()))
+            body = _RecordCursor(cursor.take(cursor.uvarint()))
             if tag in by_tag:
                 name, type_ = by_tag[tag]
                 values[name] = type_.read(body)
@@ -249,17 +252,14 @@ def encode_record(record: MetadataRecord) -> bytes:
 
 def decode_record(value: bytes | memoryview) -> MetadataRecord:
     """The record in a value. Raises RecordError, or UnknownRecordError for a newer build's."""
-    cursor = Cursor(memoryview(value))
-    try:
-        frame_version, api_key, version = cursor.uvarint(), cursor.uvarint(), cursor.uvarint()
-        if frame_version != FRAME_VERSION or api_key not in _NAMES:
-            raise UnknownRecordError(f"frame version {frame_version}, record type {api_key}")
-        if (api_key, version) not in _STRUCT_BY_VERSION:
-            raise UnknownRecordError(f"{_NAMES[api_key]} version {version}")
-        schema, struct = _STRUCT_BY_VERSION[api_key, version]
-        record: MetadataRecord = struct.read(cursor)
-    except MalformedRequestError as error:
-        raise RecordError(str(error)) from error
+    cursor = _RecordCursor(memoryview(value))
+    frame_version, api_key, version = cursor.uvarint(), cursor.uvarint(), cursor.uvarint()
+    if frame_version != FRAME_VERSION or api_key not in _NAMES:
+        raise UnknownRecordError(f"frame version {frame_version}, record type {api_key}")
+    if (api_key, version) not in _STRUCT_BY_VERSION:
+        raise UnknownRecordError(f"{_NAMES[api_key]} version {version}")
+    schema, struct = _STRUCT_BY_VERSION[api_key, version]
+    record: MetadataRecord = struct.read(cursor)
     if cursor.position < len(value):
         raise RecordError(f"{schema.record.__name__} has bytes after its end")
     return record

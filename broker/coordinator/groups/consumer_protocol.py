@@ -16,8 +16,8 @@ def subscribed_topics(subscription: bytes) -> frozenset[str] | None:
     """Topics of a ConsumerProtocolSubscription; None when the bytes are not one."""
     try:
         reader = Reader(subscription)
-        reader.int16()
-        return frozenset(reader.string() for _ in range(reader.count()))
+        reader.i16()
+        return frozenset(reader.string(False) for _ in range(reader.count(False)))
     except RecordFormatError:
         return None
 
@@ -26,11 +26,11 @@ def assigned_partitions(assignment: bytes) -> list[tuple[str, int]]:
     """(topic, partition) pairs of a ConsumerProtocolAssignment; none when unreadable."""
     try:
         reader = Reader(assignment)
-        reader.int16()
+        reader.i16()
         return [
-            (topic, reader.int32())
-            for topic in (reader.string() for _ in range(reader.count()))
-            for _ in range(reader.count())
+            (topic, reader.i32())
+            for topic in (reader.string(False) for _ in range(reader.count(False)))
+            for _ in range(reader.count(False))
         ]
     except RecordFormatError:
         return []

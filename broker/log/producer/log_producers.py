@@ -24,7 +24,7 @@ class LogProducers:
 
     @property
     def state(self) -> ProducerState:
-        """What is known of them.
+        """State of each producer.
 
         :raises StorageError: the disk refused.
         """

@@ -1,11 +1,11 @@
-"""Reading Kafka's primitive types from a frame in place, for the hand-written codecs.
+"""Reading Kafka's primitive types in place, from a frame or a record.
 
 Two encodings of strings, bytes and arrays exist: fixed-width lengths in the older versions,
 and "compact" ones (unsigned varint of length + 1, 0 meaning null) in the flexible versions.
 """
 
 import struct
-from typing import Final
+from typing import ClassVar, Final
 
 from broker.protocol.errors import MalformedRequestError
 
@@ -18,10 +18,11 @@ _VARINT_BYTES_MAX: Final = 5
 class Cursor:
     """A position in a frame that only moves forward.
 
-    Every method raises MalformedRequestError when the frame ends too early.
+    Every method raises `error` when the frame ends too early.
     """
 
     __slots__ = ("_end", "_view", "position")
+    error: ClassVar[type[Exception]] = MalformedRequestError
 
     def __init__(self, view: memoryview, position: int = 0) -> None:
         self._view = view
@@ -33,7 +34,7 @@ class Cursor:
         start = self.position
         end = start + size_bytes
         if size_bytes < 0 or end > self._end:
-            raise MalformedRequestError(f"{size_bytes} bytes at {start} exceed {self._end}")
+            raise self.error(f"{size_bytes} bytes at {start} exceed {self._end}")
         self.position = end
         return self._view[start:end]
 
@@ -41,7 +42,7 @@ class Cursor:
         """Fixed-width fields in one step."""
         start = self.position
         if start + layout.size > self._end:
-            raise MalformedRequestError(f"{layout.size} bytes at {start} exceed {self._end}")
+            raise self.error(f"{layout.size} bytes at {start} exceed {self._end}")
         self.position = start + layout.size
         return layout.unpack_from(self._view, start)
 
@@ -62,14 +63,14 @@ class Cursor:
         result = shift = 0
         for _ in range(_VARINT_BYTES_MAX):
             if self.position >= self._end:
-                raise MalformedRequestError(f"the frame ends inside a varint at {self._end}")
+                raise self.error(f"the frame ends inside a varint at {self._end}")
             byte = self._view[self.position]
             self.position += 1
             result |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return result
             shift += 7
-        raise MalformedRequestError(f"a varint longer than five bytes ends at {self.position}")
+        raise self.error(f"a varint longer than five bytes ends at {self.position}")
 
     def length(self, is_flexible: bool) -> int:
         """The length of an array or bytes; -1 means null."""
@@ -79,7 +80,7 @@ class Cursor:
         """The length of an array, where null counts as empty; bounded by the frame."""
         count = self.length(is_flexible)
         if count > self._end - self.position:
-            raise MalformedRequestError(f"an array of {count} exceeds the frame")
+            raise self.error(f"an array of {count} exceeds the frame")
         return max(count, 0)
 
     def nullable_string(self, is_flexible: bool) -> str | None:
@@ -90,13 +91,13 @@ class Cursor:
         try:
             return str(self.take(size), "utf-8")
         except UnicodeDecodeError as error:
-            raise MalformedRequestError(f"a string is not UTF-8: {error}") from error
+            raise self.error(f"a string is not UTF-8: {error}") from error
 
     def string(self, is_flexible: bool) -> str:
         """A UTF-8 string that must be there."""
         text = self.nullable_string(is_flexible)
         if text is None:
-            raise MalformedRequestError("a string is null")
+            raise self.error("a string is null")
         return text
 
     def uuid(self) -> bytes:

@@ -69,7 +69,7 @@ class FetchRequest(NamedTuple):
 
 
 class PartitionData(NamedTuple):
-    """What a fetch found in one partition, or the broker's own error in place of records.
+    """Outcome of a fetch in one partition, or the broker's own error in place of records.
 
     `slices` are bytes or file ranges of `size_bytes` in total; `diverging` is (epoch, end offset).
     """

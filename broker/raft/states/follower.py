@@ -71,16 +71,12 @@ class Follower(State):
     def tick(self, context: RaftContext) -> Transition | None:
         """Leave a silent leader, or try again."""
         if context.now_ms >= self._fetch_deadline_ms:
-            return self._give_up(context)
+            if context.config.is_voter:
+                return BecomeProspective(previous_leader=self._leader_id)
+            return BecomeUnattached(epoch=context.epoch)
         if self._retry_at_ms is not None and context.now_ms >= self._retry_at_ms:
             self._fetch(context)
         return None
-
-    def _give_up(self, context: RaftContext) -> Transition:
-        """The leader is silent: ask for promises, or, as an observer, for another leader."""
-        if context.config.is_voter:
-            return BecomeProspective(previous_leader=self._leader_id)
-        return BecomeUnattached(epoch=context.epoch)
 
     def grants(self, context: RaftContext, request: VoteRequest) -> bool:
         """No vote in an epoch that has a leader; a promise only when it has gone silent."""
