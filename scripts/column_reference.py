@@ -13,6 +13,7 @@ from command_reference import ROOT, write_or_check
 from control.views.cluster.all_clusters import CLUSTERS
 from control.views.cluster.racks import RACKS
 from control.views.cluster.what_if import SURVIVORS
+from control.views.plans import PLAN_BROKERS
 from control.views.snapshots.snapshot import LISTS
 from control.views.tables.column import Column, Table
 from control.views.tables.configs import CONFIGS
@@ -39,7 +40,7 @@ SMALL: Final = """\
 They have no filters and no export: the whole table is on the screen.
 """
 OTHERS: Final = (REPLICAS, SEGMENTS, FINDINGS, RACKS, SURVIVORS, CLUSTERS, MOVES, MOVING, CHANGES,
-                 JOURNAL, CONFIGS, MESSAGES)  # fmt: skip
+                 PLAN_BROKERS, JOURNAL, CONFIGS, MESSAGES)  # fmt: skip
 
 
 def written() -> str:

@@ -1,19 +1,23 @@
-"""Plans as both screens show them: what each alternative costs and reaches, and why a partition
-moves. The chart of bytes moved against balance reached is drawn here for terminals."""
+"""Plans as all faces show them: what each alternative costs and reaches, why a partition moves, and
+what each broker carries. The chart of bytes moved against balance is drawn here for terminals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from control.operations.reassignment.planning import BrokerPreview, Preview
 from control.planner.explain import Reasons
+from control.planner.figures import Spread
 from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
 from control.planner.reassignment_json import format_reassignment
 from control.planner.verify import Violation
 from control.views import format as text
+from control.views.tables import cells, units
+from control.views.tables.column import Table, column
 from control.views.tables.moves import CHANGES, change_row
-from control.views.tables.rows import Row
+from control.views.tables.rows import Cell, Fact, Row
 
 CHANGES_MAX: Final = 200
 _PLAN_TITLES: Final = {"before": "now", "after": "planned"}
@@ -52,6 +56,34 @@ def offer_of(item: Alternative) -> Offer:
     )
 
 
+def alternative_words(item: Alternative) -> str:
+    """One line to choose by: what it moves, the proven minimum, what it reaches."""
+    proposal = item.proposal
+    if not proposal.changes:
+        title, left = nothing_to_move(item.violations)
+        return f"{item.name}: {'; '.join((title, *left))}"
+    least, fewest = item.lower_bound_bytes, item.lower_bound_replicas
+    proven = f"{gap_text(item)} above the proven minimum, {text.bytes_text(least)}"
+    bound = "" if least is None else f" ({proven})"
+    number = "" if fewest is None else f" (minimum {text.count_text(fewest)})"
+    broken = len(item.violations)
+    violations = f", {text.plural_text(broken, 'violation')} left" if broken else ""
+    return (
+        f"{item.name}: moves {text.bytes_text(proposal.moved_bytes)}{bound}, "
+        f"{text.plural_text(proposal.moved_replicas, 'replica')}{number}, "
+        f"{text.plural_text(proposal.moved_leaders, 'new leader')}; "
+        f"bytes {_spread_words(item.balance.bytes)} of the mean{violations}"
+    )
+
+
+def _spread_words(spread: Spread) -> str:
+    """Emptiest and fullest broker: ``−3 % … +4 %``."""
+    if not spread.mean:
+        return "0 %"
+    low, high = ((value / spread.mean - 1) * 100 for value in (spread.min, spread.max))
+    return f"{text.signed_percent_text(low)} … {text.signed_percent_text(high)}"
+
+
 def gap_text(item: Alternative) -> str:
     """How far its moved bytes are above the proven least: ``2.2 %``."""
     moved, least = item.proposal.moved_bytes, item.lower_bound_bytes
@@ -83,6 +115,61 @@ def plan_rows(plan: Plan, alternative: Alternative) -> list[Row]:
         change_row(change, reasons.why(change))
         for change in alternative.proposal.changes[:CHANGES_MAX]
     ]
+
+
+def preview_facts(preview: Preview) -> tuple[Fact, ...]:
+    """What running a plan takes."""
+    proposal, rate = preview.proposal, preview.throttle_bytes_per_s
+    return (
+        Fact("data to copy", cells.bytes_cell(proposal.moved_bytes)),
+        Fact("replicas", cells.count_cell(proposal.moved_replicas)),
+        Fact("new leaders", cells.count_cell(proposal.moved_leaders)),
+        Fact("throttle", Cell(rate, preview.throttle_words)),
+        Fact("takes", _seconds_cell(preview), "An interval: at the throttle alone, wave by wave"),
+    )
+
+
+def _seconds_cell(preview: Preview) -> Cell:
+    least, most = preview.seconds_min, preview.seconds_max
+    if least is None:
+        return Cell(None, text.NA)
+    first = text.duration_text(least * 1000, estimated=True)
+    if most is None or most <= least:
+        return Cell(least, first)
+    return Cell(most, f"{first} – {text.duration_text(most * 1000)}")
+
+
+def _change_cell(before: int, after: int) -> Cell:
+    """``120 → 135 (+15)``."""
+    if before == after:
+        return cells.count_cell(before)
+    difference = f"{after - before:+,}".replace("-", text.MINUS)
+    return Cell(after, f"{text.count_text(before)} → {text.count_text(after)} ({difference})")
+
+
+def _leaders_cell(it: BrokerPreview) -> Cell:
+    return _change_cell(it.leaders_now, it.leaders_after)
+
+
+PLAN_BROKERS: Final = Table(
+    name="brokers of a plan",
+    about="A row per broker of a plan: now, during the reassignment, and after it",
+    key=lambda it: str(it.broker),
+    path=lambda it: f"brokers/{it.broker}",
+    columns=(
+        column("broker", "broker", units.ID, rank=1, cell=lambda it: cells.id_cell(it.broker)),
+        column("replicas", "replicas", units.COUNT, rank=1,
+               cell=lambda it: _change_cell(it.replicas_now, it.replicas_after)),
+        column("leaders", "leaders", units.COUNT, rank=2, cell=_leaders_cell),
+        column("bytes_now", "bytes now", units.BYTES, rank=2,
+               cell=lambda it: cells.bytes_cell(it.bytes_now)),
+        column("bytes_during", "during", units.BYTES,
+               "Both copies exist until a partition has moved", rank=1,
+               cell=lambda it: cells.bytes_cell(it.bytes_during)),
+        column("bytes_after", "after", units.BYTES, rank=1,
+               cell=lambda it: cells.bytes_cell(it.bytes_after)),
+    ),
+)  # fmt: skip
 
 
 def plan_files(proposal: Proposal) -> dict[str, str]:
@@ -127,11 +214,11 @@ def _draw(row: list[str], mark: str, share: tuple[float, float]) -> None:
     """The mark at what is moved, a line to it from the minimum."""
     last = len(row) - 1
     first, at = (round(part * last) for part in share)
-    for column in range(first, at):
-        if row[column] == " ":
-            row[column] = "├" if column == first else "─"
-    free = [column for column in range(last + 1) if row[column] not in _DIGITS]
-    row[min(free, key=lambda column: (abs(column - at), column))] = mark
+    for place in range(first, at):
+        if row[place] == " ":
+            row[place] = "├" if place == first else "─"
+    free = [place for place in range(last + 1) if row[place] not in _DIGITS]
+    row[min(free, key=lambda place: (abs(place - at), place))] = mark
 
 
 def _label(row: list[str], mark: str, name: str) -> None:

@@ -1,7 +1,7 @@
 """Small parts: cards, tiles, badges, findings, what to say when there is nothing."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -11,7 +11,7 @@ from dash import dcc, html
 from control.model.command_line import typed
 from control.views.next_steps import action_of
 from control.views.tables.findings import FindingRow, in_words
-from control.views.tables.rows import SHAPES, Cell, Tone
+from control.views.tables.rows import SHAPES, Cell, Fact, Tone
 from dashboard import ids
 from dashboard.figures.base import HEIGHT, Figure
 
@@ -68,6 +68,11 @@ def graph(
         responsive=True,
     )
     return html.Div(chart, className=f"graph-place{growing}", style={"minHeight": f"{height}px"})
+
+
+def tiles(facts: Iterable[Fact]) -> list[html.Div]:
+    """A tile for each figure of a view about one thing."""
+    return [tile(*fact) for fact in facts]
 
 
 def tile(label: str, cell: Cell, why: str = "") -> html.Div:

@@ -12,13 +12,14 @@ from control.views.cluster.collector_requests import load_cell
 from control.views.paths import ViewPath
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.brokers import BROKERS
 from control.views.tables.partitions import PARTITIONS
 from control.views.tables.query import TableQuery
 from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
 from dashboard.components.operation_form import operation_button
-from dashboard.components.parts import card, crumbs, graph, tile
+from dashboard.components.parts import card, crumbs, graph, tile, tiles
 from dashboard.context import PageContext
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
@@ -47,7 +48,7 @@ def register(app: Dash, context: PageContext) -> None:
         path=ids.BROKER_PATH,
         tiles=ids.BROKER_TILES,
         chart=ids.BROKER_THROUGHPUT,
-        build_tiles=tiles,
+        build_tiles=broker_tiles,
         build_figure=broker_figure,
     )
     register_detail(app, context, detail)
@@ -73,24 +74,11 @@ def _actions(broker: int) -> list[Any]:
     return [*links, *(operation_button(form, given) for form in forms_about(FieldKind.BROKER))]
 
 
-def tiles(snapshot: OperatorSnapshot, broker: int) -> Any:
+def broker_tiles(snapshot: OperatorSnapshot, broker: int) -> Any:
     """The broker in figures."""
     found = views.broker_page(snapshot, TableQuery(filter=f"broker:{broker}")).rows
     if not found:
         return None
-    row = found[0]
     asked = load_cell(snapshot.watch, broker)
     collector = [] if asked is None else [tile("collector asks", asked, _ASKED)]
-    return [
-        tile("status", row.status),
-        tile("rack", row.rack),
-        tile("replicas", row.replicas),
-        tile("leaders", row.leaders),
-        tile("bytes", row.size_bytes),
-        tile("skew", row.skew, "Of bytes, against the mean of all registered brokers"),
-        tile("in/s", row.in_bytes),
-        tile("out/s", row.out_bytes),
-        tile("disk", row.disk),
-        tile("age", row.age, "Since it was last sampled"),
-        *collector,
-    ]
+    return [*tiles(BROKERS.facts(found[0])), *collector]

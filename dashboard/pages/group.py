@@ -13,14 +13,14 @@ from control.views.paths import ViewPath
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.commits import COMMITS
+from control.views.tables.groups import GROUPS
 from control.views.tables.query import TableQuery
-from control.views.tables.rows import Row
 from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
 from dashboard.components.operation_form import operation_button
-from dashboard.components.parts import card, crumbs, graph, tile
+from dashboard.components.parts import card, crumbs, graph, tiles
 from dashboard.context import PageContext
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
@@ -50,7 +50,7 @@ def register(app: Dash, context: PageContext) -> None:
         path=ids.GROUP_PATH,
         tiles=ids.GROUP_TILES,
         chart=ids.GROUP_LAG,
-        build_tiles=tiles,
+        build_tiles=group_tiles,
         build_figure=group_figure,
     )
     register_detail(app, context, detail)
@@ -83,30 +83,7 @@ def group_figure(context: PageContext, group: str, scheme: str, span: series.Spa
     return lines.lines(found, scheme, keep=f"group {group}", marks=marks, span=span)
 
 
-def because(row: Row) -> list[Any]:
-    """Why a partition, and with it perhaps the group, has no verdict."""
-    reason = row.status_unknown_because
-    return [tile("no verdict because", reason)] if reason.value else []
-
-
-def tiles(snapshot: OperatorSnapshot, group: str) -> Any:
+def group_tiles(snapshot: OperatorSnapshot, group: str) -> Any:
     """The group in figures."""
     found = views.group_page(snapshot, TableQuery(filter=f'group="{group}"')).rows
-    if not found:
-        return None
-    row = found[0]
-    return [
-        tile("status", row.status),
-        tile("lag", row.lag, "Records, sum over its partitions"),
-        tile("time lag", row.lag_time, "How old the next unread record is, the worst partition's"),
-        tile("lag trend", row.velocity, "How fast lag grows (+) or shrinks (−)"),
-        tile("clears in", row.clears, "At this pace"),
-        tile("data loss in", row.loses, "When retention deletes the next unread record"),
-        tile("members", row.members),
-        tile("type", row.type),
-        tile("state", row.state, "As its coordinator says"),
-        tile("epoch", row.epoch, "Group epoch; an older assignment epoch while it rebalances"),
-        tile("assignor", row.assignor),
-        tile("rests on", row.rests_on, "Partitions with a known verdict"),
-        *because(row),
-    ]
+    return tiles(GROUPS.facts(found[0])) if found else None

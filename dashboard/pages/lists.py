@@ -23,7 +23,7 @@ from dashboard import ids
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block, register_grid
 from dashboard.components.operation_form import operation_button
-from dashboard.components.parts import card, crumbs, graph, tile
+from dashboard.components.parts import card, crumbs, graph, tiles
 from dashboard.context import PageContext
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
@@ -133,19 +133,7 @@ def topic_figure(context: PageContext, topic: str, scheme: str, span: series.Spa
 def topic_tiles(snapshot: OperatorSnapshot, topic: str) -> Any:
     """The topic in figures."""
     found = views.topic_page(snapshot, TableQuery(filter=f'topic="{topic}"')).rows
-    if not found:
-        return None
-    row = found[0]
-    return [
-        tile("status", row.status, "The worst of its partitions"),
-        tile("partitions", row.partitions),
-        tile("replication factor", row.replicas),
-        tile("bytes", row.size_bytes, "On disk, all replicas"),
-        tile("records/s", row.in_records),
-        tile("in/s", row.in_bytes),
-        tile("out/s", row.out_bytes),
-        tile("lag", row.lag, "Of the worst group on its worst partition"),
-    ]
+    return tiles(TOPICS.facts(found[0])) if found else None
 
 
 def _topic_actions(topic: str) -> list[Any]:

@@ -13,7 +13,6 @@ from control.operations.catalogue.forms import Confirmation
 from control.operations.catalogue.reassign import REASSIGN
 from control.operations.errors import ElsewhereError
 from control.operations.previews import Previewed
-from control.views import format as text
 from control.views.paths import ViewPath
 from control.views.tables.moves import (
     MOVING,
@@ -21,29 +20,26 @@ from control.views.tables.moves import (
     done_percent,
     earlier_notes,
     ended_rows,
-    estimated_cell,
     fate_words,
     heard_of_words,
+    move_facts,
     move_row,
     moving_rows,
     plan_anew_path,
     spread_words,
-    throttle_cell,
-    took_cell,
+    stalled_lines,
 )
-from control.views.tables.rows import Cell
 from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.checks import check_line
 from dashboard.components.forms import good, problem, text_field
-from dashboard.components.parts import attributes, card, crumbs, empty, redirect, tile
+from dashboard.components.parts import attributes, card, crumbs, empty, redirect, tiles
 from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
 from dashboard.frame import rights
 from dashboard.live.displayed_snapshot import Time
 
 CHANGES_MAX: Final = 200
-STALLED_MAX: Final = 5
 BUTTONS: Final = {
     "pause": "Pause",
     "resume": "Resume",
@@ -227,7 +223,7 @@ def move_block(context: PageContext, state: OperationState, time: Time | None = 
             className="lacking",
             role="status",
         ),
-        html.Div(_tiles(context, state), className="tiles"),
+        html.Div(tiles(move_facts(state, now_ms=context.now_ms())), className="tiles"),
         *_on_their_way(context, state),
         *(html.P(f"◆ {note}", className="note") for note in earlier_notes(state)),
         card("What changes", *_changes(state)),
@@ -257,42 +253,16 @@ def _plan_anew(state: OperationState) -> list[Any]:
     return [dcc.Link(words, href=f"/{plan_anew_path(state.changes)}", id=ids.MOVE_PLAN_ANEW)]
 
 
-def _tiles(context: PageContext, state: OperationState) -> list[Any]:
-    row, progress = move_row(state, now_ms=context.now_ms()), state.progress
-    rate = throttle_cell(state.throttle_bytes_per_s, is_gone=state.throttle is None)
-    last = (
-        [tile("took", took_cell(state.took_s))]
-        if state.is_finished
-        else [tile("rate", row.rate), tile("ends", row.eta, "An interval, not a promise")]
-    )
-    return [
-        tile("status", row.status),
-        tile("done", row.done),
-        tile("bytes", _bytes_cell(state)),
-        tile("partitions", _partitions_cell(state)),
-        *last,
-        tile("estimated", estimated_cell(state.expected_s), "How long, as told before it began"),
-        tile("wave", Cell(0, f"{progress.wave} of {progress.waves}" if progress else text.NONE)),
-        tile("throttle", rate),
-    ]
-
-
 def _on_their_way(context: PageContext, state: OperationState) -> list[Any]:
     """Partition by partition, and what stands still without being among them."""
     if state.progress is None or state.is_finished:
         return []
     progress = state.progress
     rows = moving_rows(state, now_ms=context.now_ms())
-    warnings: list[Any] = [
-        html.Div(
-            f"▲ {item.topic}-{item.partition} stands still: {item.reason}",
-            className="finding edge-warning tone-warning",
-        )
-        for item in progress.stalled[:STALLED_MAX]
+    warnings = [
+        html.Div(line, className="finding edge-warning tone-warning")
+        for line in stalled_lines(progress)
     ]
-    hidden = len(progress.stalled) - len(warnings) + progress.stalled_more
-    if hidden:
-        warnings.append(html.P(f"and {hidden} more stand still", className="note"))
     more = len(progress.in_flight) + progress.in_flight_more - len(rows)
     note = [html.P(f"and {more} more", className="note")] if rows and more > 0 else []
     table = [card("On their way", rows_table(rows, MOVING.columns), *note)] if rows else []
@@ -319,17 +289,3 @@ def progress_bar(percent: float | None) -> html.Div:
         **attributes({"aria-valuenow": f"{share:.0f}", "aria-valuemin": "0",
                       "aria-valuemax": "100"}),
     )  # fmt: skip
-
-
-def _bytes_cell(state: OperationState) -> Cell:
-    if state.progress is None:
-        return Cell(None, text.NONE)
-    done, total = state.progress.bytes_done, state.progress.bytes_total
-    return Cell(done, f"{text.bytes_text(done)} of {text.bytes_text(total)}")
-
-
-def _partitions_cell(state: OperationState) -> Cell:
-    if state.progress is None:
-        return Cell(None, text.NONE)
-    done, total = state.progress.partitions_done, state.progress.partitions_total
-    return Cell(done, f"{done:,} of {total:,}")

@@ -13,9 +13,10 @@ from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.commits import GROUPS_OF_PARTITION
 from control.views.tables.partition_parts import REPLICAS, SEGMENTS
+from control.views.tables.partitions import PARTITIONS
 from control.views.tables.rows import Row
 from dashboard import ids
-from dashboard.components.parts import card, crumbs, empty, graph, tile
+from dashboard.components.parts import card, crumbs, empty, graph, tiles
 from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
 from dashboard.figures import lines
@@ -23,7 +24,6 @@ from dashboard.figures.drawing import all_drawn
 from dashboard.figures.segments import segment_bars
 from dashboard.live.displayed_snapshot import Time, answer, chart
 
-_SHORT: Final = "≥: it was short already when it was first looked at"
 _GROUP_COLUMNS: Final = tuple(
     item for item in GROUPS_OF_PARTITION if item.id not in {"end", "consumed", "member"}
 )
@@ -108,22 +108,10 @@ def blocks(snapshot: OperatorSnapshot, name: TopicPartition) -> tuple[Any, ...]:
     row = views.partition_row(snapshot, name)
     if row is None:
         return None, None, None, None
-    tiles = [
-        tile("status", row.status),
-        tile("leader", row.leader, "★ the preferred one"),
-        tile("ISR", row.isr, row.isr_short.text),
-        *([tile("ISR short for", row.isr_short, _SHORT)] if row.isr_short.value else []),
-        tile("bytes", row.size_bytes, "The leader's replica"),
-        tile("records", row.records, "High watermark less log start offset"),
-        tile("in/s", row.in_bytes),
-        tile("segments", row.segments, "Log segments; n/a where only the Kafka protocol is read"),
-        tile("high watermark", row.high_watermark, "Consumers read below it"),
-        tile("age", row.age, "Since its leader's figures were read; if offline the last known"),
-    ]
     groups = views.groups_of_partition(snapshot, name)
     segments = views.segment_rows(snapshot, name)
     return (
-        tiles,
+        tiles(PARTITIONS.facts(row)),
         rows_table(views.replica_rows(snapshot, name), REPLICAS.columns),
         rows_table([_led_to_group(row) for row in groups], _GROUP_COLUMNS)
         if groups

@@ -1,27 +1,19 @@
 """Reassign: scope and goal → alternatives → now beside planned and pre-flight → confirm."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from hashlib import blake2b
 from typing import Any, Final
 
 import dash_mantine_components as dmc
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
 from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS, Reassign, Task, with_task
-from control.operations.errors import (
-    InvalidInputError,
-    NotReviewedError,
-    PlanGoneError,
-)
-from control.planner.ghost import plan_name
-from control.planner.optimizer import Alternative, Plan
-from control.planner.proposal import Proposal
+from control.operations.errors import InvalidInputError, PlanGoneError
 from control.views.paths import ViewPath
+from control.views.plan_choices import PREFLIGHT_FIELDS, PlanChoices, edited, recalled
 from control.views.plan_map import long_values
-from control.views.plans import VIOLATIONS_MAX, Offer, nothing_to_move, offer_of, plan_rows
+from control.views.plans import nothing_to_move
 from dashboard import ids
-from dashboard.cluster_actions import ClusterActionError, Values
+from dashboard.cluster_actions import ClusterActionError
 from dashboard.components import operation_form as fields
 from dashboard.components.forms import parts_of, problem
 from dashboard.components.parts import attributes, card, crumbs, empty, folded, graph, redirect
@@ -30,12 +22,10 @@ from dashboard.figures.moves import trade_off
 from dashboard.frame import rights
 from dashboard.pages.plan_last import last_step, last_words
 from dashboard.pages.plan_map import find_plan
-from dashboard.pages.plan_review import alternative_words, review
+from dashboard.pages.plan_review import review
 
 STEPS: Final = ("Scope and goal", "Choose", "Review and pre-flight", "Confirm", "Live")
 EDIT_DEBOUNCE_MS: Final = 700
-JUDGED_FIELDS: Final = tuple(name for name in RUN_FIELDS if name != "reason")
-"""Those that pre-flight looks at."""
 
 
 def layout(context: PageContext, path: ViewPath) -> list[Any]:
@@ -168,15 +158,19 @@ def _register_plan(app: Dash, context: PageContext) -> None:
     async def make_plan(
         _: int, scheme: str | None, found: list[Any], values: list[Any]
     ) -> tuple[Any, ...]:
-        given = fields.values_of(found, values)
         try:
-            shown, choices = await planned(context, given, scheme or "light")
+            plan = await context.actions.session.plan(fields.values_of(found, values))
         except ClusterActionError as error:
             errors = fields.errors_of(found, error)
             is_run_fine = not _fields_of(error).intersection(RUN_FIELDS)
             return problem(error), [], None, is_run_fine, None, True, "", errors
-        errors = fields.errors_of(found, None)
-        return shown, choices, None, True, None, not choices, "", errors
+        errors, choices = fields.errors_of(found, None), PlanChoices.of_plan(plan)
+        if not choices.items:
+            title, broken = nothing_to_move(plan.alternatives[0].violations, plan.limits)
+            nothing = empty(title, *broken, *plan.limits)
+            return nothing, [], None, True, None, True, "", errors
+        shown = offered(choices, scheme, limits=plan.limits)
+        return shown, choices.data, None, True, None, False, "", errors
 
 
 def _register_recall(app: Dash, context: PageContext) -> None:
@@ -196,27 +190,20 @@ def _register_recall(app: Dash, context: PageContext) -> None:
     def recall(made: str | None, scheme: str | None) -> tuple[Any, ...]:
         if not made:
             return (no_update,) * 4
-        kept = find_plan(context, made)
-        base = find_plan(context, kept.base) if kept else None
-        of = base or kept
-        moving = [item for item in of.plan.alternatives if item.proposal.changes] if of else []
-        if kept is None or of is None or of.alternative not in moving:
-            return gone(), no_update, no_update, no_update
-        choices = [kept_of(of.plan, item) for item in moving]
-        chosen_one, entries = str(moving.index(of.alternative)), ""
-        if base is not None:
-            chosen_one, entries = str(len(choices)), kept.entries
-            choices.append(by_hand_of(kept.plan, kept.base, entries))
-        shown = offered(choices, chosen_one, scheme or "light", limits=of.plan.limits)
-        return shown, choices, False, entries
+        try:
+            found = recalled(context.actions.session.plans, made)
+        except PlanGoneError as error:
+            return gone(error), no_update, no_update, no_update
+        shown = offered(found.choices, scheme, limits=found.limits)
+        return shown, found.choices.data, False, found.entries
 
 
-def gone() -> html.Div:
+def gone(error: PlanGoneError) -> html.Div:
     """The plan of the address is not kept; its fields are in the form above."""
     again = dmc.Button(
         "Plan again", variant="light", **attributes({"data-clicks": ids.PLAN_BUTTON})
     )
-    return html.Div([problem(PlanGoneError()), html.Div(again, className="actions")])
+    return html.Div([problem(error), html.Div(again, className="actions")])
 
 
 def _register_edit(app: Dash, context: PageContext) -> None:
@@ -235,25 +222,24 @@ def _register_edit(app: Dash, context: PageContext) -> None:
         websocket=True,
     )
     async def edit(entries: str | None, *rest: Any) -> tuple[Any, Any, Any]:
-        choice, choices, scheme, leaders, found, values = rest
-        if choice is None or is_judged(choices, entries or ""):
+        choice, data, scheme, leaders, found, values = rest
+        if choice is None:
             return no_update, no_update, None
-        base = base_of(choices, choice)
-        if not (entries or "").strip():
-            kept = [item for item in choices if "base" not in item]
-            return offered(kept, str(kept.index(base)), scheme or "light"), kept, None
+        choices, typed = PlanChoices.of_data(data, int(choice)), entries or ""
+        if choices.has_judged(typed):
+            return no_update, no_update, None
         given = {**fields.values_of(found, values), "leader_order": leaders}
         try:
-            kept = await edited(context, given, str(entries), (choices, base))
+            made = await edited(context.actions.session, choices, typed, given)
         except ClusterActionError as error:
             return no_update, no_update, parts_of(error)[1]
-        return offered(kept, str(len(kept) - 1), scheme or "light"), kept, None
+        return offered(made, scheme), made.data, None
 
 
 def _register_review(app: Dash, context: PageContext) -> None:
     reviewed = (
         Input(ids.PLAN_CHOICE, "value"),
-        *(Input(fields.field_id(fields.PLAN, name), "value") for name in JUDGED_FIELDS),
+        *(Input(fields.field_id(fields.PLAN, name), "value") for name in PREFLIGHT_FIELDS),
     )
     in_browser: Any = app.clientside_callback
     # At once, not with the review: that would wipe out what a click meanwhile was told.
@@ -281,18 +267,19 @@ def _register_review(app: Dash, context: PageContext) -> None:
         websocket=True,
     )
     async def show_review(choice: str | None, *rest: Any) -> tuple[Any, ...]:
-        choices, scheme, found, values = rest[len(JUDGED_FIELDS) :]
-        if choice is None or not choices:
+        data, scheme, found, values = rest[len(PREFLIGHT_FIELDS) :]
+        if choice is None or not data:
             return None, *last_words(None), True
-        given = fields.values_of(found, values)
+        choices, given = PlanChoices.of_data(data, int(choice)), fields.values_of(found, values)
         try:
-            asked = Reassign.of_plan(chosen(context, choices, choice), given)
-            previewed = await context.actions.preview(asked)
+            proposal = choices.chosen.proposal(context.actions.session.plans)
+            previewed = await context.actions.preview(Reassign.of_plan(proposal, given))
         except ClusterActionError as error:
             return problem(error), *last_words(None), False
-        why, preview = choices[int(choice)]["why"], previewed.effect.review
+        preview = previewed.effect.review
+        why = choices.chosen.why
         shown = review(preview, scheme or "light", why, given) if preview else None
-        return shown, *last_words(previewed, judged(given)), False
+        return shown, *last_words(previewed, choices.reviewed(given)), False
 
 
 def _register_confirm(app: Dash, context: PageContext) -> None:
@@ -312,118 +299,37 @@ def _register_confirm(app: Dash, context: PageContext) -> None:
         websocket=True,
     )
     async def confirm(
-        clicks: int | None, choice: str | None, choices: Any, typed: str | None, *rest: Any
+        clicks: int | None, choice: str | None, data: Any, typed: str | None, *rest: Any
     ) -> tuple[Any, Any]:
         reviewed_one, entries, is_refused, *fields_ = rest
         if not clicks or is_refused or choice is None:
             return no_update, no_update
-        given = fields.values_of(*fields_)
+        given, reviewed = fields.values_of(*fields_), dict(reviewed_one or {})
+        name = reviewed.pop("preview", "")
+        choices = PlanChoices.of_data(data, int(choice))
         try:
-            if not is_judged(choices, entries or ""):
-                raise NotReviewedError(by_hand=True)
-            reviewed = dict(reviewed_one or {})
-            name = reviewed.pop("preview", "")
-            if {"name": choices[int(choice)]["name"], **judged(given)} != reviewed:
-                raise NotReviewedError
+            choices.require_reviewed(reviewed, given, entries or "")
             done = await context.actions.perform(name, typed=typed or "", reason=given["reason"])
         except ClusterActionError as error:
             return problem(error), no_update
         return None, redirect("plan", f"moves/{done.params['move']}")
 
 
-def judged(values: Values) -> dict[str, str]:
-    """Values of the form that pre-flight used, beside the proposal."""
-    return {name: values[name] for name in JUDGED_FIELDS}
-
-
 def _fields_of(error: Exception) -> set[str]:
     return set(error.fields) if isinstance(error, InvalidInputError) else set()
 
 
-async def planned(context: PageContext, values: Values, scheme: str) -> tuple[Any, list[Any]]:
-    """The choice of alternatives, and what the page keeps of them."""
-    plan = await context.actions.session.plan(values)
-    moving = [item for item in plan.alternatives if item.proposal.changes]
-    if not moving:
-        title, broken = nothing_to_move(plan.alternatives[0].violations, plan.limits)
-        return empty(title, *broken, *plan.limits), []
-    choices = [kept_of(plan, item) for item in moving]
-    return offered(choices, "0", scheme, limits=plan.limits), choices
-
-
-async def edited(
-    context: PageContext, values: Values, entries: str, kept: tuple[list[Any], Any]
-) -> list[Any]:
-    """The choices with one more: this one of them, with these partitions placed by hand."""
-    choices, base = kept
-    for item in choices:
-        find_plan(context, item["name"])  # what one may go back to outlives what one tried
-    plan = await context.actions.session.edit(_proposal(context, base), entries, values)
-    others = [item for item in choices if "base" not in item]
-    return [*others, by_hand_of(plan, base["name"], entries)]
-
-
-def by_hand_of(plan: Plan, base: str, entries: str) -> dict[str, Any]:
-    """The kept form of an alternative that these entries make of ``base``."""
-    mine = kept_of(plan, plan.alternatives[0])
-    return mine | {"base": base, "entries": _digest(entries)}
-
-
-def base_of(choices: list[Any], choice: str) -> Any:
-    """The alternative from which edits by hand begin: the chosen one, or the base of the one by
-    hand."""
-    item = choices[int(choice)]
-    return next((it for it in choices if it["name"] == item.get("base")), item)
-
-
-def is_judged(choices: list[Any], entries: str) -> bool:
-    """Whether the choices hold what these entries make, and nothing that others made."""
-    made = [item["entries"] for item in choices if "base" in item]
-    return made == ([_digest(entries)] if entries.strip() else [])
-
-
-def _digest(entries: str) -> str:
-    return blake2b(entries.strip().encode(), digest_size=8).hexdigest()
-
-
-def kept_of(plan: Plan, item: Alternative) -> dict[str, Any]:
-    """The page's kept form of an alternative."""
-    return {
-        "name": plan_name(item.proposal),
-        "words": alternative_words(item),
-        "broken": [str(violation) for violation in item.violations[:VIOLATIONS_MAX]],
-        "offer": asdict(offer_of(item)),
-        "why": [row.why.text for row in plan_rows(plan, item)],
-    }
-
-
-def offered(choices: list[Any], choice: str, scheme: str, *, limits: Sequence[str] = ()) -> Any:
+def offered(choices: PlanChoices, scheme: str | None, *, limits: Sequence[str] = ()) -> Any:
     """The alternatives to choose from, beside what each costs and reaches."""
-    radios = [dmc.Radio(item["words"], value=str(n)) for n, item in enumerate(choices)]
+    radios = [dmc.Radio(item.words, value=str(n)) for n, item in enumerate(choices.items)]
     group = dmc.RadioGroup(
-        dmc.Stack(radios), id=ids.PLAN_CHOICE, value=choice, label="Alternatives"
+        dmc.Stack(radios), id=ids.PLAN_CHOICE, value=str(choices.at), label="Alternatives"
     )
-    broken = [f"▲ {words}" for words in choices[int(choice)]["broken"]]
+    broken = [f"▲ {words}" for words in choices.chosen.violations]
     notes = [html.P(words, className="note") for words in (*(f"◆ {w}" for w in limits), *broken)]
     chooser = card("Choose", group, *notes)
-    if len(choices) == 1:
+    if len(choices.items) == 1:
         return chooser
-    curve = trade_off([Offer(**item["offer"]) for item in choices], scheme)
+    curve = trade_off([item.offer for item in choices.items], scheme or "light")
     chart = graph(ids.PLAN_CURVE, 240, figure=curve)
     return html.Div([chooser, card("What it costs", chart)], className="compare")
-
-
-def chosen(context: PageContext, choices: list[Any], choice: str) -> Proposal:
-    """The chosen alternative, by the name that the page kept of it.
-
-    Raises:
-        PlanGoneError: many others were made since, or the page's server began anew.
-    """
-    return _proposal(context, choices[int(choice)])
-
-
-def _proposal(context: PageContext, item: Any) -> Proposal:
-    kept = find_plan(context, item["name"])
-    if kept is None:
-        raise PlanGoneError
-    return kept.alternative.proposal

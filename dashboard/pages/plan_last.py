@@ -7,7 +7,6 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from control.operations.previews import Previewed
-from control.planner.ghost import plan_name
 from control.views import format as text
 from control.views.plan_map import NO_VALUES
 from dashboard import ids
@@ -29,17 +28,15 @@ def last_step() -> Any:
 
 
 def last_words(
-    previewed: Previewed | None, judged: Mapping[str, str] = NO_VALUES
+    previewed: Previewed | None, reviewed: Mapping[str, str] = NO_VALUES
 ) -> tuple[list[Any], str, bool, str, str]:
     """The word to type; the button's words, whether it is off, its colour; the words beside it.
-    None: there is nothing to confirm. ``judged``: values of the form that pre-flight used; other
-    values were not reviewed."""
+    None: there is nothing to confirm. ``reviewed``: what the review is of."""
     if previewed is None or previewed.effect.review is None:
         return [dcc.Store(id=ids.PLAN_REVIEWED)], "Move", True, "red", _REFUSED
     proposal = previewed.effect.review.proposal
     label = f"Move {text.plural_text(len(proposal.changes), 'partition')}"
-    reviewed = {"preview": previewed.name, "name": plan_name(proposal), **judged}
-    store = dcc.Store(id=ids.PLAN_REVIEWED, data=reviewed)
+    store = dcc.Store(id=ids.PLAN_REVIEWED, data={"preview": previewed.name, **reviewed})
     if previewed.effect.refusal is not None:
         return [store], label, True, "red", _REFUSED
     word = previewed.word

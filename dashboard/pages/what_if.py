@@ -20,7 +20,7 @@ from control.views.tables.partitions import PARTITIONS
 from control.views.tables.query import TableQuery
 from control.views.tables.rows import Tone
 from dashboard import ids
-from dashboard.components.parts import calm_line, card, crumbs, empty, finding_words, tile
+from dashboard.components.parts import calm_line, card, crumbs, empty, finding_words, tiles
 from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
 from dashboard.live.displayed_snapshot import AT_ONCE, answer
@@ -99,16 +99,7 @@ def blocks(found: WhatIf) -> list[Any]:
     cut = page.matching > len(page.rows)
     note = f"the worst {len(page.rows):,} of {page.matching:,}" if cut else ""
     return [
-        html.Div(
-            [
-                tile("offline", found.offline, "Partitions without a leader, more than now"),
-                tile("under min ISR", found.under_min_isr, "acks=all is refused, more than now"),
-                tile("new leaders", found.new_leaders, "Partitions that it leads now"),
-                tile("replicas out of reach", found.replicas),
-                tile("groups held up", found.groups, "They read a partition that is offline"),
-            ],
-            className="tiles",
-        ),
+        html.Div(tiles(found.facts), className="tiles"),
         html.Div([finding_words(row) for row in bad] or [calm_line(words)], className="findings"),
         card(
             "Who bears it: leaders and their traffic",

@@ -7,27 +7,15 @@ from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.catalogue.operation import Effect, Operation
 from control.operations.reassignment.planning import Preview
 from control.views.format import bytes_text, plural_text
+from control.views.plans import PLAN_BROKERS
 from control.views.preflight_checks import check_words
 from partiscope.cli.options import write_json
-from partiscope.cli.tables import figure, write_table
+from partiscope.cli.tables import write_rows
 
 
 def show_preview(preview: Preview) -> None:
     """All of it, on stdout."""
-    rows = [
-        [
-            str(broker.broker),
-            f"{broker.replicas_now}→{broker.replicas_after}",
-            f"{broker.leaders_now}→{broker.leaders_after}",
-            bytes_text(broker.bytes_now),
-            bytes_text(broker.bytes_during),
-            bytes_text(broker.bytes_after),
-        ]
-        for broker in preview.brokers
-    ]
-    heads = [figure("broker"), figure("replicas"), figure("leaders", rank=2)]
-    heads += [figure("bytes now", rank=2), figure("during"), figure("after")]
-    write_table(heads, rows)
+    write_rows(PLAN_BROKERS.columns, PLAN_BROKERS.rows(preview.brokers))
     proposal = preview.proposal
     sys.stdout.write(
         f"to move: {plural_text(proposal.moved_replicas, 'replica')}, "

@@ -15,7 +15,7 @@ from control.operations.errors import InvalidInputError, OperationError
 from control.planner.by_hand import LeaderOrder, edits_text
 from control.planner.optimizer import Alternative, Plan
 from control.planner.proposal import Proposal
-from control.views.format import bytes_text, count_text, plural_text
+from control.views.plans import alternative_words
 
 ENTRIES_MAX: Final = 200
 """A longer plan is not written out: only what is to be otherwise is typed."""
@@ -97,13 +97,5 @@ class HandScreen(ModalScreen[Plan | None]):
 
 def _verdict(item: Alternative) -> str:
     """Data to copy, balance reached, and broken rules."""
-    spread = item.balance.bytes
-    fullest = spread.max / spread.mean if spread.mean else 1.0
-    lines = [
-        f"✔ {plural_text(item.proposal.moved_replicas, 'replica')} "
-        f"(least {count_text(item.lower_bound_replicas)}), "
-        f"{bytes_text(item.proposal.moved_bytes)} (least {bytes_text(item.lower_bound_bytes)}), "
-        f"fullest {fullest:.2f} × mean"
-    ]
-    lines += [f"▲ {violation}" for violation in item.violations[:3]]
-    return "\n".join(lines)
+    broken = (f"▲ {violation}" for violation in item.violations[:3])
+    return "\n".join((f"✔ {alternative_words(item)}", *broken))

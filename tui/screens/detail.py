@@ -13,7 +13,7 @@ from control.views.format import count_text
 from control.views.paths import ViewPath
 from control.views.printable import printable
 from control.views.series import broker_throughput, topic_throughput, total_lag
-from control.views.snapshots.snapshot import OperatorSnapshot, list_page
+from control.views.snapshots.snapshot import LISTS, OperatorSnapshot, list_page
 from control.views.tables.query import Page, TableQuery
 from tui.screens.history import HistoryScreen, throughput_line
 from tui.screens.tables import TableScreen
@@ -52,7 +52,7 @@ class DetailScreen(HistoryScreen, TableScreen):
         if not found.rows:
             self.put("#tiles", head.append(f"  {self.UNKNOWN} (Esc goes back)", style="yellow"))
             return
-        facts = [(column.title, found.rows[0].cell(column.id)) for column in found.columns[1:]]
+        facts = LISTS[self.LIST].kind.facts(found.rows[0])
         self.put("#tiles", facts_text(head, facts, self.app.size.width - 2))
 
 

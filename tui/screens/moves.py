@@ -26,31 +26,31 @@ from control.operations.confirmation import word_for
 from control.operations.errors import OperationError
 from control.operations.previews import Previewed
 from control.operations.session import OperationSession
-from control.views.format import (
-    byte_rate_text,
-    bytes_text,
-    duration_text,
-)
+from control.views.format import byte_rate_text
 from control.views.paths import ViewPath
 from control.views.preflight_checks import check_words
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.moves import (
     MOVES,
+    MOVING,
+    change_columns_of,
     done_percent,
     earlier_notes,
     ended_rows,
     fate_words,
     heard_of_words,
+    move_facts,
     move_row,
     moving_rows,
     spread_words,
-    throttle_cell,
+    stalled_lines,
 )
 from control.views.tables.query import Page
 from tui.messages import PathChosen
 from tui.screens.base import ViewScreen, heading
 from tui.screens.confirm import ConfirmScreen, RateScreen
 from tui.session import TerminalSession
+from tui.tones import facts_text, table_text
 from tui.widgets.row_table import RowTable
 
 LIST_EVERY_S: Final = 2.0
@@ -178,7 +178,8 @@ class MoveScreen(ViewScreen):
         self.put("#move-head", head)
         for bar in self.query(ProgressBar):
             bar.update(progress=_percent(state))
-        self.put("#move-body", _body(state, now_ms=self.session.now_ms))
+        width = self.app.size.width - 2
+        self.put("#move-body", _body(state, now_ms=self.session.now_ms, width=width))
 
     def action_cancel(self) -> None:
         """Cancels what is moving; what is done stays."""
@@ -276,14 +277,8 @@ def _percent(state: OperationState) -> float:
     return done_percent(state.progress) or 0.0
 
 
-def _body(state: OperationState, *, now_ms: int) -> Text:
-    text = Text(style="")
-    if state.progress is not None:
-        text.append(_progress(state.progress, is_over=state.outcome is not None))
-    is_gone = state.throttle is None
-    rate = throttle_cell(state.throttle_bytes_per_s, is_gone=is_gone).text
-    text.append(f"\n throttle {rate}{'' if is_gone else ' per broker'}")
-    text.append(f"   {_planned_and_real(state)}" if state.expected_s or state.took_s else "")
+def _body(state: OperationState, *, now_ms: int, width: int) -> Text:
+    text = facts_text(Text(), move_facts(state, now_ms=now_ms), width)
     if state.outcome is None and state.updated_ms:
         text.append(f"   {heard_of_words(state, now_ms=now_ms)}", style="dim")
     by = f"by {state.who}" if state.who else ""
@@ -291,23 +286,15 @@ def _body(state: OperationState, *, now_ms: int) -> Text:
     for note in earlier_notes(state):
         text.append(f"\n ◆ {note}", style="dim")
     if state.progress is not None and state.outcome is None:
-        text.append(_on_their_way(state, state.progress, now_ms=now_ms))
-    text.append("\n")
-    text.append(_changes(state))
-    return text
+        text.append_text(_on_their_way(state, state.progress, now_ms=now_ms))
+    return text.append("\n\n").append_text(_changes(state))
 
 
 def _changes(state: OperationState) -> Text:
     """Partition by partition, those first that did not move."""
-    text = Text(style="")
-    if state.fates:
-        text.append(f"\n {fate_words(state)}", style="bold")
-    ended = "ended" if state.fates else ""
-    text.append(f"\n{'partition':<28}{'from':<18}{'to':<18}{ended}".rstrip(), style="bold")
-    for row in ended_rows(state)[:CHANGES_MAX]:
-        fate = row.fate.text if state.fates else ""
-        line = f"{row.name.text:<28.28}{row.before.text:<18}{row.after.text:<18}{fate}"
-        text.append(f"\n{line.rstrip()}")
+    text = Text(f" {fate_words(state)}\n" if state.fates else "", style="bold")
+    rows = ended_rows(state)[:CHANGES_MAX]
+    text = Text().append_text(text).append_text(table_text(change_columns_of(state), rows))
     left_out = len(state.changes) - CHANGES_MAX
     if left_out > 0:
         all_of = command(f"moves show {state.operation_id}")
@@ -316,45 +303,15 @@ def _changes(state: OperationState) -> Text:
 
 
 def _on_their_way(state: OperationState, progress: MoveProgress, *, now_ms: int) -> Text:
-    """Partition by partition."""
+    """What stands still, and what moves, partition by partition."""
+    text = Text()
+    for line in filter(None, (spread_words(progress), *stalled_lines(progress))):
+        text.append(f"\n {line}")
     rows = moving_rows(state, now_ms=now_ms)
-    text = Text(style="")
     if not rows:
         return text
-    heads = f"\n\n{'moving':<22}{'done':>5}{'bytes':>20}{'rate':>11}  left or ends"
-    text.append(heads, style="bold")
-    for row in rows:
-        figures = f"{row.done.text:>5}{row.size_bytes.text:>20}{row.rate.text:>11}"
-        text.append(f"\n{row.name.text:<22.21}{figures}  {row.eta.text.removeprefix('in ')}")
+    text.append("\n\n").append_text(table_text(MOVING.columns, rows))
     more = len(progress.in_flight) + progress.in_flight_more - len(rows)
     if more > 0:
         text.append(f"\n… and {more} more", style="dim")
     return text
-
-
-def _planned_and_real(state: OperationState) -> str:
-    planned = "estimated n/a"
-    if state.expected_s is not None:
-        low, high = (duration_text(seconds * 1000) for seconds in state.expected_s)
-        planned = f"estimated {low} to {high}"
-    if state.took_s is None:
-        return planned
-    return f"{planned}   took {duration_text(state.took_s * 1000)}"
-
-
-def _progress(progress: MoveProgress, *, is_over: bool) -> str:
-    done, total = bytes_text(progress.bytes_done), bytes_text(progress.bytes_total)
-    rate = "" if is_over else f"{byte_rate_text(progress.rate_bytes_per_s)}   "
-    lines = [
-        f" {done} of {total}   {rate}"
-        f"{progress.partitions_done} of {progress.partitions_total} partitions   "
-        f"wave {progress.wave} of {progress.waves}"
-    ]
-    if not is_over and progress.eta_s_low is not None and progress.eta_s_high is not None:
-        low, high = progress.eta_s_low * 1000, progress.eta_s_high * 1000
-        lines.append(f" ≈ {duration_text(low)} to {duration_text(high)} left")
-    if not is_over:
-        lines += [f" {words}"] if (words := spread_words(progress)) else []
-        lines += [f" ▲ {item.topic}-{item.partition}: {item.reason}" for item in progress.stalled]
-        lines += [f" ▲ and {progress.stalled_more:,} more"] if progress.stalled_more else []
-    return "\n".join(lines)

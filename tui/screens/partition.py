@@ -21,6 +21,7 @@ from control.views.snapshots.snapshot import (
 )
 from control.views.tables.commits import GROUPS_OF_PARTITION
 from control.views.tables.partition_parts import REPLICAS
+from control.views.tables.partitions import PARTITIONS
 from control.views.tables.query import Page
 from control.views.tables.rows import Row
 from tui.screens.base import heading
@@ -84,7 +85,8 @@ class PartitionScreen(HistoryScreen):
                 heading(str(self._partition), " there is no such partition (Esc goes back)")
             )
             return
-        tiles.update(_tiles(self._partition, row, self.app.size.width - 2))
+        name = Text(str(self._partition), style="bold")
+        tiles.update(facts_text(name, PARTITIONS.facts(row), self.app.size.width - 2))
         replicas, groups = replica_rows(snapshot, self._partition), self._groups(snapshot)
         self.query_one("#replicas", RowTable).show(Page.whole(replicas, REPLICAS.columns))
         self.query_one("#partition-groups", RowTable).show(Page.whole(groups, GROUPS_OF_PARTITION))
@@ -106,23 +108,6 @@ class PartitionScreen(HistoryScreen):
             lags = group_lag(history, cluster, group, frame.span, only=self._partition)
             found += [named(lag, f"lag {group}") for lag in lags]
         return _history(found, max(20, self.line_width - 38), frame)
-
-
-def _tiles(name: TopicPartition, row: Row, width: int) -> Text:
-    facts = (
-        ("status", row.status),
-        ("leader", row.leader),
-        ("ISR", row.isr),
-        *([("ISR short for", row.isr_short)] if row.isr_short.value else []),
-        ("bytes", row.size_bytes),
-        ("records", row.records),
-        ("in/s", row.in_bytes),
-        ("segments", row.segments),
-        ("high watermark", row.high_watermark),
-        ("lag", row.lag),
-        ("age", row.age),
-    )
-    return facts_text(Text(f"{name.topic}-{name.partition}", style="bold"), facts, width)
 
 
 def _segments(rows: tuple[Row, ...], width: int) -> Text:

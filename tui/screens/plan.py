@@ -1,6 +1,6 @@
 """Reassign: scope and goal → alternatives → now and planned side by side → confirm → live."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final
@@ -16,18 +16,24 @@ from control.kafka.errors import KafkaPortError
 from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS, Reassign
 from control.operations.errors import OperationError
 from control.operations.previews import Previewed
-from control.operations.reassignment.planning import BrokerPreview, Preview
+from control.operations.reassignment.planning import Preview
 from control.planner.by_hand import NAME
-from control.planner.explain import Reasons
 from control.planner.ghost import plan_name
 from control.planner.goals import GoalError
 from control.planner.optimizer import Alternative, Plan
-from control.planner.proposal import PartitionChange
-from control.planner.verify import Violation
-from control.views.format import bytes_text, ids_text, plural_text
 from control.views.paths import ViewPath
 from control.views.plan_map import map_path
-from control.views.plans import CHANGES_MAX, VIOLATIONS_MAX, gap_text, nothing_to_move, plan_files
+from control.views.plans import (
+    CHANGES_MAX,
+    PLAN_BROKERS,
+    PLAN_COLUMNS,
+    VIOLATIONS_MAX,
+    alternative_words,
+    nothing_to_move,
+    plan_files,
+    plan_rows,
+    preview_facts,
+)
 from control.views.preflight_checks import TONES
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import SHAPES
@@ -36,7 +42,7 @@ from tui.screens.base import ViewScreen
 from tui.screens.by_hand import HandScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.session import TerminalSession
-from tui.tones import STYLES
+from tui.tones import STYLES, facts_text, table_text
 from tui.widgets.form import FormPanel
 from tui.widgets.trade_off import TradeOff
 
@@ -234,7 +240,8 @@ class PlanScreen(PlannedScreen):
         chooser = self.query_one(Alternatives)
         chooser.clear_options()
         chooser.add_options(
-            Option(_alternative(number, item)) for number, item in enumerate(alternatives, start=1)
+            Option(Text(f"{number} {alternative_words(item)}"))
+            for number, item in enumerate(alternatives, start=1)
         )
         chooser.display = True
         chooser.highlighted = first
@@ -273,9 +280,8 @@ class PlanScreen(PlannedScreen):
         self._previewed = previewed
         self.query_one(Steps).show(2)
         if previewed.effect.review is not None:
-            reasons = Reasons(self._plan.before, self._plan.request)
-            shown = _review(previewed.effect.review, reasons, chosen.violations)
-            self.put("#review", shown)
+            width = self.app.size.width - 2
+            self.put("#review", _review(self._plan, chosen, previewed.effect.review, width))
 
     async def _submit(self, previewed: Previewed) -> None:
         try:
@@ -297,69 +303,24 @@ def _refusal(error: Exception) -> str:
     return f"✖ {error}\n→ {step}" if step else f"✖ {error}"
 
 
-def _alternative(number: int, item: Alternative) -> Text:
-    proposal, balance = item.proposal, item.balance
-    moved, fewest = bytes_text(proposal.moved_bytes), item.lower_bound_replicas
-    proven = (
-        ""
-        if fewest is None
-        else f"; {gap_text(item)} above the least, {plural_text(fewest, 'move')} at least"
-    )
-    if item.violations:
-        proven += f"; {plural_text(len(item.violations), 'violation')} left"
-    return Text(
-        f"{number} {item.name:<9}{proposal.moved_replicas:>6} moves {moved:>9} "
-        f"(least {bytes_text(item.lower_bound_bytes)}) → "
-        f"{balance.replicas.min}–{balance.replicas.max} replicas, "
-        f"{balance.leaders.min}–{balance.leaders.max} led, "
-        f"fullest {balance.bytes.max / max(1.0, balance.bytes.mean):.2f} × mean{proven}",
-        no_wrap=True,
-        overflow="ellipsis",
-    )
-
-
 def _is_same_plan(before: Mapping[str, str], now: Mapping[str, str]) -> bool:
     """Whether only how to run it differs."""
     return all(now[name] == before.get(name) for name in now if name not in RUN_FIELDS)
 
 
-def _review(preview: Preview, reasons: Reasons, violations: Sequence[Violation]) -> Text:
+def _review(made: Plan, chosen: Alternative, preview: Preview, width: int) -> Text:
     text = Text()
-    for violation in violations[:VIOLATIONS_MAX]:
+    for violation in chosen.violations[:VIOLATIONS_MAX]:
         text.append(f"▲ {violation}\n", style="yellow")
-    head = f"\n{'broker':>8}{'replicas':>12}{'leaders':>12}{'now':>12}{'during':>12}{'after':>12}"
-    text.append(head, style="bold")
-    for broker in preview.brokers:
-        text.append(f"\n{_broker_line(broker)}", style="")
-    text.append("\n")
+    text.append_text(facts_text(Text(), preview_facts(preview), width)).append("\n\n")
+    brokers = PLAN_BROKERS.rows(preview.brokers)
+    text.append_text(table_text(PLAN_BROKERS.columns, brokers)).append("\n")
     for check in preview.checks:
         tone = TONES[check.verdict]
         text.append(f"\n{SHAPES[tone]} {check.name}: ", style=STYLES[tone])
         text.append(check.reason, style="")
-    text.append(f"\n\n{'partition':<24}{'now':<16}{'planned':<16}{'leader':<12}why", style="bold")
-    for change in preview.proposal.changes[:CHANGES_MAX]:
-        text.append(f"\n{_change_line(change)}", style="")
-        text.append(reasons.why(change), style="dim")
+    text.append("\n\n").append_text(table_text(PLAN_COLUMNS, plan_rows(made, chosen)))
     left_out = len(preview.proposal.changes) - CHANGES_MAX
     if left_out > 0:
         text.append(f"\n… and {left_out} more", style="dim")
     return text
-
-
-def _broker_line(broker: BrokerPreview) -> str:
-    replicas = _shift(broker.replicas_now, broker.replicas_after)
-    leaders = _shift(broker.leaders_now, broker.leaders_after)
-    sizes = (broker.bytes_now, broker.bytes_during, broker.bytes_after)
-    return f"{broker.broker:>8}{replicas:>12}{leaders:>12}" + "".join(
-        f"{bytes_text(size):>12}" for size in sizes
-    )
-
-
-def _shift(now: int, after: int) -> str:
-    return f"{after} ({after - now:+})" if after != now else str(now)
-
-
-def _change_line(change: PartitionChange) -> str:
-    leader = f"{change.before[0]} → {change.after[0]}" if change.has_new_leader else "same"
-    name = f"{change.key.topic}-{change.key.partition}"
-    return f"{name:<24.23}{ids_text(change.before):<16}{ids_text(change.after):<16}{leader:<12}"

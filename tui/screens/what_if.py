@@ -22,7 +22,6 @@ from control.views.cluster.what_if import (
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.query import Page, TableQuery
-from control.views.tables.rows import Cell
 from tui.screens.base import ViewScreen, heading
 from tui.session import TerminalSession
 from tui.tones import cell_text
@@ -113,15 +112,8 @@ class WhatIfScreen(ViewScreen):
 
 
 def _words(answer: WhatIf) -> Text:
-    parts: tuple[tuple[str, Cell], ...] = (
-        ("would be offline", answer.offline),
-        ("under min ISR", answer.under_min_isr),
-        ("new leaders", answer.new_leaders),
-        ("replicas missing", answer.replicas),
-        ("groups held up", answer.groups),
-    )
     lines = [
-        Text.assemble((f" {name:<18}", "dim"), cell_text(cell, with_shape=True))
-        for name, cell in parts
+        Text.assemble((f" {title:<22}", "dim"), cell_text(cell, with_shape=True))
+        for title, cell, _ in answer.facts
     ]
     return Text("\n").join(lines)

@@ -21,7 +21,7 @@ from control.views.tables.column import Column, Table, column, name_column, word
 from control.views.tables.findings import FindingRow
 from control.views.tables.partitions import PARTITIONS
 from control.views.tables.query import Page, TableQuery, page_of
-from control.views.tables.rows import Cell, Row, Tone
+from control.views.tables.rows import Cell, Fact, Row, Tone
 from control.views.tables.units import Unit
 
 NAMES_MAX: Final = 3
@@ -61,6 +61,17 @@ class WhatIf:
     survivors: tuple[Row, ...]
     findings: tuple[FindingRow, ...]
     """What would stand that does not stand now, worst first."""
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The answer in figures."""
+        return (
+            Fact("offline", self.offline, "Partitions without a leader, more than now"),
+            Fact("under min ISR", self.under_min_isr, "acks=all is refused, more than now"),
+            Fact("new leaders", self.new_leaders, "Partitions that it leads now"),
+            Fact("replicas out of reach", self.replicas),
+            Fact("groups held up", self.groups, "They read a partition that is offline"),
+        )
 
 
 def losses(snapshot: OperatorSnapshot) -> tuple[Loss, ...]:

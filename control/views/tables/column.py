@@ -13,7 +13,7 @@ from typing import Any
 from control.views import format as text
 from control.views.tables import cells, units
 from control.views.tables.filters import FilterField
-from control.views.tables.rows import Cell, Row
+from control.views.tables.rows import Cell, Fact, Row
 from control.views.tables.units import Unit
 
 Record = Any
@@ -45,6 +45,8 @@ class Column:
     """Its fields of the filter language."""
     width: int
     """In pixels, on the page."""
+    is_exception: bool
+    """A view of one row has it only where it has a value."""
 
     @property
     def is_number(self) -> bool:
@@ -64,6 +66,7 @@ def column(
     filter: str = "",  # noqa: A002
     filter_on: FilterField | None = None,
     is_long: bool = False,
+    is_exception: bool = False,
     width: int = 0,
 ) -> Column:
     """Declare a column.
@@ -86,6 +89,7 @@ def column(
         export=place,
         filters=dict.fromkeys(filter.split(), found),
         width=width or unit.width,
+        is_exception=is_exception,
     )
 
 
@@ -113,6 +117,8 @@ class Table:
     columns: tuple[Column, ...]
     unlisted: tuple[Column, ...] = ()
     """Columns whose cells rows have, and filters know, but no list shows."""
+    named_by: int = 1
+    """So many of its first columns name a row."""
     key: Callable[[Record], str]
     path: Callable[[Record], str] = _no_path
     searched: str = ""
@@ -145,6 +151,14 @@ class Table:
     def rows(self, records: Iterable[Record]) -> tuple[Row, ...]:
         """Records as all faces show them."""
         return tuple(map(self.row, records))
+
+    def facts(self, row: Row) -> tuple[Fact, ...]:
+        """One row in full, for the view about it."""
+        return tuple(
+            Fact(it.title, row.cell(it.id), it.help)
+            for it in self._every[self.named_by :]
+            if row.cell(it.id).value or not it.is_exception
+        )
 
     def only(self, *ids: str) -> tuple[Column, ...]:
         """These columns, in this order."""

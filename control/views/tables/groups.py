@@ -115,7 +115,7 @@ GROUPS: Final = Table(
         column("rests_on", "rests on", units.TEXT, "Partitions with a known verdict"),
         name_column("status_unknown_because", "no verdict because",
                     "For the first partition without one",
-                    source="unjudged", cell=worded(lambda it: it["unjudged"])),
+                    source="unjudged", cell=worded(lambda it: it["unjudged"]), is_exception=True),
     ),
 )  # fmt: skip
 

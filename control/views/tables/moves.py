@@ -10,10 +10,10 @@ from control.views import format as text
 from control.views.paths import ViewPath
 from control.views.tables import cells, units
 from control.views.tables.column import Column, Table, column, counted, name_column, worded
-from control.views.tables.rows import Cell, Row, Tone
+from control.views.tables.rows import Cell, Fact, Row, Tone
 
 if TYPE_CHECKING:  # a Kafka client comes with them, and terminals start without one
-    from control.operations.bus.events import MoveProgress, MovingPartition
+    from control.operations.bus.events import MoveProgress, MovingPartition, StalledMove
     from control.operations.bus.state import OperationState
     from control.planner.proposal import PartitionChange
 
@@ -21,9 +21,12 @@ if TYPE_CHECKING:  # a Kafka client comes with them, and terminals start without
 TOPICS_MAX: Final = 200
 """Characters of topics' names in a link."""
 
+STALLED_MAX: Final = 5
+"""Partitions that stand still and are named."""
 MOVED: Final = "moved"
 NONE_YET: Final = Cell(None, text.NONE)
 SOON_S: Final = 600.0
+_ENDS_HELP: Final = "An interval, not a promise"
 _TONES: Final = {
     "running": Tone.NOTICE,
     "waiting": Tone.MUTED,
@@ -101,6 +104,38 @@ def moving_rows(move: OperationState, *, now_ms: int) -> Sequence[Row]:
     )
 
 
+def move_facts(move: OperationState, *, now_ms: int) -> tuple[Fact, ...]:
+    """A reassignment in figures, for the view about it."""
+    row, progress = move_row(move, now_ms=now_ms), move.progress
+    last = (
+        (Fact("took", row.took),)
+        if move.is_finished
+        else (Fact("rate", row.rate), Fact("ends", row.eta, _ENDS_HELP))
+    )
+    return (
+        Fact("status", row.status),
+        Fact("done", row.done),
+        Fact("bytes", _of_cell(progress and (progress.bytes_done, progress.bytes_total),
+                               are_bytes=True)),
+        Fact("partitions", _of_cell(
+            progress and (progress.partitions_done, progress.partitions_total), are_bytes=False)),
+        *last,
+        Fact("estimated", row.estimated, "How long, as told before it began"),
+        Fact("wave", NONE_YET if progress is None
+             else Cell(progress.wave, f"{progress.wave} of {progress.waves}")),
+        Fact("throttle", throttle_cell(move.throttle_bytes_per_s, is_gone=move.throttle is None),
+             "Of each broker"),
+    )  # fmt: skip
+
+
+def stalled_lines(progress: MoveProgress) -> list[str]:
+    """Partitions that stand still, each with the reason; of many the first."""
+    shown = progress.stalled[:STALLED_MAX]
+    lines = [f"▲ {_name(item)} stands still: {item.reason}" for item in shown]
+    more = len(progress.stalled) - len(shown) + progress.stalled_more
+    return [*lines, f"▲ and {more:,} more stand still"] if more else lines
+
+
 def heard_of_words(move: OperationState, *, now_ms: int) -> str:
     """When this was so: news may fail to come."""
     return f"as of {text.clock_text(move.updated_ms, now_ms=now_ms, with_seconds=True)}"
@@ -129,12 +164,19 @@ def _part_done_cell(it: _Part) -> Cell:
 
 
 def _part_size_cell(it: _Part) -> Cell:
-    done, total = it.part.bytes_done, it.part.bytes_total
-    return Cell(done, f"{text.bytes_text(done)} of {text.bytes_text(total)}")
+    return _of_cell((it.part.bytes_done, it.part.bytes_total), are_bytes=True)
 
 
 def _stalled_cell(it: _Part) -> Cell:
     return Cell(it.reason, it.reason or text.NONE, Tone.WARNING if it.reason else Tone.PLAIN)
+
+
+def _of_cell(done_and_total: tuple[int, int] | None, *, are_bytes: bool) -> Cell:
+    """``3 of 5``."""
+    if done_and_total is None:
+        return NONE_YET
+    done, total = map(text.bytes_text if are_bytes else text.count_text, done_and_total)
+    return Cell(done_and_total[0], f"{done} of {total}")
 
 
 def estimated_cell(expected_s: tuple[float, float] | None) -> Cell:
@@ -227,7 +269,7 @@ def _fate_cell(fate: str, reason: str) -> Cell:
     return Cell(fate, words, Tone.FINE if fate == MOVED else Tone.WARNING)
 
 
-def _name(change: PartitionChange | MovingPartition) -> str:
+def _name(change: PartitionChange | MovingPartition | StalledMove) -> str:
     return f"{change.topic}-{change.partition}"
 
 
@@ -252,7 +294,6 @@ def _moved_cell(it: _Change) -> Cell:
     return Cell(moved, text.bytes_text(moved) if it.change.adding else "no data")
 
 
-_ENDS_HELP: Final = "An interval, not a promise"
 MOVES: Final = Table(
     name="moves",
     about="A row per reassignment, running and past",

@@ -90,6 +90,7 @@ def partition_path(record: Record) -> str:
 
 PARTITIONS: Final = Table(
     name="partitions",
+    named_by=2,
     about="A row per partition, as its leader sees it",
     key=lambda record: record["name"],
     path=partition_path,
@@ -129,7 +130,7 @@ PARTITIONS: Final = Table(
     ),
     unlisted=(
         column("isr_short", "ISR short for", units.DURATION, "How long a replica has been missing",
-               source="isr_short_ms", cell=_isr_short_cell, filter="short"),
+               source="isr_short_ms", cell=_isr_short_cell, filter="short", is_exception=True),
         column("groups", "groups", units.COUNT, "Groups that read it", filter="groups"),
     ),
 )  # fmt: skip

@@ -8,7 +8,7 @@ row's ``key`` identifies it from one refresh to the next (selection and scroll s
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from control.model.status import Severity
 from control.views.printable import visible
@@ -73,6 +73,14 @@ class Cell:
 
     def __str__(self) -> str:
         return self.text
+
+
+class Fact(NamedTuple):
+    """A figure of a view about one thing: its title, and what it means."""
+
+    title: str
+    cell: Cell
+    help: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

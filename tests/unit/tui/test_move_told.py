@@ -42,7 +42,7 @@ async def test_a_long_message_is_whole_and_at_the_end_no_rate_and_no_throttle_is
         screen.take(RUNNING)
         await settle(pilot, lambda: "105 and 106" in picture(app), "the message")
         assert "3.0 MiB/s" in picture(app)
-        assert "throttle 1.0 MiB/s per broker" in picture(app)
+        assert "throttle 1.0 MiB/s" in picture(app)
         assert "removed" not in picture(app)
         over = replace(RUNNING, phase=Phase.FINISHED, outcome=Outcome.CANCELLED, throttle=None)
         screen.take(over)

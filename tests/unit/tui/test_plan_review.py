@@ -61,7 +61,7 @@ async def test_the_checks_are_reached_by_key_and_say_on_asking_why_it_is_refused
         for _ in range(3):
             await pilot.press("pagedown")
         await pilot.pause()
-        assert "partition               now" in picture(app)
+        assert "new leader?" in picture(app)
         assert "1 by hand" not in picture(app)
         await pilot.press("c")
         await pilot.pause()

@@ -155,7 +155,7 @@ def test_of_a_cluster_that_is_not_known_yet_nothing_is_missing(tmp_path: Path) -
 
 
 def test_a_group(context: PageContext) -> None:
-    words = words_of(group.tiles(context.snapshot, "group-2"))
+    words = words_of(group.group_tiles(context.snapshot, "group-2"))
 
     assert "status ▲ STOP" in words
     assert "lag 20,000" in words
@@ -165,7 +165,7 @@ def test_a_topic(context: PageContext) -> None:
     words = words_of(lists.topic_tiles(context.snapshot, "topic-1"))
 
     assert "partitions 4" in words
-    assert "replication factor 3" in words
+    assert "replicas 3" in words
 
 
 def test_what_a_lost_broker_would_do(context: PageContext) -> None:
@@ -199,7 +199,7 @@ def test_the_journal_lists_what_was_done(context: PageContext) -> None:
 
 
 def test_a_broker(context: PageContext) -> None:
-    words = words_of(broker.tiles(context.snapshot, 103))
+    words = words_of(broker.broker_tiles(context.snapshot, 103))
 
     assert "rack c" in words
     assert "disk 40 %" in words
