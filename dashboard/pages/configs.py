@@ -121,7 +121,7 @@ def table(found: Found, wanted: str, *, read_ms: int) -> Any:
     """A table, set configs first; a config's name opens its facts."""
     scope = found.resource.scope
     rows = configs.config_rows(found.resource, found.entries, filter=wanted, other=found.other)
-    by_name = {entry.name: entry for entry in found.entries}
+    by_name = {it.name: it for it in configs.compared(found.entries, found.other)}
     if not rows:
         return empty(f"No config has {wanted!r} in its name or text")
     columns = configs.CONFIGS.columns if found.other is None else configs.compared_columns(
@@ -164,6 +164,8 @@ def _explained(scope: ConfigScope, entry: ConfigEntry) -> html.Dl:
 
 def _steps(resource: ConfigResource, entry: ConfigEntry) -> list[Any]:
     """Change and reset, where it can be done."""
+    if entry.source == configs.ABSENT:
+        return [html.Span("not here", className="note")]
     if entry.is_read_only:
         return [html.Span("with a restart", className="note")]
     kind = resource.scope.name.lower()

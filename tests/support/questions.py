@@ -43,7 +43,7 @@ QUESTIONS: Final = (
         ask="what happens if rack b dies?",
         clicks=("#nav-what-if", "#loss", "text=rack b"),
         seen=("new leaders", "under min ISR", "replicas out of reach"),
-        seen_in_terminal=("would be offline", "new leaders", "under min ISR", "rack b"),
+        seen_in_terminal=("replicas out of reach", "new leaders", "under min ISR", "rack b"),
         keys=("g", "w", "5"),
     ),
     Question(
@@ -51,7 +51,7 @@ QUESTIONS: Final = (
         clicks=('#broker-table a[href="/brokers/102"]', "text=What if it dies"),
         keys=("down", "w"),
         seen=("new leaders", "Who bears it"),
-        seen_in_terminal=("would be offline", "new leaders", "SURVIVORS"),
+        seen_in_terminal=("replicas out of reach", "new leaders", "SURVIVORS"),
     ),
     Question(
         ask="on which partition is a group stuck, since when, on which offset?",

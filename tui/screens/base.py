@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 VIEWS_OF_FORMS: Final = {"reassign": "plan", "produce": "produce"}
 """Operations that have a view of their own."""
 _RIGHTS_OF_VIEWS: Final = {view: form for form, view in VIEWS_OF_FORMS.items()}
-COPIES: Final = 3
-"""Of a new topic, where there are as many brokers."""
 
 
 class ViewScreen(Screen[Any]):
@@ -112,9 +110,12 @@ class ViewScreen(Screen[Any]):
 
     def on_key(self, event: Key) -> None:
         """A key that leads nowhere after ``g``, is greyed, or opens the form of an operation."""
+        active = self.active_bindings.get(event.key)
         if self.is_going:
             self.action_goto("")
-        active = self.active_bindings.get(event.key)
+            if active is not None and active.binding.action == "quit":
+                event.stop()  # a mistyped letter of a place must not end the session
+                return
         if active is not None:
             if not active.enabled:
                 _, action, parameters = actions.parse(active.binding.action)
@@ -209,11 +210,9 @@ class ViewScreen(Screen[Any]):
 
 
 def given_to(form: str, screen: ViewScreen) -> dict[str, str]:
-    """Values that a form begins with; a new topic gets a replica per broker, up to three."""
-    if form != "create_topic":
-        return screen.given_here
-    brokers = screen.session.snapshot.cluster.brokers.num_rows or COPIES
-    return {"replication_factor": str(min(COPIES, brokers))}
+    """Values that a form begins with. A new topic has a name of its own, and no values of its own:
+    those of *Like topic*, or of the cluster, hold where a field is empty."""
+    return {} if form == "create_topic" else screen.given_here
 
 
 def _form_of(key: str) -> str:

@@ -6,6 +6,6 @@
 | driver.py | Escape and a key in one piece are two keys | Textual issue 6663: told apart from Alt |
 | ending.py | SIGTERM and SIGHUP leave the terminal as it was | Textual issue 5140 |
 | no_color.py | ``NO_COLOR`` uses the terminal's own two colours | Textual issue 2829 |
-| mirror.py | only changed cells are sent | no issue known: Textual paints whole lines |
-| quick_table.py | a cell changes without painting the table | no issue known |
+| mirror.py | only changed cells are sent | none is reported: Textual sends whole regions of lines |
+| quick_table.py | a cell changes without painting the table | Textual issue 6457: slow updates |
 """

@@ -77,7 +77,9 @@ def with_task(values: Mapping[str, str]) -> Mapping[str, str]:
     elif goal == Goal.RELIEVE or values.get("relieve_brokers"):
         task = Task.RELIEVE
     else:
-        task = Task.DECOMMISSION if values.get("remove_brokers") else Task.REBALANCE
+        brokers = {"remove_brokers": Task.DECOMMISSION, "add_brokers": Task.ADD_BROKERS}
+        named = (task for name, task in brokers.items() if values.get(name))
+        task = next(named, Task.REBALANCE)
     found = {**values, "task": task.value}
     return {**found, "goal": Goal.BALANCE.value} if task in _GOALS else found
 
@@ -118,6 +120,14 @@ REASSIGN: Final = OperationForm(
             is_required=True,
             check=checks.broker_ids,
             only_for=(Task.DECOMMISSION,),
+        ),
+        FormField(
+            name="add_brokers",
+            label="Add brokers",
+            kind=FieldKind.BROKERS,
+            help="the new ones, which must be ready for replicas; empty: all that are registered",
+            check=checks.broker_ids,
+            only_for=(Task.ADD_BROKERS,),
         ),
         FormField(
             name="replication_factor",
@@ -381,6 +391,7 @@ def plan_request(fields: Mapping[str, str]) -> PlanRequest:
         partitions=_names(fields["partitions"]),
         exclude_topics=_names(fields["exclude_topics"]),
         keep_partitions=_names(fields["keep_partitions"]),
+        add_brokers=_ids(fields["add_brokers"]),
         remove_brokers=_ids(fields["remove_brokers"]),
         relieve_brokers=_ids(fields["relieve_brokers"]),
         exclude_brokers=_ids(fields["exclude_brokers"]),

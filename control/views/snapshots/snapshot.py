@@ -143,7 +143,7 @@ class OperatorSnapshot:
 
     @cached_property
     def topic_table(self) -> pa.Table:
-        return topic_table(self.partition_table)
+        return topic_table(self.partition_table, self.evidence.snapshot.commits)
 
     @cached_property
     def commit_table(self) -> pa.Table:

@@ -21,7 +21,11 @@ from control.views.tables import units
 from control.views.tables.column import Column, Table, column, name_column, worded
 from control.views.tables.rows import Cell, Row, Tone
 
-SOURCES: Final = {1: "topic", 2: "broker", 3: "all brokers", 4: "file", 5: "default"}
+ABSENT: Final = 0
+"""Source of a config that only the other one of a comparison has."""
+SOURCES: Final = {
+    ABSENT: NONE, 1: "topic", 2: "broker", 3: "all brokers", 4: "file", 5: "default"
+}  # fmt: skip
 """Where a value comes from, by Kafka's number."""
 _OWN: Final = {ConfigScope.TOPIC: frozenset({1}), ConfigScope.BROKER: frozenset({2, 3})}
 """Sources that a change of the topic or broker itself sets, and removes."""
@@ -94,16 +98,33 @@ def config_rows(
     other: Sequence[ConfigEntry] | None = None,
 ) -> tuple[Row, ...]:
     """A row for each config whose name or text holds ``filter``: first what differs from the
-    other one (where there is one), then what is set here, then by name."""
+    other one (where there is one; also what that one alone has), then what is set here, then by
+    name."""
     wanted = filter.strip().lower()
     beside = None if other is None else {entry.name: entry for entry in other}
     ranked = [
         (not _differs(entry, beside), not is_changed(resource.scope, entry), entry.name, entry)
-        for entry in entries
+        for entry in compared(entries, other)
         if wanted in entry.name or wanted in entry.documentation.lower()
     ]
     ordered = sorted(ranked, key=_order)
     return CONFIGS.rows(_Line(resource.scope, entry, beside) for *_, entry in ordered)
+
+
+def compared(
+    entries: Sequence[ConfigEntry], other: Sequence[ConfigEntry] | None
+) -> tuple[ConfigEntry, ...]:
+    """The entries, and one without a value for each config that only the other one has."""
+    known = {entry.name for entry in entries}
+    absent = (
+        replace(
+            it, value=None, source=ABSENT, synonyms=(),
+            is_default=True, is_read_only=True, is_sensitive=False,
+        )
+        for it in other or ()
+        if it.name not in known
+    )  # fmt: skip
+    return (*entries, *absent)
 
 
 def is_changed(scope: ConfigScope, entry: ConfigEntry) -> bool:
@@ -203,7 +224,7 @@ def _differs(entry: ConfigEntry, beside: Mapping[str, ConfigEntry] | None) -> bo
     if beside is None:
         return False
     than = beside.get(entry.name)
-    return than is None or than.value != entry.value
+    return than is None or entry.source == ABSENT or than.value != entry.value
 
 
 def _order(ranked: tuple[bool, bool, str, ConfigEntry]) -> tuple[bool, bool, str]:

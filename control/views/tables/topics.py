@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from control.model.columns import list_lengths
 from control.model.status import OK, PARTITION_SEVERITIES
 from control.views.tables import arrow, cells, units
-from control.views.tables.column import Table, column, name_column
+from control.views.tables.column import Table, column, name_column, worded
 from control.views.tables.partitions import (
     IN_HELP,
     LAG_HELP,
@@ -52,13 +53,17 @@ TOPICS: Final = Table(
                filter="out"),
         column("lag", "lag", units.COUNT, LAG_HELP, rank=2, source="lag_max", filter="lag",
                cell=lambda record: cells.lag_cell(record["lag_max"], has_group=False)),
+        column("groups", "groups", units.COUNT, "Groups that committed an offset in it",
+               source="group_count", filter="groups"),
+        name_column("read_by", "read by", "Names of these groups", source="group_names",
+                    filter="group reader", cell=worded(lambda record: record["group_names"])),
     ),
 )  # fmt: skip
 
 
-def topic_table(partitions: pa.Table) -> pa.Table:
+def topic_table(partitions: pa.Table, commits: pa.Table) -> pa.Table:
     """One row per topic, summed up from ``partition_table``; ``statuses`` are all words that apply
-    to one of its partitions."""
+    to one of its partitions. ``commits`` (the store's) tell the groups that read it."""
     replicas = pa.array(list_lengths(partitions["replicas"]))
     plus = arrow.with_columns(partitions, {"replicas_count": replicas})
     sums = ["all_bytes", "in_records_per_s", "in_bytes_per_s", "out_bytes_per_s"]
@@ -82,9 +87,21 @@ def topic_table(partitions: pa.Table) -> pa.Table:
             "status": pa.array(statuses, pa.string()),
             "judged_rank": arrow.judged_ranks(grouped["rank_min"], pa.array(statuses, pa.string())),
             "statuses": pa.array(map(_united, told), pa.string()),
+            **_readers(grouped["topic"], commits),
         },
     )
     return arrow.sorted_by(named, [arrow.INTERNAL, "topic"])
+
+
+def _readers(topics: pa.ChunkedArray, commits: pa.Table) -> dict[str, pa.Array]:
+    """Count and names of the groups with a commit in each topic; null names: there is none."""
+    committed = commits.filter(pc.is_valid(commits["committed_offset"]))
+    pairs = committed.group_by(["topic", "group_id"]).aggregate([]).sort_by("group_id")
+    read = pairs.group_by("topic", use_threads=False).aggregate([("group_id", "list")])
+    place = pc.index_in(topics, read["topic"].combine_chunks())
+    names = read["group_id_list"].combine_chunks()
+    counts = pc.fill_null(pc.list_value_length(names).take(place), 0)
+    return {"group_count": counts, "group_names": pc.binary_join(names, ", ").take(place)}
 
 
 def _united(told: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ def test_sections_have_every_field_once_in_the_form_order(form: OperationForm) -
     [
         (Task.REBALANCE, {"goal"}),
         (Task.DECOMMISSION, {"goal", "remove_brokers"}),
-        (Task.ADD_BROKERS, set()),
+        (Task.ADD_BROKERS, {"add_brokers"}),
         (Task.REPLICATION, {"replication_factor"}),
         (Task.RELIEVE, {"relieve_brokers"}),
         (Task.BY_HAND, {"partition", "replicas", "by_hand", "leader_order"}),
@@ -45,6 +45,7 @@ def test_a_goal_shows_only_its_own_fields(task: Task, wanted: set[str]) -> None:
         ({"goal": "replication", "replication_factor": "3"}, Task.REPLICATION, Goal.REPLICATION),
         ({"topics": "orders", "partition": "3"}, Task.BY_HAND, Goal.BALANCE),
         ({"task": "add_brokers"}, Task.ADD_BROKERS, Goal.MINIMAL),
+        ({"add_brokers": "104"}, Task.ADD_BROKERS, Goal.MINIMAL),
     ],
 )
 def test_links_without_a_task_imply_it(given: dict[str, str], task: Task, goal: Goal) -> None:
@@ -58,6 +59,12 @@ def test_fields_of_another_goal_do_not_count() -> None:
     left = {"task": "rebalance", "remove_brokers": "103", "replication_factor": "x"}
     assert plan_request(REASSIGN.parse(left)).remove_brokers == ()
     assert plan_request(REASSIGN.parse({"remove_brokers": "103"})).remove_brokers == (103,)
+
+
+def test_the_brokers_to_add_can_be_named() -> None:
+    given = {"task": "add_brokers", "add_brokers": "104, 105"}
+    assert plan_request(REASSIGN.parse(given)).add_brokers == (104, 105)
+    assert plan_request(REASSIGN.parse({"task": "add_brokers"})).add_brokers == ()
 
 
 def test_a_goal_asks_for_what_it_needs() -> None:

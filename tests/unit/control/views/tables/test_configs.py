@@ -33,6 +33,18 @@ def entry(name: str, value: str | None, *synonyms: ConfigSynonym, source: int = 
     )
 
 
+def test_a_comparison_has_what_only_the_other_one_has() -> None:
+    mine = [entry("a.same", "1"), entry("b.mine", "2", source=2)]
+    others = [entry("a.same", "1"), entry("c.theirs", "3", source=2), entry("d.secret", None)]
+    rows = config_rows(BROKER, mine, other=others)
+    told = {row.key: (row.value.text, row.other.text, row.source.text) for row in rows}
+    assert [row.key for row in rows] == ["b.mine", "c.theirs", "d.secret", "a.same"]
+    assert told["c.theirs"] == ("–", "3", "–")
+    assert told["b.mine"] == ("2", "–", "broker")
+    assert told["d.secret"] == ("–", HIDDEN, "–")
+    assert [row.key for row in config_rows(BROKER, mine)] == ["b.mine", "a.same"]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
@@ -82,7 +94,7 @@ def test_what_is_set_comes_first_and_what_differs_before_it() -> None:
     rows = config_rows(TOPIC, entries, other=other)
     assert [row.key for row in rows] == ["c", "b", "a"]
     assert rows[0].other.text == "9"
-    (missing,) = config_rows(TOPIC, [entry("d", "1")], other=other)
+    missing, *_ = config_rows(TOPIC, [entry("0", "1")], other=other)
     assert missing.other.text == "–", "of another version of Kafka"
 
 
