@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from control.views import format as text
@@ -115,10 +115,10 @@ def move_facts(move: OperationState, *, now_ms: int) -> tuple[Fact, ...]:
     return (
         Fact("status", row.status),
         Fact("done", row.done),
-        Fact("bytes", _of_cell(progress and (progress.bytes_done, progress.bytes_total),
-                               are_bytes=True)),
-        Fact("partitions", _of_cell(
-            progress and (progress.partitions_done, progress.partitions_total), are_bytes=False)),
+        Fact("bytes", NONE_YET if progress is None
+             else _of_cell(progress.bytes_done, progress.bytes_total, text.bytes_text)),
+        Fact("partitions", NONE_YET if progress is None
+             else _of_cell(progress.partitions_done, progress.partitions_total, text.count_text)),
         *last,
         Fact("estimated", row.estimated, "How long, as told before it began"),
         Fact("wave", NONE_YET if progress is None
@@ -164,19 +164,16 @@ def _part_done_cell(it: _Part) -> Cell:
 
 
 def _part_size_cell(it: _Part) -> Cell:
-    return _of_cell((it.part.bytes_done, it.part.bytes_total), are_bytes=True)
+    return _of_cell(it.part.bytes_done, it.part.bytes_total, text.bytes_text)
 
 
 def _stalled_cell(it: _Part) -> Cell:
     return Cell(it.reason, it.reason or text.NONE, Tone.WARNING if it.reason else Tone.PLAIN)
 
 
-def _of_cell(done_and_total: tuple[int, int] | None, *, are_bytes: bool) -> Cell:
+def _of_cell(done: int, total: int, to_text: Callable[[float], str]) -> Cell:
     """``3 of 5``."""
-    if done_and_total is None:
-        return NONE_YET
-    done, total = map(text.bytes_text if are_bytes else text.count_text, done_and_total)
-    return Cell(done_and_total[0], f"{done} of {total}")
+    return Cell(done, f"{to_text(done)} of {to_text(total)}")
 
 
 def estimated_cell(expected_s: tuple[float, float] | None) -> Cell:
