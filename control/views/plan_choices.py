@@ -120,7 +120,7 @@ class PlanChoices:
         return replace(self, items=(*kept, edited), at=len(kept))
 
     def reviewed(self, values: Mapping[str, str]) -> dict[str, str]:
-        """What a review is of: the chosen alternative, and values of the form."""
+        """The subject of a review: the chosen alternative, and values of the form."""
         return {"name": self.chosen.name, **{name: values[name] for name in PREFLIGHT_FIELDS}}
 
     def require_reviewed(

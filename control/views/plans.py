@@ -118,7 +118,7 @@ def plan_rows(plan: Plan, alternative: Alternative) -> list[Row]:
 
 
 def preview_facts(preview: Preview) -> tuple[Fact, ...]:
-    """What running a plan takes."""
+    """Data, time and throttle of running a plan."""
     proposal, rate = preview.proposal, preview.throttle_bytes_per_s
     return (
         Fact("data to copy", cells.bytes_cell(proposal.moved_bytes)),

@@ -50,8 +50,9 @@ from tui.messages import PathChosen
 from tui.screens.base import ViewScreen, heading
 from tui.screens.confirm import ConfirmScreen, RateScreen
 from tui.session import TerminalSession
-from tui.tones import facts_text, table_text
+from tui.tones import facts_text
 from tui.widgets.row_table import RowTable
+from tui.widgets.text_table import table_text
 
 LIST_EVERY_S: Final = 2.0
 CHANGES_MAX: Final = 200
@@ -303,7 +304,7 @@ def _changes(state: OperationState) -> Text:
 
 
 def _on_their_way(state: OperationState, progress: MoveProgress, *, now_ms: int) -> Text:
-    """What stands still, and what moves, partition by partition."""
+    """Partitions that stand still, then those that move."""
     text = Text()
     for line in filter(None, (spread_words(progress), *stalled_lines(progress))):
         text.append(f"\n {line}")

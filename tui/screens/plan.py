@@ -42,8 +42,9 @@ from tui.screens.base import ViewScreen
 from tui.screens.by_hand import HandScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.session import TerminalSession
-from tui.tones import STYLES, facts_text, table_text
+from tui.tones import STYLES, facts_text
 from tui.widgets.form import FormPanel
+from tui.widgets.text_table import table_text
 from tui.widgets.trade_off import TradeOff
 
 STEPS: Final = ("scope and goal", "choose", "review", "confirm", "live")
