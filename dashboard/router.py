@@ -17,6 +17,7 @@ from dashboard.live.displayed_snapshot import USUAL_LOOK, Look, Time
 from dashboard.pages import (
     broker,
     browse,
+    check,
     clusters,
     configs,
     group,
@@ -51,6 +52,7 @@ _LATER: Final[dict[str, Callable[[PageContext, ViewPath], Any]]] = {
     "groups": lists.groups_layout,
     "group": group.layout,
     "plan": plan.layout,
+    "check": check.layout,
     "moves": moves.layout,
     "move": move.layout,
     "produce": produce.layout,
@@ -75,8 +77,8 @@ VIEWS: Final[dict[str, Layout]] = {
 }
 
 PAGES: Final = (
-    overview, lists, partition, broker, group, map_page, plan, plan_map, move, moves, produce,
-    browse, configs, journal, what_if, job, clusters,
+    overview, lists, partition, broker, group, map_page, plan, plan_map, check, move, moves,
+    produce, browse, configs, journal, what_if, job, clusters,
 )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ _COMMANDS: Final = (
     ("Reassign from here", "plan moves (R)", "screen.here('plan')"),
     ("Produce messages", "to the topic here (P)", "screen.here('produce')"),
     ("What if the broker here fails", "what would be offline (w)", "screen.here('what-if')"),
+    ("Check a plan of any tool", "paste it or name its file", "screen.here('check')"),
     ("Messages of the topic here", "browse them (v)", "screen.here('browse')"),
     ("Configs of what is here", "of the topic or broker, from where (V)", "screen.here('configs')"),
     ("Another time", "tables, findings and charts as of then (@)", "navigate('time')"),

@@ -4,6 +4,7 @@ streams group its topology. Page, terminal and command line show the same."""
 from typing import Any, Final, NamedTuple
 
 from control.kafka.admin import KafkaAdmin
+from control.kafka.errors import KafkaPortError
 from control.kafka.group_details import (
     DeadLetters,
     ShareDetails,
@@ -34,8 +35,11 @@ async def group_facts(session: OperationSession, group: str, now_ms: int) -> tup
     """
     async with answers_soon(session.admin.wire.settings):
         described = await session.admin.groups.describe_group(group)
+    try:
         facts, _ = await read_facts(session.admin, group, described.group_type, now_ms)
-        return facts
+    except KafkaPortError as error:
+        return (Fact("not told", f"{error}. {error.next_step}"),)
+    return facts
 
 
 async def read_facts(

@@ -29,6 +29,7 @@ _SHAPES: Final[Mapping[str, tuple[str, ...]]] = {
     "group": ("groups", "{group}"),
     "map": ("map",),
     "plan": ("plan",),
+    "check": ("check",),
     "moves": ("moves",),
     "move": ("moves", "{move}"),
     "produce_any": ("produce",),

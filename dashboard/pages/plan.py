@@ -47,9 +47,10 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
         className="submit",
         disabled=rights.is_denied(context, REASSIGN.name),
     )
+    another = dcc.Link("Check a plan of another tool", href="/check")
     note = html.Div(
         [
-            html.P("Planning changes nothing.", className="note"),
+            html.P(["Planning changes nothing. ", another], className="note"),
             rights.lacking(context, REASSIGN.name),
         ]
     )

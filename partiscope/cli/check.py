@@ -17,7 +17,7 @@ from control.operations.reassignment.plan_check import (
 )
 from control.operations.verdict import Verdict
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
-from control.views.format import bytes_text, count_text
+from control.views.checked_plan import BALANCES, FIGURES, balance_rows, figure_rows
 from control.views.preflight_checks import check_words
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.files import text_of
@@ -80,29 +80,9 @@ async def _online(bootstrap: str | None, targets: Targets, limits: tuple[str, fl
 
 
 def _print(found: PlanCheck) -> None:
-    heads = [words("what", is_long=True), figure("plan"), figure("least"), figure("above")]
-    proposal, judged = found.proposal, found.judged
-    rows = [
-        ["partitions", count_text(len(proposal.changes)), "", ""],
-        ["replicas moved", count_text(proposal.moved_replicas),
-         count_text(judged.lower_bound_replicas), count_text(found.wasted_replicas)],
-        ["bytes moved", bytes_text(proposal.moved_bytes), bytes_text(judged.lower_bound_bytes),
-         bytes_text(found.wasted_bytes)],
-        ["new leaders", count_text(proposal.moved_leaders), "", ""],
-    ]  # fmt: skip
-    write_table(heads, rows)
-    sys.stdout.write("\n")
-    now, then = found.balance_before, judged.balance
-    heads = [words("balance", is_long=True), figure("min now"), figure("max now"),
-             figure("min after"), figure("max after")]  # fmt: skip
-    spreads = (
-        ("replicas", now.replicas, then.replicas, count_text),
-        ("leaders", now.leaders, then.leaders, count_text),
-        ("bytes", now.bytes, then.bytes, bytes_text),
-    )
-    write_table(heads, [
-        [name, shown(a.min), shown(a.max), shown(b.min), shown(b.max)]
-        for name, a, b, shown in spreads
-    ])  # fmt: skip
+    for heads, rows in ((FIGURES, figure_rows(found)), (BALANCES, balance_rows(found))):
+        first, *others = heads
+        write_table([words(first, is_long=True), *map(figure, others)], rows)
+        sys.stdout.write("\n" if heads is FIGURES else "")
     for each in found.checks:
         sys.stdout.write(f"{check_words(each)}\n")

@@ -2,17 +2,26 @@
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from plotly.utils import PlotlyJSONEncoder
 
 from control.kafka.admin import KafkaAdmin
+from control.model.fleet import WatchedCluster
+from control.operations.errors import InvalidInputError
+from control.operations.reassignment.plan_check import check_document
+from control.operations.session import OperationSession
+from control.views.checked_plan import balance_rows, checked, figure_rows
+from dashboard.pages import check as check_page
 from partiscope.cli.app import run
 from partiscope.cli.exits import Exit
 from tests.contract.operations_rig import topic_with_data
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster, ready_admin, run_tool
+from tui.screens import check as check_screen
 
 pytestmark = pytest.mark.kafka_oracle
 
@@ -121,3 +130,35 @@ def test_a_plan_onto_a_broker_that_is_not_there_is_refused(
     assert {name: found[name] for name in counted} == counted
     assert (status, _bad(found)) == (Exit.REFUSED, {"brokers"})
     assert not found["passes"]
+
+
+async def test_page_and_terminal_judge_a_pasted_plan_as_the_command_does(
+    kafka_today: KafkaCluster, topic: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = _written(topic, {0: (103, 101), 3: (101, 102)})
+    watched = WatchedCluster(bootstrap=kafka_today.bootstrap)
+    async with OperationSession(watched, bus=kafka_today.bootstrap, who="tester") as session:
+        found = await checked(session, text)
+        with pytest.raises(InvalidInputError, match="JSON"):
+            await checked(session, "orders-0: 101")
+        with pytest.raises(InvalidInputError, match="paste Kafka's reassignment JSON"):
+            await checked(session, " ")
+    _, told = await asyncio.to_thread(_checked, kafka_today, text, tmp_path, capsys)
+    assert check_document(found, is_strict=False) == told
+    shown = check_screen.result(found).plain
+    drawn = json.dumps(check_page.result(found), cls=PlotlyJSONEncoder, ensure_ascii=False)
+    for row in (*figure_rows(found), *balance_rows(found)):
+        assert all(cell in shown for cell in row)
+        assert all(cell in drawn for cell in row)
+    assert all(it.reason in shown and it.reason in drawn for it in found.checks)
+
+
+def test_a_plan_is_pasted_or_its_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text('\ufeff{"partitions": []}')
+    assert check_screen.plan_text(f" {file} ") == '{"partitions": []}'
+    assert check_screen.plan_text('{"partitions": []}') == '{"partitions": []}'
+    with pytest.raises(FileNotFoundError):
+        check_screen.plan_text(str(tmp_path / "none.json"))
+    pasted = b64encode(file.read_bytes()).decode()
+    assert check_page.uploaded(f"data:application/json;base64,{pasted}") == '{"partitions": []}'

@@ -229,6 +229,8 @@ def _path_here(view: str, screen: ViewScreen) -> ViewPath | None:
         return screen.plan_here
     if view == "what-if":
         return screen.loss_here
+    if view == "check":
+        return ViewPath(view="check")
     given = screen.given_here
     if view == "configs":
         kind = next((it for it in ("broker", "topic") if given.get(it)), "")

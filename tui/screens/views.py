@@ -26,6 +26,7 @@ SCREENS: Final = {
     "groups": "tables:TableScreen",
     "group": "detail:GroupScreen",
     "plan": "plan:PlanScreen",
+    "check": "check:CheckScreen",
     "moves": "moves:MovesScreen",
     "move": "moves:MoveScreen",
     "map": "map:MapScreen",

@@ -1,0 +1,75 @@
+"""A checked plan as page, terminal and command line show it: figures, balance, checks."""
+
+from typing import Final
+
+from control.model.ids import TopicPartition
+from control.operations.bus.commands import THROTTLE_AUTO
+from control.operations.errors import InvalidInputError
+from control.operations.reassignment.plan_check import PlanCheck, check_plan
+from control.operations.session import OperationSession
+from control.operations.verdict import Verdict
+from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
+from control.views.format import bytes_text, count_text
+
+FIGURES: Final = ("what", "plan", "least", "above")
+BALANCES: Final = ("balance", "min now", "max now", "min after", "max after")
+CHARACTERS_MAX: Final = 20_000_000
+"""Of a pasted plan: 200,000 partitions with three replicas each."""
+VERDICTS: Final = {
+    Verdict.OK: "passes",
+    Verdict.WARN: "passes with warnings",
+    Verdict.FAIL: "fails",
+}
+
+
+def parsed(text: str) -> dict[TopicPartition, tuple[int, ...]]:
+    """The targets of Kafka's reassignment JSON, or of what its tool prints with --generate.
+
+    :raises InvalidInputError: it is none, or longer than ``CHARACTERS_MAX``.
+    """
+    if not text.strip():
+        raise InvalidInputError({"plan": "paste Kafka's reassignment JSON, or name a file with it"})
+    if len(text) > CHARACTERS_MAX:
+        words = f"longer than {count_text(CHARACTERS_MAX)} characters: check it by command"
+        raise InvalidInputError({"plan": words})
+    try:
+        return parse_reassignment(text)
+    except ReassignmentJsonError as error:
+        raise InvalidInputError({"plan": str(error)}) from error
+
+
+async def checked(session: OperationSession, text: str) -> PlanCheck:
+    """Judge a plan of any tool, as `partiscope check` does; nothing is changed.
+
+    :raises InvalidInputError: it is no plan, or names a partition that does not exist.
+    :raises KafkaPortError: the cluster could not be read.
+    """
+    targets = parsed(text)
+    return await check_plan(session.admin, targets, throttle=THROTTLE_AUTO, waste_percent_max=100.0)
+
+
+def figure_rows(found: PlanCheck) -> list[list[str]]:
+    """A row for each of ``FIGURES``: what moves, and the least for the same balance."""
+    proposal, judged = found.proposal, found.judged
+    return [
+        ["partitions", count_text(len(proposal.changes)), "", ""],
+        ["replicas moved", count_text(proposal.moved_replicas),
+         count_text(judged.lower_bound_replicas), count_text(found.wasted_replicas)],
+        ["bytes moved", bytes_text(proposal.moved_bytes), bytes_text(judged.lower_bound_bytes),
+         bytes_text(found.wasted_bytes)],
+        ["new leaders", count_text(proposal.moved_leaders), "", ""],
+    ]  # fmt: skip
+
+
+def balance_rows(found: PlanCheck) -> list[list[str]]:
+    """A row for each of ``BALANCES``: the brokers with least and most, now and after it."""
+    now, then = found.balance_before, found.judged.balance
+    spreads = (
+        ("replicas", now.replicas, then.replicas, count_text),
+        ("leaders", now.leaders, then.leaders, count_text),
+        ("bytes", now.bytes, then.bytes, bytes_text),
+    )
+    return [
+        [name, shown(a.min), shown(a.max), shown(b.min), shown(b.max)]
+        for name, a, b, shown in spreads
+    ]

@@ -1,0 +1,118 @@
+"""Check of a plan of any tool: pasted or uploaded, judged beside the cluster as it is now."""
+
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Sequence
+from typing import Any
+
+import dash_mantine_components as dmc
+from dash import Dash, Input, Output, State, dcc, html
+from dash.exceptions import PreventUpdate
+
+from control.operations.reassignment.plan_check import PlanCheck
+from control.operations.verdict import Verdict
+from control.views.checked_plan import (
+    BALANCES,
+    FIGURES,
+    VERDICTS,
+    balance_rows,
+    checked,
+    figure_rows,
+)
+from control.views.paths import ViewPath
+from dashboard import ids
+from dashboard.cluster_actions import ClusterActionError
+from dashboard.components.checks import check_line
+from dashboard.components.forms import good, problem
+from dashboard.components.parts import card, crumbs
+from dashboard.context import PageContext
+
+HINT = "Kafka's reassignment JSON, or what its tool prints with --generate"
+
+
+def layout(context: PageContext, path: ViewPath) -> list[Any]:
+    """A field to paste into, an upload, the result."""
+    field = dmc.Textarea(
+        id=ids.CHECK_PLAN,
+        label="Plan",
+        description=HINT,
+        placeholder='{"version": 1, "partitions": […]}',
+        autosize=True,
+        minRows=4,
+        maxRows=14,
+        size="sm",
+    )
+    buttons = [
+        dmc.Button("Check", id=ids.CHECK_BUTTON, className="submit"),
+        dcc.Upload(html.Button("file …", className="export"), id=ids.CHECK_FILE),
+    ]
+    note = html.P("Checking changes nothing.", className="note")
+    form = html.Div([field, html.Div([*buttons, note], className="actions")], className="form")
+    return [
+        crumbs([("Plan", "plan"), ("Check", "")]),
+        card("Check a plan of any tool", form, class_name="operation-form"),
+        dcc.Loading(html.Div(id=ids.CHECK_RESULT), type="dot", delay_show=300),
+    ]
+
+
+def register(app: Dash, context: PageContext) -> None:
+    """An uploaded file fills the field; the button judges what stands there."""
+
+    @app.callback(
+        Output(ids.CHECK_PLAN, "value"),
+        Input(ids.CHECK_FILE, "contents"),
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    def fill(contents: str | None) -> str:
+        if not contents:
+            raise PreventUpdate
+        return uploaded(contents)
+
+    @app.callback(
+        Output(ids.CHECK_RESULT, "children"),
+        Input(ids.CHECK_BUTTON, "n_clicks"),
+        State(ids.CHECK_PLAN, "value"),
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    async def judge(_: int | None, text: str | None) -> Any:
+        try:
+            return result(await checked(context.actions.session, text or ""))
+        except ClusterActionError as error:
+            return problem(error)
+
+
+def uploaded(contents: str) -> str:
+    """The text of an uploaded file; what is not UTF-8 is shown as such, and refused as a plan."""
+    try:
+        return b64decode(contents.partition(",")[2]).decode("utf-8-sig", errors="replace")
+    except Base64Error:
+        return ""
+
+
+def result(found: PlanCheck) -> list[Any]:
+    """The verdict, figures, balance, checks."""
+    verdict = found.verdict()
+    words = f"The plan {VERDICTS[verdict]}"
+    head = (
+        html.Div(f"✖ {words}", className="finding edge-critical", role="status")
+        if verdict is Verdict.FAIL
+        else good(words)
+    )
+    return [
+        head,
+        card("What it moves", _table(FIGURES, figure_rows(found))),
+        card("Balance of the brokers", _table(BALANCES, balance_rows(found))),
+        card("Checks", html.Div([check_line(it) for it in found.checks])),
+    ]
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> html.Div:
+    head = [html.Th(name, className="text" if at == 0 else "") for at, name in enumerate(heads)]
+    body = [
+        html.Tr([html.Td(text, className="text" if at == 0 else "") for at, text in enumerate(row)])
+        for row in rows
+    ]
+    table = html.Table([html.Thead(html.Tr(head)), html.Tbody(body)], className="rows")
+    return html.Div(table, className="rows-frame")
