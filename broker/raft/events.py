@@ -40,6 +40,13 @@ class RequestFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLost:
+    """A connection to another voter ended: its process may be gone."""
+
+    peer: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlushDue:
     """Appended records are to be made durable now (answers the effect FlushNeeded)."""
 
@@ -75,6 +82,7 @@ Event = (
     | RequestReceived
     | ResponseReceived
     | RequestFailed
+    | ConnectionLost
     | FlushDue
     | Flushed
     | VoteWritten

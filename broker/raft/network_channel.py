@@ -2,10 +2,11 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from broker.background import Tasks, log_failure
 from broker.raft.config import QuorumConfig, Voter
-from broker.raft.events import Event, RequestFailed, ResponseReceived
+from broker.raft.events import ConnectionLost, Event, RequestFailed, ResponseReceived
 from broker.raft.messages import FetchRequest, FetchSnapshotRequest, Request
 from broker.raft.ports import Peer
 from broker.raft.wire import (
@@ -42,6 +43,8 @@ class NetworkChannel:
         others = [voter for voter in config.voters if voter.id != config.node_id]
         self._fetch_peers = {voter.id: connect(voter) for voter in others}
         self._peers = {voter.id: connect(voter) for voter in others}
+        for voter_id, peer in self._peers.items():
+            peer.on_lost = partial(report, ConnectionLost(peer=voter_id))
         self._tasks = Tasks("requests to other voters", log_failure)
         self._strangers: set[int] = set()
 

@@ -1,6 +1,6 @@
 """Needs of the quorum's core: a log, a small durable note, dice, peers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from broker.raft.messages import EpochEnd
@@ -114,6 +114,9 @@ class Dice(Protocol):
 
 class Peer(Protocol):
     """A connection to another node's CONTROLLER listener (broker.server.peers.PeerClient)."""
+
+    on_lost: Callable[[], None] | None
+    """Called when a connection that stood has ended."""
 
     async def send(
         self, api_key: int, api_version: int, message: Any, *, timeout_s: float = ...

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from broker.raft.errors import NotLeaderError
 from broker.raft.events import (
+    ConnectionLost,
     Effect,
     Event,
     FlushBegun,
@@ -54,7 +55,7 @@ class RaftCore(RaftRoles):
         self.now_ms = max(now_ms, self.now_ms)
         last_offset = self.log.append(values, epoch=self.epoch)
         self.request_flush()
-        self.state.handle_appended(self)
+        self.state.serve_parked(self)
         return last_offset, self.take_effects()
 
     def _dispatch(self, event: Event) -> None:
@@ -65,6 +66,8 @@ class RaftCore(RaftRoles):
                 self._handle_response(event)
             case RequestFailed():
                 self.state.handle_failure(self, event)
+            case ConnectionLost(peer=peer):
+                self.state.handle_connection_lost(self, peer)
             case FlushDue():
                 self._begin_flush()
             case Flushed(flush=flush):
@@ -74,9 +77,8 @@ class RaftCore(RaftRoles):
             case SnapshotForced(snapshot=snapshot):
                 self.note_snapshot_forced(snapshot)
                 self.state.handle_snapshot_forced(self)
-            case ResignRequested():
-                if isinstance(self.state, Leader):
-                    self.apply(Resign())
+            case ResignRequested() if isinstance(self.state, Leader):
+                self.apply(Resign())
 
     def _handle_response(self, event: ResponseReceived) -> None:
         transition = requests.adopt_epoch(self, event.response)

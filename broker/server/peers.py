@@ -78,8 +78,9 @@ class _Pending:
 class _PeerConnection(asyncio.BufferedProtocol):
     """One TCP connection to the peer."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, on_lost: Callable[[], None]) -> None:
         self._name = name
+        self._on_lost = on_lost
         self._receive = ReceiveBuffer()
         self.transport: asyncio.Transport | None = None
         self.pending: dict[int, _Pending] = {}
@@ -110,6 +111,7 @@ class _PeerConnection(asyncio.BufferedProtocol):
         lost, self.pending = self.pending, {}
         for pending in lost.values():
             pending.settle(PeerUnavailableError(f"the connection to {self._name} was lost"))
+        self._on_lost()
 
     def abort(self) -> None:
         if self.transport is not None:
@@ -122,6 +124,7 @@ class PeerClient:
     def __init__(self, *, host: str, port: int, client_id: str | None = None) -> None:
         self.host = host
         self.port = port
+        self.on_lost: Callable[[], None] | None = None
         self._client_id = client_id
         self._connection: _PeerConnection | None = None
         self._connecting: asyncio.Task[_PeerConnection] | None = None
@@ -219,7 +222,7 @@ class PeerClient:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 _, connection = await loop.create_connection(
-                    lambda: _PeerConnection(name), self.host, self.port
+                    lambda: _PeerConnection(name, self._lost), self.host, self.port
                 )
         except OSError as error:
             self._backoff_s = min(max(2 * self._backoff_s, BACKOFF_S_MIN), BACKOFF_S_MAX)
@@ -232,6 +235,10 @@ class PeerClient:
         self._backoff_s = 0.0
         self._connection = connection
         return connection
+
+    def _lost(self) -> None:
+        if self.on_lost is not None and not self._is_closed:
+            self.on_lost()
 
     def disconnect(self) -> None:
         """Drop the connection, if there is one: requests in flight fail, the next one connects."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from broker.raft.config import QuorumConfig, Voter
 from broker.raft.errors import NotLeaderError
 from broker.raft.events import (
+    ConnectionLost,
     Effect,
     Event,
     FlushBegun,
@@ -120,6 +121,8 @@ class Cluster:
         node = self.nodes[node_id]
         node.core = None
         node.log.crash()
+        for other in self.nodes:
+            self._deliver(other, ConnectionLost(peer=node_id), 1)
         for reset in self._resets.pop(node_id, []):
             self._at(self.now_ms + 1, reset)
 

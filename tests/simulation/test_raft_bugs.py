@@ -25,7 +25,7 @@ def _count_itself_twice(self: Leader, core: Any) -> None:
     committed = ends[core.config.majority - 1]
     if committed > self.epoch_start_offset and committed > core.high_watermark:
         core.advance_high_watermark(committed)
-        self._serve_parked(core)
+        self.serve_parked(core)
 
 
 def _cut_what_is_committed(self: Follower, core: Any, _diverging: object) -> None:

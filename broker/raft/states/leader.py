@@ -31,6 +31,7 @@ class Progress(Fetched):
 
     backoff: Backoff
     has_fetched: bool = False
+    """Since the last announcement."""
     announce_at_ms: int | None = None
 
 
@@ -53,8 +54,9 @@ class Leader(State):
 
     Observers fetch like voters do, and count for nothing.
 
-    A voter that has not fetched for longer than a long poll lasts gets the announcement again;
-    when its port then refuses the connection its process is gone, which is reported.
+    A voter that has not fetched for longer than a long poll lasts, or whose connection ended, gets
+    the announcement again; when its port then refuses the connection its process is gone, which
+    is reported.
     """
 
     name = "leader"
@@ -125,10 +127,6 @@ class Leader(State):
         self.flushed_offset = max(self.flushed_offset, offset)
         self._maybe_commit(context)
 
-    def handle_appended(self, context: RaftContext) -> None:
-        """New records: serve who waits for them; they may be flushed there as well as here."""
-        self._serve_parked(context)
-
     def handle_response(self, context: RaftContext, event: ResponseReceived) -> None:
         """A voter heard the announcement."""
         if isinstance(event.request, BeginEpochRequest):
@@ -142,9 +140,13 @@ class Leader(State):
             return
         progress = self.progress[event.peer]
         progress.announce_at_ms = context.now_ms + progress.backoff.next_ms()
-        is_silent = context.now_ms - progress.fetched_ms >= context.config.silence_ms
-        if event.is_refused and (is_silent or not progress.has_fetched):
+        if event.is_refused and not progress.has_fetched:
             context.emit(VoterGone(voter_id=event.peer))
+
+    def handle_connection_lost(self, context: RaftContext, peer: int) -> None:
+        """Ask at once whether its port is closed."""
+        if peer in self.progress:
+            self.progress[peer].announce_at_ms = context.now_ms
 
     def handle_fetch(self, context: RaftContext, token: int, request: FetchRequest) -> None:
         """Take the acknowledgement in, then answer now or when there is news."""
@@ -190,7 +192,8 @@ class Leader(State):
             token=token, request=request, deadline_ms=deadline_ms
         )
 
-    def _serve_parked(self, context: RaftContext) -> None:
+    def serve_parked(self, context: RaftContext) -> None:
+        """Answer who waits for what is new; it may be flushed there as well as here."""
         for peer, parked in list(self._parked.items()):
             if has_news(context, parked.request):
                 del self._parked[peer]
@@ -202,7 +205,7 @@ class Leader(State):
         committed = ends[context.config.majority - 1]
         if committed > self.epoch_start_offset and committed > context.high_watermark:
             context.advance_high_watermark(committed)
-            self._serve_parked(context)
+            self.serve_parked(context)
 
     def _check_quorum(self, context: RaftContext) -> bool:
         """Whether a majority (counting this node) fetched recently; sets the next check."""
@@ -218,4 +221,5 @@ class Leader(State):
 
     def _announce(self, context: RaftContext, peer: int) -> None:
         self.progress[peer].announce_at_ms = None
+        self.progress[peer].has_fetched = False
         context.send(peer, BeginEpochRequest(leader_id=self._node_id, epoch=context.epoch))

@@ -65,6 +65,9 @@ class State:
     def handle_failure(self, context: RaftContext, event: RequestFailed) -> None:
         """A request got no answer."""
 
+    def handle_connection_lost(self, context: RaftContext, peer: int) -> None:
+        """The process of another voter may be gone."""
+
     def handle_flushed(self, context: RaftContext, offset: int) -> None:
         """The own log is durable below this offset."""
 

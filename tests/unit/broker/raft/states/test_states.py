@@ -13,6 +13,7 @@ from broker.raft.errors import (
     NotLeaderError,
 )
 from broker.raft.events import (
+    ConnectionLost,
     Effect,
     Event,
     FlushBegun,
@@ -387,7 +388,18 @@ def test_silent_voter_with_a_closed_port_is_reported() -> None:
     core.handle(RequestReceived(token=1, request=fetch(1, 1, peer=103)), core.now_ms)
     assert VoterGone(voter_id=103) not in core.handle(refused, core.now_ms)
     later_ms = core.now_ms + core.config.silence_ms
+    assert Send(peer=103, request=announcement) in core.handle(Tick(), later_ms)
     assert VoterGone(voter_id=103) in core.handle(refused, later_ms)
+
+
+def test_a_voter_whose_connection_ended_is_asked_at_once_whether_it_lives() -> None:
+    core = Voter101().lead()
+    announcement = BeginEpochRequest(leader_id=101, epoch=1)
+    core.handle(RequestReceived(token=1, request=fetch(1, 1, peer=103)), core.now_ms)
+    ended = ConnectionLost(peer=103)
+    assert Send(peer=103, request=announcement) in core.handle(ended, core.now_ms)
+    refused = RequestFailed(peer=103, request=announcement, is_refused=True)
+    assert VoterGone(voter_id=103) in core.handle(refused, core.now_ms)
 
 
 def follower(leader: int = 102, **log: object) -> tuple[Voter101, FetchRequest]:
