@@ -37,6 +37,9 @@ class SteadyProducer:
                 "enable.idempotence": True,
                 "linger.ms": 2,
                 "message.timeout.ms": 60_000,
+                # Left alone, librdkafka waits up to 10 s before it tries a broker again, however
+                # soon that is back: a gap would tell of the client.
+                "reconnect.backoff.max.ms": 500,
                 "log_level": 0,
             }
         )
