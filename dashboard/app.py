@@ -4,7 +4,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import uvicorn
@@ -187,6 +187,8 @@ class _PageServer(uvicorn.Server):
         """Also end what follows the moves."""
         if self._starting is not None:
             self._starting.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._starting
         await self._at_end()
         await super().shutdown(sockets)
 

@@ -144,7 +144,7 @@ class Navigator:
             if at := query.get("at", ""):
                 self._read_past(parse_moment(at, now_ms=self._session.now_ms))
         except TimeError as error:
-            _warn(self._app, f"{error}; shown is what was before")
+            _warn(self._app, f"{error}; the view stays as it was")
 
     def _go_to(self, at_ms: int) -> None:
         now_ms = self._session.now_ms
@@ -173,7 +173,7 @@ class Navigator:
         if asked is not self._asked:
             return
         if isinstance(past, Exception):
-            _warn(self._app, f"{past}. Shown is what was before.")
+            _warn(self._app, f"{past}. The view stays as it was.")
             return
         self._session.show_past(at_ms, past)
         self._changed()
@@ -213,7 +213,7 @@ def explain_row(app: App[Any]) -> None:
     tables, focused = app.screen.query(RowTable), app.focused
     table = focused if isinstance(focused, RowTable) else next(iter(tables), None)
     if table is None or table.page is None:
-        app.notify("no table is here whose figures could be told")
+        app.notify("this view has no table to explain")
     else:
         app.push_screen(ExplainScreen(table.page.columns, table.pointed))
 

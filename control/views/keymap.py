@@ -56,7 +56,7 @@ KEYS: Final = (
     KeyHelp(where="a table", key="e", does="export what the filter leaves, as CSV"),
     KeyHelp(where="a table", key="J", does="the same as JSON"),
     KeyHelp(where="a topic", key="v", does="browse its messages"),
-    KeyHelp(where="a topic or broker", key="V", does="its configs"),
+    KeyHelp(where="a topic", key="V", does="its configs; on a broker, those of the broker"),
     KeyHelp(where="a move", key="x", does="cancel"),
     KeyHelp(where="a move", key="X", does="cancel after its wave: what moves arrives"),
     KeyHelp(where="a move", key="u", does="undo (roll back)"),

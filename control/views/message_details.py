@@ -130,7 +130,7 @@ def resend_path(record: FetchedRecord) -> tuple[ViewPath | None, str]:
     if len(headers) < len(record.headers) or (told and pairs(told) != headers):
         return None, "the form cannot hold its headers as they are"
     if "" in (key, value) or is_description(key) or replaces(f"{key or ''}{value or ''}"):
-        return None, "the form would take a part of it for a description or for nothing"
+        return None, "the form would read a part of it as a placeholder, or as empty"
     query = {
         "key": key or "",
         "value": value or "",

@@ -105,7 +105,7 @@ def nothing_to_move(
     named = tuple(str(violation) for violation in violations[:VIOLATIONS_MAX])
     more = len(violations) - len(named)
     rest = (f"and {more:,} more",) if more else ()
-    return "This plan moves nothing, and yet this is not as it should be", named + rest
+    return "This plan moves nothing, and these rules stay broken", named + rest
 
 
 def plan_rows(plan: Plan, alternative: Alternative) -> list[Row]:

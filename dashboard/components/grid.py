@@ -140,7 +140,7 @@ def _exports() -> list[html.Button]:
         html.Button(
             name,
             className="export",
-            title=f"What the filter leaves, as {name.upper()}" + (" (e)" if name == "csv" else ""),
+            title=f"Filtered rows as {name.upper()}" + (" (e)" if name == "csv" else ""),
             **attributes({"data-export": name}),
         )
         for name in FORMATS

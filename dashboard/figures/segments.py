@@ -11,7 +11,7 @@ from dashboard.theme import palette
 def segment_bars(rows: Sequence[Row], scheme: str) -> Figure:
     """Oldest on the left; the active segment is hatched, for it still grows."""
     if not rows:
-        return empty_figure("n/a: segment sizes are told by our own brokers only", scheme)
+        return empty_figure("n/a: only bundled brokers report segments", scheme)
     colors = palette(scheme)
     sizes = [float(row.size_bytes.value or 0) for row in rows]
     ticks = nice_ticks(max(sizes), base=1024)

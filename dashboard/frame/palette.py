@@ -71,7 +71,7 @@ def register(app: Dash, context: PageContext) -> None:
     def find(query: str | None, denied: dict[str, str] | None) -> list[Any]:
         found = entries(context.snapshot, query or "", denied or {})
         return [entry_line(entry) for entry in found] or [
-            html.P("nothing of that name", className="note")
+            html.P("nothing has that name", className="note")
         ]
 
 

@@ -340,6 +340,6 @@ def asked_of(text: str, topic: str) -> Asked:
     query = {name: str(value or "").strip() for name, value in told.get("query", {}).items()}
     do = told.get("do", FOLLOW)
     if do not in (READ, MORE, STOP, FOLLOW):
-        raise ValueError(f"a tab wants {do!r}, which is none of the things that it may want")
+        raise ValueError(f"a tab asks for {do!r}: no such request exists")
     search = MessageSearch.of_query(topic, query)
     return Asked(search=search, do=do, is_again=bool(told.get("again")))

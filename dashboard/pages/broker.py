@@ -65,7 +65,7 @@ def _actions(broker: int) -> list[Any]:
     links = [
         dcc.Link(dmc.Button(label, size="xs", variant="light"), href=href)
         for label, href in (
-            ("Empty it: plan moves", f"/plan?remove_brokers={broker}"),
+            ("Decommission it: plan moves", f"/plan?remove_brokers={broker}"),
             ("What if it dies", f"/what-if?broker={broker}"),
             ("Configs (V)", f"/brokers/{broker}/configs"),
         )

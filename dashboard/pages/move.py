@@ -158,7 +158,7 @@ def _register_confirm(app: Dash, context: PageContext) -> None:
         if ctx.triggered_id == ids.MOVE_LEAVE:
             return None, None, no_update
         if asked["move"] != operation_id:
-            late = f"that was asked of {asked['move']}, before this page was opened: ask again here"
+            late = f"this question is about {asked['move']}: ask again on this page"
             return problem(ValueError(late)), None, no_update
         try:
             done = await context.actions.perform(asked["name"], typed=typed or "")

@@ -38,7 +38,7 @@ def moves_block(context: PageContext) -> Any:
     if not moves and context.actions.moves.trouble:
         return empty("Moves cannot be read at the moment", context.actions.moves.trouble)
     if not moves:
-        return empty("Nothing was ever moved", "Plan moves: press g n, or R on a topic")
+        return empty("No reassignments yet", "Plan moves: press g n, or R on a topic")
     now_ms = context.now_ms()
     notes: list[Any] = []
     if context.actions.moves.trouble:

@@ -216,7 +216,7 @@ def tiles(snapshot: OperatorSnapshot) -> list[Any]:
         tile("produced", head.in_records),
         tile("offline", head.offline, "Partitions without a leader"),
         tile("under-replicated", head.under_replicated, "Partitions that lack a replica in sync"),
-        *([tile("reassignments", head.moving, "By whomever: g r lists ours")]
+        *([tile("reassignments", head.moving, "All of the cluster; g r lists those started here")]
           if head.moving.value else []),
     ]  # fmt: skip
 

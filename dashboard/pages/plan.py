@@ -87,7 +87,7 @@ def _by_hand(*, is_open: bool) -> Any:
     entries = dmc.Textarea(
         id=ids.PLAN_ENTRIES,
         label="Edit the chosen alternative",
-        description="one partition a line, the leader first, or Kafka's JSON; now: as it is",
+        description="one partition a line, the leader first (`now`: it stays), or Kafka's JSON",
         placeholder="orders-3: 101,102,103",
         debounce=EDIT_DEBOUNCE_MS,
         autosize=True,

@@ -38,7 +38,7 @@ def preview_words(snapshot: OperatorSnapshot, values: Mapping[str, str]) -> str:
     if partition and not (partition.isdecimal() and int(partition) < count):
         return f"{SHAPES[Tone.CRITICAL]} {no_partition_words(topic, partition, count)}"
     if partition:
-        return f"partition {partition}, as chosen; the key's rule is not asked"
+        return f"partition {partition}. Key ignored: explicit partition"
     if not key or key == "none":
         return f"no key: the client spreads such records over all {count} partitions"
     if key in _DRAWN or key.startswith(_DRAWN_PREFIXES):

@@ -87,7 +87,7 @@ def answer_block(snapshot: OperatorSnapshot, asked: str | None) -> Any:
     kind, _, value = (asked or "").partition("=")
     loss = wanted_loss(snapshot, {kind: value})
     if loss is None:
-        return empty("Choose a broker or a rack", "Nothing is touched: it is only counted")
+        return empty("Choose a broker or a rack", "This only calculates: nothing changes")
     return blocks(what_if(snapshot, loss))
 
 
@@ -102,7 +102,7 @@ def blocks(found: WhatIf) -> list[Any]:
         html.Div(tiles(found.facts), className="tiles"),
         html.Div([finding_words(row) for row in bad] or [calm_line(words)], className="findings"),
         card(
-            "Who bears it: leaders and their traffic",
+            "Extra load on survivors: leaders and their traffic",
             rows_table(found.survivors, SURVIVORS.columns),
         ),
         card(

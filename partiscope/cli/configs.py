@@ -32,7 +32,7 @@ app = typer.Typer(
     help="List what differs from the defaults (what `partiscope configs` alone does), describe, "
     "compare or alter those of topics and brokers.",
 )
-Resource = Annotated[str, typer.Argument(metavar="TOPIC|broker:ID", help="Whose configs.")]
+Resource = Annotated[str, typer.Argument(metavar="TOPIC|broker:ID", help="Topic or broker.")]
 Named = Annotated[str, typer.Option("--filter", "-q", help="Only configs with this in their name.")]
 BROKER: Final = "broker:"
 _HEADS: Final = (words("config", is_long=True), words("from"), words("value", is_long=True))
@@ -96,7 +96,9 @@ def describe(
 @app.command("diff", epilog="Example: partiscope configs diff orders payments")
 def diff(
     resource: Resource,
-    other: Annotated[str, typer.Argument(metavar="TOPIC|broker:ID", help="Beside whom.")],
+    other: Annotated[
+        str, typer.Argument(metavar="TOPIC|broker:ID", help="Topic or broker to compare with.")
+    ],
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
@@ -131,7 +133,7 @@ def diff(
 def alter(
     *,
     resource: Annotated[
-        str, typer.Argument(metavar="TOPIC|broker:ID|broker:all", help="Whose configs.")
+        str, typer.Argument(metavar="TOPIC|broker:ID|broker:all", help="Topic or broker.")
     ],
     config: Annotated[
         list[str],

@@ -39,8 +39,8 @@ def drain(
 ) -> None:
     """Cordon a broker, move its replicas away, wait until it is stopped, unregister it.
 
-    Safe to interrupt at any step: run it again, and it goes on where the cluster is. To take it
-    back, uncordon the broker and roll the move back.
+    Safe to interrupt at any step: run it again, and it goes on where the cluster is. To undo it,
+    uncordon the broker and roll the move back.
     """
     problem = checks.throttle(throttle)
     if problem is not None:

@@ -223,7 +223,7 @@ def _severity(row: Mapping[str, Any]) -> tuple[Any, ...]:
 def alter(
     *,
     group: Group,
-    topic: Annotated[str, typer.Option(help="Whose partitions.")],
+    topic: Annotated[str, typer.Option(help="Topic whose offsets to reset.")],
     to: Annotated[str, typer.Option(help=TO_HELP)],
     partitions: Partitions = "",
     reason: Reason = "",
@@ -246,7 +246,7 @@ def alter(
 def reset(
     *,
     group: Group,
-    topic: Annotated[str, typer.Option(help="Whose partitions.")],
+    topic: Annotated[str, typer.Option(help="Topic whose offsets to reset.")],
     to: Annotated[str, typer.Option(help=TO_HELP)],
     execute: Annotated[
         bool, typer.Option("--execute", help="Do it; without it nothing is changed.")

@@ -20,7 +20,7 @@ def metrics(
     *,
     bootstrap: Bootstrap = None,
     store: Store = None,
-    checkpoint: Annotated[str | None, typer.Option(help="Folder or URL of the progress.")] = None,
+    checkpoint: Annotated[str | None, typer.Option(help="Folder or URL of the checkpoint.")] = None,
     master: Annotated[
         str | None, typer.Option(help="Spark master, e.g. local[2] or spark://host:7077.")
     ] = None,

@@ -48,11 +48,11 @@ def plan(
     topology: Annotated[
         Path | None, typer.Option(help="Plan offline, for the cluster in this JSON file.")
     ] = None,
-    goal: Annotated[Goal, typer.Option(help="What to reach.")] = Goal.BALANCE,
-    topics: Annotated[str, typer.Option(metavar="NAME,…", help="Only these; * matches.")] = "",
-    partitions: Annotated[str, typer.Option(metavar="TOPIC-N,…", help="Only these.")] = "",
+    goal: Annotated[Goal, typer.Option(help="Goal of the plan.")] = Goal.BALANCE,
+    topics: Annotated[str, typer.Option(metavar="NAME,…", help="Only topics; * matches.")] = "",
+    partitions: Annotated[str, typer.Option(metavar="TOPIC-N,…", help="Only partitions.")] = "",
     exclude_topics: Annotated[
-        str, typer.Option(metavar="NAME,…", help="Not these; * matches.")
+        str, typer.Option(metavar="NAME,…", help="Without these topics; * matches.")
     ] = "",
     keep: Annotated[
         str, typer.Option(metavar="TOPIC-N,…", help="Partitions that stay as they are.")
@@ -62,12 +62,12 @@ def plan(
     remove_brokers: Ids = "",
     relieve_brokers: Ids = "",
     replication_factor: Annotated[
-        int | None, typer.Option(min=1, help="Change it to this; sets --goal replication.")
+        int | None, typer.Option(min=1, help="New replication factor; sets --goal replication.")
     ] = None,
     require_racks: RequireRacks = False,
     edit: Edit = "",
     leaders: Leaders = LeaderOrder.GIVEN,
-    alternatives: Annotated[int, typer.Option(min=1, max=9, help="At most so many.")] = 3,
+    alternatives: Annotated[int, typer.Option(min=1, max=9, help="Most plans to offer.")] = 3,
     out: Annotated[
         Path | None, typer.Option(help="Write the first one here, as Kafka's reassignment JSON.")
     ] = None,

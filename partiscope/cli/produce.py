@@ -57,23 +57,27 @@ Value = Annotated[
         "Without one: the lines of standard input, or {n} at a terminal.",
     ),
 ]
-Partition = Annotated[int | None, typer.Option(min=0, help="Exactly this one.")]
+Partition = Annotated[
+    int | None, typer.Option(min=0, help="Send to this partition; the key is ignored.")
+]
 Rule = Annotated[KeyRule, typer.Option(help="Rule that turns a key into a partition.")]
 Header = Annotated[list[str] | None, typer.Option(help="name=value; repeatable.")]
-Timestamp = Annotated[str | None, typer.Option(metavar="TIME", help="Instead of now: " + TIME_HELP)]
+Timestamp = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Timestamp of the records: " + TIME_HELP)
+]
 TimestampMs = Annotated[
     int | None, typer.Option(min=0, help="The same in milliseconds since the epoch.")
 ]
 File = Annotated[
     Path | None,
-    typer.Option(help="A record of each line, KEY<tab>VALUE or VALUE; -: standard input."),
+    typer.Option(help="File with a record a line, KEY<tab>VALUE or VALUE; -: standard input."),
 ]
 KeySeparator = Annotated[
     str | None,
     typer.Option(
         "--key-separator",
         "-K",
-        help="Between key and value of a line, \\t for a tab; none: a line is a value.  "
+        help="Separator of key and value, \\t for a tab; none: a line is a value.  "
         "[default: \\t, or none with --key]",
     ),
 ]

@@ -46,9 +46,11 @@ def reassign(
     partitions_per_broker: Annotated[
         int | None, typer.Option(min=1, help="Partitions at a time to or from one broker, at most.")
     ] = None,
-    order: Annotated[SizeOrder, typer.Option(help="Which go first.")] = USUAL_WAVES.order,
+    order: Annotated[
+        SizeOrder, typer.Option(help="Partitions that move first.")
+    ] = USUAL_WAVES.order,
     new_leaders: Annotated[
-        LeaderTurn, typer.Option(help="When partitions move that get another leader.")
+        LeaderTurn, typer.Option(help="When to move partitions that get another leader.")
     ] = USUAL_WAVES.leaders,
     spread: Annotated[
         str,

@@ -121,14 +121,16 @@ def create(
     ] = None,
     config: Config = None,
     like: Annotated[
-        str, typer.Option(help="A topic that gives what is not given here.", show_default=False)
+        str, typer.Option(help="Topic to copy all other values from.", show_default=False)
     ] = "",
     template: Annotated[
         Template, typer.Option(help=f"Configs that belong together. {TEMPLATE_HELP}.")
     ] = Template.NONE,
     placing: Annotated[
         Placing,
-        typer.Option(help="Replicas on brokers with fewest, over all racks; or as Kafka does."),
+        typer.Option(
+            help="Replicas over all racks, then on brokers with the fewest; or as Kafka chooses."
+        ),
     ] = Placing.EVENLY,
     reason: Reason = "",
     dry_run: Annotated[
@@ -158,7 +160,7 @@ def alter(
     *,
     topic: Topic,
     partitions: Annotated[
-        int | None, typer.Option(min=1, max=PARTITIONS_MAX, help="How many afterwards.")
+        int | None, typer.Option(min=1, max=PARTITIONS_MAX, help="New number of partitions.")
     ] = None,
     config: Config = None,
     reason: Reason = "",

@@ -107,7 +107,7 @@ async def test_a_scan_stops_at_its_limit_says_how_far_it_looked_and_goes_on(
     progress = found.progress
     assert (progress.record_count, progress.offsets_done) == (COUNT, COUNT)
     assert (progress.partitions_done, progress.found_count) == (3, 1)
-    assert summary(found, is_search=True)[0].endswith("3 of 3 partitions whole: all there are")
+    assert summary(found, is_search=True)[0].endswith("3 of 3 partitions whole: all of them")
 
 
 async def test_a_scan_that_is_stopped_keeps_what_it_found_and_goes_on(bootstrap: str) -> None:
@@ -135,7 +135,7 @@ async def test_records_that_cannot_be_judged_are_told(bootstrap: str) -> None:
     search = search_of("since=earliest&limit=1000000&cel=value.customer+%3D%3D+3")
     found = await search.read(bootstrap, now_ms=FIRST_MS, limit=100)
     words, told = summary(found, is_search=True)
-    assert "all there are" in words
+    assert "all of them" in words
     assert told == [
         f"{COUNT:,} records could not be judged and left out; the first: "
         "cel: there is no field 'customer'"

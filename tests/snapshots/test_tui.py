@@ -156,7 +156,7 @@ def test_browse(
 ) -> None:
     async def read(screen: BrowseScreen, wanted: MessageSearch, before: Browsed | None) -> None:
         assert before is None
-        await screen._fill(records(), f"3 records of {wanted.topic} read: all there are")
+        await screen._fill(records(), f"3 records of {wanted.topic} read: all of them")
 
     monkeypatch.setattr(BrowseScreen, "_read", read)
     assert snap_compare(

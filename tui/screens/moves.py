@@ -192,7 +192,7 @@ class MoveScreen(ViewScreen):
 
     def action_undo(self) -> None:
         """Say what the rollback would do, and ask."""
-        self.notify("looking at what would go back …", timeout=LOOKING_SHOWN_S)
+        self.notify("previewing the rollback …", timeout=LOOKING_SHOWN_S)
         self.run_worker(self._ask_back(self.session.operations), exclusive=True, group="ask")
 
     def action_throttle(self) -> None:

@@ -175,7 +175,7 @@ class PlanScreen(PlannedScreen):
         """Ask once more, then submit."""
         previewed = self._previewed
         if previewed is None:
-            self._say("▲ wait: what it would do is being worked out", "yellow")
+            self._say("▲ wait: the preview is not ready yet", "yellow")
         elif previewed.effect.refusal is not None:
             self._say(f"✖ {previewed.effect.refusal.reason}", "bold red")
         else:
@@ -265,7 +265,7 @@ class PlanScreen(PlannedScreen):
             return
         before, _ = self._made or (made, None)
         has_hand = any(item.name == NAME for item in before.alternatives)
-        lost = "\n◆ planned anew: what was placed by hand was for the plan before" * has_hand
+        lost = "\n◆ planned anew: placements by hand of the plan before are dropped" * has_hand
         self._say(f"{limits}{lost}".strip())
         self._offer(replace(made, alternatives=moving), 0)
 

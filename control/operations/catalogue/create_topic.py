@@ -85,7 +85,7 @@ class CreateTopic(Operation):
                 name="like",
                 label="Like topic",
                 kind=FieldKind.TOPIC,
-                help="its partitions, replication factor and configs, where none are given here",
+                help="topic to copy partitions, replication factor and configs from",
             ),
             FormField(
                 name="template",
@@ -104,7 +104,7 @@ class CreateTopic(Operation):
                 kind=FieldKind.CHOICE,
                 default=Placing.EVENLY,
                 choices=tuple(Placing),
-                help="evenly: over racks, then on brokers with fewest; cluster: as it chooses",
+                help="evenly over racks, then brokers with fewest replicas; cluster: its choice",
             ),
             REASON,
         ),

@@ -24,7 +24,7 @@ class ElectLeaders(Operation):
         name="elect",
         key="E",
         title="Elect preferred leaders",
-        help="give leadership back to the first replicas",
+        help="make preferred replicas lead again",
         submit_label="Elect",
         confirmation=Confirmation.PREVIEW,
         fields=(FormField(name="topics", label="Topics", help="names or patterns; all"), REASON),

@@ -138,7 +138,7 @@ class Operation(ABC):
             return
         now = await self.preview(context)
         if now.facts != facts:
-            told = now.lines[0] if now.lines else "the cluster is as wanted already"
+            told = now.lines[0] if now.lines else "nothing to change: the cluster has it already"
             raise StalePreviewError(self.what, f"the cluster has changed since its preview: {told}")
 
     @abstractmethod

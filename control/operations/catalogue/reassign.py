@@ -210,7 +210,7 @@ REASSIGN: Final = OperationForm(
         FormField(
             name="exclude_topics",
             label="Exclude topics",
-            help="names or patterns that stay",
+            help="names or patterns of topics that stay",
             section="Limits",
             only_for=_PLANNED,
         ),
@@ -275,7 +275,7 @@ REASSIGN: Final = OperationForm(
             name="spread",
             label="Spread",
             default="5m",
-            help="over at most so long, so that producers wait less; none",
+            help="longest time until the last partition begins, to spare producers; or none",
             check=checks.spread,
             section="Pace",
         ),

@@ -172,12 +172,12 @@ def _check_balance(judged: Alternative, before: Balance, emptied: Sequence[int])
 def _check_waste(judged: Alternative, percent_max: float) -> Check:
     moved, least = judged.proposal.moved_bytes, judged.lower_bound_bytes
     if least is None:
-        return Check(name="waste", verdict=Verdict.OK, reason="no least is proven for this plan")
+        return Check(name="waste", verdict=Verdict.OK, reason="no minimum is proven for this plan")
     wasted = max(0, moved - least)
     percent = 100 * wasted / moved if moved else 0.0
     words = (
         f"{bytes_text(moved)} move; any plan to the same balance moves at least "
-        f"{bytes_text(least)}: {percent:.1f} % is above"
+        f"{bytes_text(least)}: {percent:.1f} % of the move is above it"
     )
     if percent <= percent_max:
         return Check(name="waste", verdict=Verdict.OK, reason=words)

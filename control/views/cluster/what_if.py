@@ -66,11 +66,11 @@ class WhatIf:
     def facts(self) -> tuple[Fact, ...]:
         """The answer in figures."""
         return (
-            Fact("offline", self.offline, "Partitions without a leader, more than now"),
-            Fact("under min ISR", self.under_min_isr, "acks=all is refused, more than now"),
+            Fact("offline", self.offline, "Additional partitions without a leader"),
+            Fact("under min ISR", self.under_min_isr, "Additional partitions that refuse acks=all"),
             Fact("new leaders", self.new_leaders, "Partitions that it leads now"),
             Fact("replicas out of reach", self.replicas),
-            Fact("groups held up", self.groups, "They read a partition that is offline"),
+            Fact("groups held up", self.groups, "They read a partition that would be offline"),
         )
 
 

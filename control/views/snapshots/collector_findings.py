@@ -35,8 +35,8 @@ def watch_findings(report: WatchReport, *, now_ms: int) -> Iterator[Finding]:
             "collector-silent",
             Severity.WARNING,
             label="collector",
-            title="says nothing" if report.unheard is None else "is not heard",
-            reason=f"the last word on {report.bootstrap} came some time ago; figures stay as "
+            title="is silent" if report.unheard is None else "is not heard",
+            reason=f"nothing was heard of {report.bootstrap} for some time; figures stay as "
             f"they were{f': {report.unheard}' if report.unheard else ''}",
             next_step="look at logs/collector.log, or start `partiscope collect`"
             if report.unheard is None
@@ -74,10 +74,10 @@ def watch_findings(report: WatchReport, *, now_ms: int) -> Iterator[Finding]:
             "operations-denied",
             Severity.NOTICE,
             label="operations",
-            title="some are not allowed to us",
+            title="some are not allowed",
             reason="; ".join(f"{name.replace('_', ' ')} needs {right}" for name, right in names),
             next_step="; ".join(
-                ("watch only, or grant them (noticed when they come)", *report.grant_all)
+                ("grant them (noticed within seconds), or watch only", *report.grant_all)
             ),
         )
 
@@ -88,7 +88,7 @@ def _gap_findings(report: WatchReport) -> Iterator[Finding]:
             f"right-missing-{right.api}",
             Severity.WARNING,
             label=f"{right.operation} on {right.resource}",
-            title="the picture may be partial" if report.is_partial else "some figures are n/a",
+            title="the view may be partial" if report.is_partial else "some figures are n/a",
             reason=right.text,
             next_step=f"grant it: {right.acl}",
             since_ms=right.since_ms,

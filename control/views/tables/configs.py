@@ -65,13 +65,13 @@ CONFIGS: Final = Table(
     columns=(
         name_column("config", "config", rank=1, cell=worded(lambda line: line.entry.name)),
         name_column("value", "value", rank=1, cell=_value_cell),
-        name_column("default", "otherwise", "What would hold without the own setting", rank=2,
+        name_column("default", "otherwise", "Value without this setting", rank=2,
                     cell=_default_cell),
         column("source", "from", units.TEXT, "Where the value comes from", rank=2,
                cell=lambda line: Cell(line.entry.source, _source(line.entry))),
     ),
     unlisted=(
-        name_column("other", "other", "The value of what it is compared with", rank=1,
+        name_column("other", "other", "Value of the other topic or broker", rank=1,
                     cell=_other_cell),
     ),
 )  # fmt: skip
@@ -193,7 +193,7 @@ def facts(scope: ConfigScope, entry: ConfigEntry) -> tuple[tuple[str, str], ...]
         "what it does": plain_text(entry.documentation),
         "type": _type(entry, known),
         "valid in Kafka 4.1": known.valid if known else "",
-        "set in, the first counts": ", ".join(places) if len(places) > 1 else "",
+        "set in (the first counts)": ", ".join(places) if len(places) > 1 else "",
         "changes": "only with a restart of the broker" if entry.is_read_only else "",
     }
     return tuple((name, words) for name, words in found.items() if words)

@@ -61,7 +61,7 @@ def read_words(browsed: Browsed, *, shown: int, is_search: bool) -> str:
     elif browsed.skipped.unread:
         words += ", not all partitions"
     else:
-        words += ": all there are" if browsed.read_count else ""
+        words += ": all of them" if browsed.read_count else ""
     return words + _late_words(browsed)
 
 
@@ -77,7 +77,7 @@ def _search_words(browsed: Browsed, shown: int) -> str:
     elif browsed.skipped.unread:
         words += ", not all partitions"
     else:
-        words += ": all there are"
+        words += ": all of them"
     return words + _late_words(browsed)
 
 

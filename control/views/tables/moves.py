@@ -120,7 +120,7 @@ def move_facts(move: OperationState, *, now_ms: int) -> tuple[Fact, ...]:
         Fact("partitions", NONE_YET if progress is None
              else _of_cell(progress.partitions_done, progress.partitions_total, text.count_text)),
         *last,
-        Fact("estimated", row.estimated, "How long, as told before it began"),
+        Fact("estimated", row.estimated, "Time estimated before it began"),
         Fact("wave", NONE_YET if progress is None
              else Cell(progress.wave, f"{progress.wave} of {progress.waves}")),
         Fact("throttle", throttle_cell(move.throttle_bytes_per_s, is_gone=move.throttle is None),
@@ -151,7 +151,7 @@ def spread_words(progress: MoveProgress) -> str:
     if not progress.spread_s:
         return ""
     over = text.duration_text(progress.spread_s * 1000)
-    return f"the last begins in {over}, so that producers wait less"
+    return f"the last partition begins in {over}, to spare producers"
 
 
 def _share_cell(percent: float | None) -> Cell:
@@ -309,7 +309,7 @@ MOVES: Final = Table(
                cell=lambda seen: cells.bytes_cell(seen.move.planned_bytes)),
         column("copied", "copied", units.BYTES, "Data copied so far",
                cell=lambda seen: _copied_cell(seen.move.progress)),
-        column("estimated", "estimated", units.DURATION, "How long, as told before it began",
+        column("estimated", "estimated", units.DURATION, "Time estimated before it began",
                cell=lambda seen: estimated_cell(seen.move.expected_s)),
         column("took", "took", units.DURATION, cell=lambda seen: took_cell(seen.move.took_s)),
         column("submitted", "submitted", units.TIME, cell=_submitted_cell),

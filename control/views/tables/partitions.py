@@ -125,7 +125,7 @@ PARTITIONS: Final = Table(
         _last_read("high_watermark", "high watermark", units.OFFSET, "Consumers read below it",
                    filter="end", width=134),
         column("age", "age", units.AGE,
-               "Since its leader's figures were read; of one offline the last known",
+               "Since the leader's figures were read; if offline, since the last known ones",
                source="age_ms", cell=_age_cell),
     ),
     unlisted=(

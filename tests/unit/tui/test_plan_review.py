@@ -150,4 +150,4 @@ async def test_what_was_made_by_hand_survives_a_change_of_throttle(services: Ser
         screen.query_one("#field-topics", Input).value = "topic-1"
         await pilot.press("ctrl+s")
         await settle(pilot, lambda: operator.planned == 2, "another scope is planned anew")
-        await settle(pilot, lambda: "what was placed by hand" in picture(app), "and that is said")
+        await settle(pilot, lambda: "placements by hand" in picture(app), "and that is said")

@@ -67,7 +67,7 @@ async def test_a_question_that_comes_late_covers_nothing_else(
     app.session._operations = session  # type: ignore[assignment]
     async with app.run_test(size=(120, 36)) as pilot:
         await ask(app, pilot)
-        await settle(pilot, lambda: "looking at what would go back" in told(app), "that it looks")
+        await settle(pilot, lambda: "previewing the rollback" in told(app), "that it looks")
         await pilot.press("t")
         await settle(pilot, lambda: isinstance(app.screen, RateScreen), "the rate")
         session.answers.put_nowait(QUESTION)

@@ -77,7 +77,7 @@ class RollBack(MoveOperation):
         """Submit it."""
         assert self.way is not None, "only a previewed rollback is performed"
         undo = await context.moves.rollback(self.way, reason=self.reason)
-        return Done(words=f"{undo} takes {self.move} back", view="move", params={"move": undo})
+        return Done(words=f"{undo} rolls {self.move} back", view="move", params={"move": undo})
 
 
 def goes_words(way: WayBack, preview: Preview) -> str:

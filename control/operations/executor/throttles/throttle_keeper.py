@@ -227,7 +227,9 @@ class ThrottleKeeper:
             message = f"throttle removed; on brokers that are down it goes when they return: {down}"
             await self._context.emit(EventKind.THROTTLE_RECORDED, message, **left.document())
         elif not (record.is_left_behind or self._context.state().is_finished):
-            message = "brokers still show the throttle; it is removed again until they do not"
+            message = (
+                "brokers still show the throttle; the executor removes it again until it is gone"
+            )
             await self._context.emit(EventKind.NOTE, message)
 
     @property

@@ -54,5 +54,5 @@ def test_a_tab_says_what_it_wants() -> None:
     for words in ("[]", "3", '{"query": 3}'):
         with pytest.raises(ValueError, match="as a JSON object"):
             asked_of(words, "t")
-    with pytest.raises(ValueError, match="a tab wants 'dance'"):
+    with pytest.raises(ValueError, match="a tab asks for 'dance'"):
         asked_of('{"do": "dance"}', "t")

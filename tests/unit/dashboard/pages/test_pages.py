@@ -293,4 +293,4 @@ def test_moves_that_cannot_be_read_say_why(context: PageContext) -> None:
 
     assert "no broker answered" in words_of(moves.moves_block(context))
     context.actions.moves.trouble = ""
-    assert "Nothing was ever moved" in words_of(moves.moves_block(context))
+    assert "No reassignments yet" in words_of(moves.moves_block(context))

@@ -45,7 +45,7 @@ def test_the_chosen_rule_comes_first(snapshot: OperatorSnapshot) -> None:
 def test_without_key_or_with_a_chosen_partition(snapshot: OperatorSnapshot) -> None:
     assert "all 3 partitions" in preview_words(snapshot, asked(topic="topic-0"))
     chosen = asked(topic="topic-0", key="k", partition="2")
-    assert preview_words(snapshot, chosen).startswith("partition 2, as chosen")
+    assert preview_words(snapshot, chosen).startswith("partition 2. Key ignored")
     assert "many keys" in preview_words(snapshot, asked(topic="topic-0", key="zipf:10"))
     numbered = preview_words(snapshot, asked(topic="topic-0", key="User{n}"))
     assert numbered.startswith("first key User0: murmur2 → ")

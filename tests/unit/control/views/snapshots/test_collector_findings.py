@@ -58,7 +58,7 @@ def test_missing_rights_and_what_operations_lack_reach_the_snapshot() -> None:
     )
     snapshot = build_snapshot({}, version=1, now_ms=10_500, watch=report)
     (finding,) = [item for item in snapshot.findings if item.kind.startswith("right-missing")]
-    assert finding.title == "the picture may be partial"
+    assert finding.title == "the view may be partial"
     assert "kafka-acls" in finding.next_step
     assert finding.since_ms == 5
     (notice,) = [item for item in snapshot.findings if item.kind == "operations-denied"]

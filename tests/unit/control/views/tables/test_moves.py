@@ -96,7 +96,7 @@ def test_a_change_shows_who_leads_and_what_travels() -> None:
 
 
 def test_what_is_waited_for_is_said_while_it_is() -> None:
-    words = "the last begins in 1 m 52 s, so that producers wait less"
+    words = "the last partition begins in 1 m 52 s, to spare producers"
     assert spread_words(progress(spread_s=112.0)) == words
     assert spread_words(progress()) == ""
 
