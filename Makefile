@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make up` runs the product, `make test` tests it.
-.PHONY: help setup setup-dev setup-test up test lint docs format bench soak clean
+.PHONY: help setup setup-dev setup-test up test lint docs format bench soak compatibility clean
 
 BIN := .venv/bin
 
@@ -9,6 +9,7 @@ help:
 	@echo "make lint    ruff, mypy, import contracts, house budget, documents"
 	@echo "make docs    the documents as a site, in site/"
 	@echo "make bench   benchmarks beside real Kafka        make soak   long runs"
+	@echo "make compatibility   tests on real Kafka 2.8, 4.1 and 4.4, and the table of what they ran"
 	@echo "make setup   set-up only                         make clean  remove what was built"
 
 setup:
@@ -47,6 +48,10 @@ bench: setup-test
 soak: setup-test
 	@HYPOTHESIS_PROFILE=exploring $(BIN)/python -m pytest tests/property tests/simulation
 	@$(BIN)/python -m pytest -m soak --timeout=7200 $(ARGS)
+
+compatibility: setup-test
+	@$(BIN)/python -m pytest -m kafka_oracle --junitxml=.cache/compatibility.xml $(ARGS)
+	@$(BIN)/python scripts/compatibility_table.py .cache/compatibility.xml
 
 clean:
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist

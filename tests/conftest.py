@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +38,9 @@ ALONE: Final = frozenset(("spark", "e2e"))
 SHARED: Final = frozenset(("our_cluster", "kafka_cluster", "kafka_today"))
 """Clusters that one whole folder shares; those who use them stay together in one process."""
 
+KAFKA_OF_FIXTURES: Final[dict[str, set[str]]] = {}
+"""Versions of real Kafka by the fixture that talks to it."""
+
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -49,6 +52,31 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep each of these folders' shuffled tests together, so that what they share can end."""
     items.sort(key=_rank)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+    """Remember which Kafka a fixture is about: tests that share it do not set it up."""
+    before = {*kafka_oracle.USED}
+    kafka_oracle.USED.clear()
+    try:
+        return (yield)
+    finally:
+        KAFKA_OF_FIXTURES[fixturedef.argname] = {*kafka_oracle.USED}
+        kafka_oracle.USED.update(before)
+
+
+def pytest_runtest_setup() -> None:
+    """No Kafka is used yet."""
+    kafka_oracle.USED.clear()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Tell in a report (`--junitxml`) which Kafka the test used, for compatibility_table.py."""
+    fixtures = (KAFKA_OF_FIXTURES.get(name, set()) for name in getattr(item, "fixturenames", ()))
+    for version in sorted(kafka_oracle.USED.union(*fixtures)):
+        item.user_properties.append(("kafka", version))
 
 
 def _rank(item: pytest.Item) -> tuple[int, bool]:

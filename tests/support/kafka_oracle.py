@@ -18,6 +18,8 @@ from tests.support.settle import wait_until
 KAFKA_VERSION: Final = "4.1.0"
 KAFKA_TODAY: Final = "4.4.0"
 """The newest release: groups of every kind, log directories that can be cordoned."""
+USED: Final[set[str]] = set()
+"""Versions of the clusters that were asked for their address since this was emptied."""
 START_TIMEOUT_S: Final = 90.0
 QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 """A node that lives for a minute is done before the second compiler and parallel GC pay."""
@@ -100,6 +102,12 @@ class KafkaCluster(NodeCluster):
     cluster_id: str = CLUSTER_ID
     log_dirs: int = 1
     """How many log directories each node has."""
+
+    @property
+    def bootstrap(self) -> str:
+        """``host:port,…`` of every node; who asks for it talks to this Kafka."""
+        USED.add(self.version)
+        return super().bootstrap
 
     def directories(self, node_id: int) -> tuple[Path, ...]:
         """The log directories of a node, as its configuration names them."""

@@ -41,7 +41,7 @@ class HandScreen(ModalScreen[Plan | None]):
         """Entries, the order of leaders, the verdict."""
         is_short = len(self._chosen.changes) <= ENTRIES_MAX
         with Vertical(id="by-hand"):
-            yield Static("orders-3: 101,102  (leader first)   orders-3: now  (stays)", markup=False)
+            yield Static("orders-3: 101,102  (the leader first; now: as it is)", markup=False)
             yield TextArea(edits_text(self._chosen) if is_short else "", id="entries")
             with Horizontal(classes="field"):
                 yield Label("Leaders")
@@ -54,7 +54,7 @@ class HandScreen(ModalScreen[Plan | None]):
                     compact=True,
                 )
             yield Static(id="hand-verdict", markup=False)
-            yield Static("ctrl+s uses these · Esc leaves the plan as it was", classes="hint")
+            yield Static("ctrl+s takes it · Esc leaves the plan as it was", classes="hint")
 
     def on_mount(self) -> None:
         """Type at once."""

@@ -33,7 +33,7 @@ PRODUCE: Final = OperationForm(
         FormField(
             name="key",
             label="Key",
-            help="text ({n}: number of the record), or seq, uniform:100, zipf:100; empty: none",
+            help="text; {n} counts; seq, uniform:100, zipf:100 choose; empty: none",
         ),
         FormField(
             name="value",

@@ -242,7 +242,7 @@ def _check_shape(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> C
     if bad:
         return _check("replicas", bad, fine="", advice=_what_works(facts, changes))
     changed = [f"{c.key}: {c.factor_words}" for c in changes if c.factor_words]
-    fine = "replication factors stay; Kafka 4.1 and later refuse to change them here"
+    fine = "replication factors stay; Kafka 4.1 and later are told to refuse anything else"
     return _check("replicas", changed, fine=fine, verdict=Verdict.WARN)
 
 

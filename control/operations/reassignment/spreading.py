@@ -159,7 +159,7 @@ class Foreseen:
             return ""
         over, wished = (duration_text(s * 1000) for s in (self.seconds, self.wished_s))
         more = f"; {wished} would spare them more" if self.wished_s > self.seconds + 1 else ""
-        return f"partitions begin over {over} to spare producers (spread){more}"
+        return f"begun over {over}, so that producers wait less (spread){more}"
 
 
 NOT_SPREAD: Final = Foreseen()

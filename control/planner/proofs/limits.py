@@ -146,9 +146,8 @@ def _rack_proofs(placement: Placement) -> list[str]:
         if here and np.ceil(count[here[0]]) > np.ceil(mean):
             most = int(np.ceil(count[here[0]]))
             found.append(
-                f"rack {names[rack]} has {len(here)} of {len(target)} brokers, and every partition "
-                f"needs a replica there: no plan gives them fewer than {most} each "
-                f"(mean {mean:.0f})"
+                f"rack {names[rack]} has {len(here)} of {len(target)} brokers for a replica of "
+                f"every partition: no plan gives them fewer than {most} each (mean {mean:.0f})"
             )
     return found
 

@@ -67,7 +67,7 @@ async def test_the_next_is_asked_for_when_the_last_may_have_been_felt(pass_s: Pa
     assert asked_for(there) == [1, 1, 1, 1]
     assert seen == [1, 1, 2, 2, 3, 3]
     (started,) = context.said(EventKind.STARTED)
-    assert started.endswith("partitions begin over 3 m 18 s to spare producers (spread)")
+    assert started.endswith("begun over 3 m 18 s, so that producers wait less (spread)")
 
 
 async def test_waves_take_their_time_together(pass_s: PassS) -> None:

@@ -138,10 +138,10 @@ def test_nothing_takes_longer_than_it_may() -> None:
 
 def test_it_is_told_over_which_time_and_over_which_it_should_be() -> None:
     whole = foresee([MOVES], WRITING, WITHIN_S)
-    assert whole.words == "partitions begin over 2 m 45 s to spare producers (spread)"
+    assert whole.words == "begun over 2 m 45 s, so that producers wait less (spread)"
     part = foresee([MOVES], WRITING, 60.0)
     assert part.words == (
-        "partitions begin over 1 m to spare producers (spread); 2 m 45 s would spare them more"
+        "begun over 1 m, so that producers wait less (spread); 2 m 45 s would spare them more"
     )
     assert foresee([MOVES[:1]], WRITING, WITHIN_S).words == ""
 
