@@ -14,7 +14,6 @@ from control.kafka.group_details import (
     read_streams_details,
 )
 from control.kafka.streams_topology import Subtopology
-from control.kafka.wire import answers_soon
 from control.operations.session import OperationSession
 from control.views.format import NA, age_text, count_text, plural_text
 
@@ -33,8 +32,7 @@ async def group_facts(session: OperationSession, group: str, now_ms: int) -> tup
 
     :raises KafkaPortError: nobody answers, there is no such group, no right to describe it.
     """
-    async with answers_soon(session.admin.wire.settings):
-        described = await session.admin.groups.describe_group(group)
+    described = await session.admin.groups.describe_group(group)
     try:
         facts, _ = await read_facts(session.admin, group, described.group_type, now_ms)
     except KafkaPortError as error:
@@ -61,7 +59,7 @@ async def read_facts(
 def share_facts(found: ShareDetails, now_ms: int) -> tuple[Fact, ...]:
     """Age at the start offset, delivery limit, dead letters."""
     limit = found.delivery_limit
-    given_up = NA if limit is None else f"a record is given up after {limit}"
+    given_up = NA if limit is None else f"a record is given up after {limit} deliveries"
     return (
         Fact("oldest record", _oldest_text(found, now_ms)),
         Fact("delivery limit", given_up),
@@ -123,7 +121,7 @@ def _oldest_text(found: ShareDetails, now_ms: int) -> str:
         key, at_ms = min(found.start_ms.items(), key=lambda it: it[1])
         start = found.offsets[key].start or 0
         age = age_text(max(0, now_ms - at_ms))
-        return f"{age} old, at the start offset {count_text(start)} of {key}"
+        return f"written {age}, at the start offset {count_text(start)} of {key}"
     starts = {key: it.start for key, it in found.offsets.items() if it.start is not None}
     waits = any(found.ends[key] > start for key, start in starts.items())
     return "its age could not be read" if waits else "none waits"
