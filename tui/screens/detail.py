@@ -124,7 +124,7 @@ class GroupScreen(DetailScreen):
 
     def compose_body(self) -> ComposeResult:
         """Also what its coordinator tells."""
-        facts = Static(id="group-facts", classes="hint")
+        facts = Static(id="group-facts")
         facts.display = False
         yield facts
         yield from super().compose_body()
