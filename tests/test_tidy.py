@@ -27,7 +27,14 @@ BANNED_WORDS: Final = ("TO" + "DO", "FIX" + "ME", "XX" + "X", "NotImplemented" +
 
 FILES_ALLOWED: Final[dict[str, str]] = {}
 FOLDER_FILES_MAX: Final = 20
-FOLDERS_ALLOWED: Final[dict[str, str]] = {"broker/handlers": "one file per API key"}
+FOLDERS_ALLOWED: Final[dict[str, str]] = {
+    "broker/handlers": "one file per API key",
+    "control/kafka": "connections, records and administration are to be rooms of their own",
+    "control/operations/catalogue": "operations are to stand by what they are about",
+    "partiscope/cli": "one file per command; its helpers are to be a room",
+    "spark_metrics": "the job, its figures, store and readers are to be rooms",
+    "tui/screens": "one file per view; lists, plans, messages and dialogs are to be rooms",
+}
 FUNCTIONS_ALLOWED: Final[dict[str, str]] = {}
 CLASSES_ALLOWED: Final[dict[str, str]] = {}
 
@@ -80,10 +87,11 @@ def test_files_are_small() -> None:
     assert not too_long
 
 
-def test_folders_of_the_broker_are_small() -> None:
-    sizes = Counter(_name(path.parent) for path in _sources() if _name(path).startswith("broker/"))
+def test_folders_are_small() -> None:
+    """Beside ``__init__.py``, which has no subject of its own."""
+    sizes = Counter(_name(it.parent) for it in _sources() if it.name != "__init__.py")
     too_full = {name for name, size in sizes.items() if size > FOLDER_FILES_MAX}
-    assert too_full == FOLDERS_ALLOWED.keys()
+    assert too_full == FOLDERS_ALLOWED.keys(), "split the folder, or drop its exception"
 
 
 def test_functions_are_small_and_take_few_positional_arguments() -> None:
