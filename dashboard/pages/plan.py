@@ -20,9 +20,8 @@ from dashboard.components.parts import attributes, card, crumbs, empty, folded, 
 from dashboard.context import PageContext
 from dashboard.figures.moves import trade_off
 from dashboard.frame import rights
-from dashboard.pages.plan_last import last_step, last_words
 from dashboard.pages.plan_map import find_plan
-from dashboard.pages.plan_review import review
+from dashboard.pages.plan_review import last_step, last_words, review
 
 STEPS: Final = ("Scope and goal", "Choose", "Review and pre-flight", "Confirm", "Live")
 EDIT_DEBOUNCE_MS: Final = 700

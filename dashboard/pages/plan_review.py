@@ -1,13 +1,15 @@
-"""Review of a plan before it is confirmed: now and planned, diff, pre-flight."""
+"""Review of a plan, and its confirmation: now and planned, diff, pre-flight; the word to type."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
+import dash_mantine_components as dmc
 from dash import dcc, html
 
 from control.operations.catalogue.reassign import Task
+from control.operations.previews import Previewed
 from control.operations.reassignment.planning import Preview
 from control.operations.verdict import Check, Verdict
 from control.planner.ghost import plan_name
@@ -17,11 +19,14 @@ from control.views.plans import CHANGES_MAX, PLAN_BROKERS, PLAN_COLUMNS, preview
 from control.views.tables.moves import change_row
 from dashboard import ids
 from dashboard.components.checks import check_line
+from dashboard.components.forms import text_field
 from dashboard.components.parts import card, folded, graph, tiles
 from dashboard.components.replica_board import replica_board
 from dashboard.components.tables import rows_table
 from dashboard.figures.moves import loads
 from dashboard.server.cluster_routing import chosen_cluster
+
+_REFUSED: Final = "Pre-flight refuses this plan: see ✖ above."
 
 
 def review(
@@ -91,3 +96,33 @@ def changes_table(preview: Preview, why: Sequence[str]) -> list[Any]:
     if len(changes) <= CHANGES_MAX:
         return [table]
     return [html.P(f"the first {CHANGES_MAX} of {len(changes):,}", className="note"), table]
+
+
+def last_step() -> Any:
+    """The word to type and the button. The button stays the same one, so that a click while
+    pre-flight still runs is not lost."""
+    button = dmc.Button("Move", id=ids.PLAN_CONFIRM)
+    actions = [
+        html.Div(id=ids.PLAN_TYPE, style={"display": "contents"}),
+        button,
+        html.P(id=ids.PLAN_NOTE, className="note"),
+    ]
+    return html.Div(actions, id=ids.PLAN_LAST, className="actions")
+
+
+def last_words(
+    previewed: Previewed | None, reviewed: Mapping[str, str] = NO_VALUES
+) -> tuple[list[Any], str, bool, str, str]:
+    """The word to type; the button's words, whether it is off, its colour; the words beside it.
+    None: there is nothing to confirm. ``reviewed``: what the review is of."""
+    if previewed is None or previewed.effect.review is None:
+        return [dcc.Store(id=ids.PLAN_REVIEWED)], "Move", True, "red", _REFUSED
+    proposal = previewed.effect.review.proposal
+    label = f"Move {text.plural_text(len(proposal.changes), 'partition')}"
+    store = dcc.Store(id=ids.PLAN_REVIEWED, data={"preview": previewed.name, **reviewed})
+    if previewed.effect.refusal is not None:
+        return [store], label, True, "red", _REFUSED
+    word = previewed.word
+    typed = [text_field(ids.PLAN_TYPED, f"Type {word} to confirm", word)] if word else []
+    words = "It goes on when you leave; it can be cancelled and rolled back."
+    return [*typed, store], label, False, "blue", words
