@@ -34,7 +34,7 @@ from broker.metrics_schema import Envelope, ReplicaSample, encode_round
 from control.kafka.admin import KafkaAdmin
 from control.kafka.collector.collector import Collector, CollectorSettings
 from control.kafka.collector.delivery import Delivery
-from control.kafka.collector.report import WatchReport
+from control.kafka.collector.report_writer import WatchReport
 from control.kafka.errors import KafkaPortError
 from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition

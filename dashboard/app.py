@@ -20,7 +20,7 @@ from dashboard import router
 from dashboard.cluster_actions import ClusterActions
 from dashboard.context import ClusterContext, PageContext
 from dashboard.frame import shell
-from dashboard.live import news
+from dashboard.live import push
 from dashboard.pages.browse import register_follow
 from dashboard.server import export, message_files, record_bytes, table_rows
 from dashboard.server.callback_sharing import CallbackSharing
@@ -63,7 +63,7 @@ def create_app(context: PageContext) -> Dash:
     app.layout = lambda: shell.layout(context, _opened(app, context))
     shell.register(app, context)
     router.register(app, context)
-    news.register(app, context)
+    push.register(app, context)
     # Otherwise done by the first request for "/" or a callback: a deep link that came first
     # would be served without our scripts and styles.
     app._setup_server()  # type: ignore[no-untyped-call]

@@ -11,7 +11,7 @@ from control.views.paths import ViewPath
 from dashboard import ids
 from dashboard.components.parts import crumbs, empty
 from dashboard.context import PageContext
-from dashboard.frame import existing, shell
+from dashboard.frame import not_found, shell
 from dashboard.frame.shell import SHOWN
 from dashboard.live.displayed_snapshot import USUAL_LOOK, Look, Time
 from dashboard.pages import (
@@ -86,7 +86,7 @@ def register(app: Dash, context: PageContext) -> None:
     """Callbacks of all views, and the one that shows the right view."""
     for page in PAGES:
         page.register(app, context)
-    existing.register(app, context, lambda path, look: VIEWS[path.view](context, path, look))
+    not_found.register(app, context, lambda path, look: VIEWS[path.view](context, path, look))
 
     @app.callback(
         Output(ids.CONTENT, "children"),
@@ -127,7 +127,7 @@ def view(
     asked = {name: path.query[name] for name in ("at", "range") if name in path.query}
     layout = VIEWS[path.view]
     looked = replace(look, time=asked or look.time)
-    return existing.framed(context, path, looked, lambda path, look: layout(context, path, look))
+    return not_found.framed(context, path, looked, lambda path, look: layout(context, path, look))
 
 
 def _nowhere(reason: str) -> list[Any]:

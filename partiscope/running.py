@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from control.model.command_line import command
-from partiscope import parts
+from partiscope import processes
 from partiscope.layout import ClusterLayout
 from partiscope.settings import Settings
 from partiscope.supervisor import PartFailedError, Supervisor
@@ -79,7 +79,7 @@ async def start_cluster(supervisor: Supervisor, layout: ClusterLayout, settings:
 
 async def _start_brokers(supervisor: Supervisor, layout: ClusterLayout, settings: Settings) -> None:
     """All of them; those left out are forgotten, or they would count as down for ever."""
-    await supervisor.start_and_wait(*parts.broker_parts(layout, settings.data))
+    await supervisor.start_and_wait(*processes.broker_parts(layout, settings.data))
     joined = [str(node.id) for node in layout.nodes if not node.is_voter]
     if joined:
         voters = ", ".join(str(node.id) for node in layout.nodes if node.is_voter)
@@ -112,20 +112,20 @@ async def start_everything(
     started_s = time.monotonic()
     bus = layout.bootstrap
     await _start_brokers(supervisor, layout, settings)
-    acting = [parts.executor_part(settings, bus)]
+    acting = [processes.executor_part(settings, bus)]
     if with_demo:
-        acting.append(parts.demo_part(settings, bus))
+        acting.append(processes.demo_part(settings, bus))
 
     async def watch_show_act() -> None:
         async with asyncio.TaskGroup() as group:
-            collectors = parts.collector_parts(settings, bus)
+            collectors = processes.collector_parts(settings, bus)
             watching = group.create_task(supervisor.start_and_wait(*collectors))
             await asyncio.wait({watching}, timeout=COLLECTORS_ALONE_S)
-            group.create_task(supervisor.start_and_wait(parts.dashboard_part(settings, bus)))
+            group.create_task(supervisor.start_and_wait(processes.dashboard_part(settings, bus)))
         await supervisor.start_and_wait(*acting)
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(supervisor.start_and_wait(parts.metrics_part(settings, bus)))
+        group.create_task(supervisor.start_and_wait(processes.metrics_part(settings, bus)))
         group.create_task(watch_show_act())
     page = f"http://{settings.dashboard.host}:{settings.dashboard.port}"
     took_s = time.monotonic() - started_s

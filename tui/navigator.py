@@ -16,7 +16,7 @@ from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.snapshots.store import StoreUnreadableError
 from control.views.times import TimeError, parse_moment
 from tui.screens.base import ViewScreen
-from tui.screens.clusters import ClustersScreen
+from tui.screens.choose_cluster import ClustersScreen
 from tui.screens.time import TimeScreen
 from tui.screens.views import build_screen
 from tui.session import TerminalSession

@@ -22,8 +22,8 @@ from broker.controller.brokers import (
 from broker.controller.config_control import UNCLEAN_CONFIG
 from broker.controller.decision import Decide, Decision
 from broker.controller.errors import NotControllerError
+from broker.controller.heartbeats import BrokerSessions
 from broker.controller.periodic_elections import ControllerSettings, PeriodicElections
-from broker.controller.sessions import BrokerSessions
 from broker.controller.topics import TopicDefaults
 from broker.metadata.effective_configs import (
     ConfigEntry,

@@ -16,7 +16,6 @@ from control.kafka.admin import KafkaAdmin
 from control.kafka.browsing import Bounds, Browsed, Merge, Rest, collect
 from control.kafka.decoding import FetchedBytes
 from control.kafka.errors import KafkaPortError
-from control.kafka.extents import LogExtent, LogExtents
 from control.kafka.fetching import (
     BATCH_BYTES_MAX,
     FETCH_WAIT_MS,
@@ -24,6 +23,7 @@ from control.kafka.fetching import (
     Fetcher,
     is_offset_out_of_range,
 )
+from control.kafka.log_bounds import LogExtent, LogExtents
 from control.kafka.records import (
     KEPT_BYTES,
     FetchedRecord,

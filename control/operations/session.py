@@ -1,8 +1,9 @@
 """OperationSession: all that is done to one cluster, the same for page, terminal and scripts.
 
 An operation goes from Asked (an ``Operation``) to Previewed (its command is frozen) to Confirmed
-to Done. Read-only clusters, rights, the word to type, stale previews and the journal are judged
-here and nowhere else; a face asks for the word, and shows what is answered.
+to Done. Read-only clusters, rights, the word to type, the age of a preview and the journal are
+judged here and nowhere else; an operation says whether the cluster changed since its preview
+(``require_fresh``). A face asks for the word, and shows what is answered.
 
     Asked --preview()--> Previewed --perform(typed)--> Done
                               └── refused: read-only · no right · another word typed · stale ·
@@ -36,8 +37,8 @@ from control.operations.errors import InvalidInputError, NoRightError, StalePrev
 from control.operations.previews import Previewed, Previews
 from control.operations.reassignment.planning import Planning
 from control.planner.by_hand import NOTHING, HandError, LeaderOrder
-from control.planner.ghost import KeptPlans, plan_name
 from control.planner.optimizer import Plan
+from control.planner.planned_map import KeptPlans, plan_name
 from control.planner.proposal import Proposal
 
 FRESH_S: Final = 900.0

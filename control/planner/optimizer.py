@@ -15,7 +15,7 @@ from control.planner.figures import (
 )
 from control.planner.goals import Goal, PlanRequest, Tolerance
 from control.planner.proofs.feasibility import check_request
-from control.planner.proofs.least import Prover
+from control.planner.proofs.least_moves import Prover
 from control.planner.proofs.limits import (
     cordoned_brokers,
     leaderless,
@@ -28,16 +28,16 @@ from control.planner.proofs.limits import (
 from control.planner.proposal import Proposal, proposal_of
 from control.planner.search.anneal import anneal
 from control.planner.search.bounds import Bounds, bounds_of, relief_bounds
-from control.planner.search.economy import economize
 from control.planner.search.even import even_out
 from control.planner.search.leaders import even_leaders, leader_bounds
 from control.planner.search.placement import Placement
 from control.planner.search.repair import Mender
-from control.planner.search.rethink import rethink
 from control.planner.search.share_overflow import level
+from control.planner.search.spare_moves import economize
 from control.planner.search.topic_leaders import even_topic_leaders
 from control.planner.search.topic_spread import counts_for, spread_topics
 from control.planner.search.traffic import even_arriving, even_leaving, overload
+from control.planner.search.undo_and_settle import rethink
 from control.planner.topology import Topology
 from control.planner.verify import Violation, verify_proposal
 

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple, Self
 from control.operations.catalogue.reassign import RUN_FIELDS
 from control.operations.errors import NotReviewedError, PlanGoneError
 from control.operations.session import OperationSession
-from control.planner.ghost import KeptPlans, plan_name
 from control.planner.optimizer import Alternative, Plan
+from control.planner.planned_map import KeptPlans, plan_name
 from control.planner.proposal import Proposal
 from control.views.plans import VIOLATIONS_MAX, Offer, alternative_words, offer_of, plan_rows
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from control.planner.ghost import Ghost, KeptPlan, ghost_of, plan_name
+from control.planner.planned_map import KeptPlan, PlannedMap, plan_name, planned_map_of
 from control.views import format as text
 from control.views.cluster.overview import HeatMap
 from control.views.paths import ViewPath
@@ -18,7 +18,7 @@ NO_VALUES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GhostCell:
+class PlanCell:
     """One broker and topic. ``sign`` is ``GROWS``, ``SHRINKS`` or empty, where nothing changes."""
 
     broker: int
@@ -31,32 +31,32 @@ class GhostCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GhostMap:
+class PlanMap:
     """A plan on the map of what changes; ``cells`` broker by broker."""
 
     measure: str
     now: HeatMap
     planned: HeatMap
-    cells: tuple[tuple[GhostCell, ...], ...]
+    cells: tuple[tuple[PlanCell, ...], ...]
     topics_left_out: int
 
 
-def ghost_map(kept: KeptPlan, measure: str) -> GhostMap:
+def plan_map(kept: KeptPlan, measure: str) -> PlanMap:
     """The chosen alternative on the map; an unknown measure is bytes."""
     wanted = measure if measure in MEASURES else "size_bytes"
-    ghost = ghost_of(kept.plan.before, kept.alternative.proposal, wanted)
-    return GhostMap(
+    planned = planned_map_of(kept.plan.before, kept.alternative.proposal, wanted)
+    return PlanMap(
         measure=wanted,
-        now=_heat(ghost, wanted, ghost.before),
-        planned=_heat(ghost, wanted, ghost.after),
+        now=_heat(planned, wanted, planned.before),
+        planned=_heat(planned, wanted, planned.after),
         cells=tuple(
             tuple(
-                _cell(wanted, broker, topic, ghost.before[row][column], ghost.after[row][column])
-                for column, topic in enumerate(ghost.topics)
+                _cell(wanted, broker, topic, planned.before[row][at], planned.after[row][at])
+                for at, topic in enumerate(planned.topics)
             )
-            for row, broker in enumerate(ghost.brokers)
+            for row, broker in enumerate(planned.brokers)
         ),
-        topics_left_out=ghost.topics_left_out,
+        topics_left_out=planned.topics_left_out,
     )
 
 
@@ -91,15 +91,15 @@ def _short(values: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in values.items() if len(value) <= VALUE_MAX}
 
 
-def _heat(ghost: Ghost, measure: str, grid: tuple[tuple[int, ...], ...]) -> HeatMap:
+def _heat(planned: PlannedMap, measure: str, grid: tuple[tuple[int, ...], ...]) -> HeatMap:
     values = [[float(value) if value > 0 else float("nan") for value in row] for row in grid]
-    return HeatMap(measure=measure, brokers=ghost.brokers, topics=ghost.topics, values=values)
+    return HeatMap(measure=measure, brokers=planned.brokers, topics=planned.topics, values=values)
 
 
-def _cell(measure: str, broker: int, topic: str, before: int, after: int) -> GhostCell:
+def _cell(measure: str, broker: int, topic: str, before: int, after: int) -> PlanCell:
     change = after - before
     amount = to_text(measure)(abs(change))
-    return GhostCell(
+    return PlanCell(
         broker=broker,
         topic=topic,
         before=before,

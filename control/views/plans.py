@@ -8,8 +8,8 @@ from typing import Final
 from control.operations.reassignment.planning import BrokerPreview, Preview
 from control.planner.explain import Reasons
 from control.planner.figures import Spread
-from control.planner.ghost import plan_name
 from control.planner.optimizer import Alternative, Plan
+from control.planner.planned_map import plan_name
 from control.planner.proposal import Proposal
 from control.planner.reassignment_json import format_reassignment
 from control.planner.verify import Violation

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from control.kafka.collector.report import WatchReport
+from control.kafka.collector.report_writer import WatchReport
 
 READ_ONLY: Final = (
     "✖ read-only here: nothing is changed (the setting read_only, or --read-only); "

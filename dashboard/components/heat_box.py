@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from control.views import format as text
 from control.views.cluster.overview import REST, HeatMap
-from control.views.plan_map import GROWS, SHRINKS, GhostCell, GhostMap
+from control.views.plan_map import GROWS, SHRINKS, PlanCell, PlanMap
 from dashboard.components.markup import still
 from dashboard.components.parts import attributes, empty
 from dashboard.components.raster import picture_of
@@ -47,7 +47,7 @@ def heat_box(heat: HeatMap, scheme: str) -> Any:
     return _box(heat, _words(heat), ends, scheme)
 
 
-def ghost_boxes(found: GhostMap, scheme: str) -> tuple[Any, Any]:
+def plan_boxes(found: PlanMap, scheme: str) -> tuple[Any, Any]:
     """Now and planned, on one scale; planned with a sign on each cell that grows or shrinks."""
     both = [ends for heat in (found.now, found.planned) if (ends := ends_of(heat))]
     if not both:
@@ -81,7 +81,7 @@ def shares(heat: HeatMap, ends: Ends) -> NDArray[np.float64]:
     return np.where(values > 0, np.clip(place, 0, 1), np.nan)
 
 
-def _change(cell: GhostCell, unit: Callable[[float], str]) -> str:
+def _change(cell: PlanCell, unit: Callable[[float], str]) -> str:
     if not cell.sign:
         return unit(cell.after) if cell.after else ""
     change = f"{unit(cell.before)} → {unit(cell.after)} ({cell.difference})"

@@ -21,7 +21,7 @@ from dashboard.components.markup import still
 from dashboard.components.parts import aria, attributes, badge, modal, toned
 from dashboard.context import PageContext
 from dashboard.frame import operation_dialog, palette, rights, times
-from dashboard.live.news import news
+from dashboard.live.push import news
 from dashboard.server.cluster_routing import QUERY
 from dashboard.theme import MANTINE_THEME
 

@@ -4,12 +4,12 @@ from typing import Any
 
 from dash import Dash, Input, Output, dcc, html
 
-from control.planner.ghost import KeptPlan
+from control.planner.planned_map import KeptPlan
 from control.views import format as text
 from control.views.paths import ViewPath
-from control.views.plan_map import MEASURES, form_path, ghost_map, map_path, plan_path
+from control.views.plan_map import MEASURES, form_path, map_path, plan_map, plan_path
 from dashboard import ids
-from dashboard.components.heat_box import ghost_boxes
+from dashboard.components.heat_box import plan_boxes
 from dashboard.components.parts import card, crumbs, empty
 from dashboard.context import PageContext
 
@@ -25,7 +25,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
             empty("This plan is gone", "Plan again: the cluster may have changed"),
             dcc.Link("← plan again, with its form", href=form, id=ids.PLAN_MAP_BACK),
         ]
-    found = ghost_map(kept, path.query.get("measure", ""))
+    found = plan_map(kept, path.query.get("measure", ""))
     ways = [
         dcc.Link(
             words,
@@ -82,4 +82,4 @@ def register(app: Dash, context: PageContext) -> None:
         kept = find_plan(context, shown["plan"])
         if kept is None:
             return None, None
-        return ghost_boxes(ghost_map(kept, shown["measure"]), scheme or "light")
+        return plan_boxes(plan_map(kept, shown["measure"]), scheme or "light")

@@ -12,7 +12,7 @@ from control.operations.catalogue.reassign import Task
 from control.operations.previews import Previewed
 from control.operations.reassignment.planning import Preview
 from control.operations.verdict import Check, Verdict
-from control.planner.ghost import plan_name
+from control.planner.planned_map import plan_name
 from control.views import format as text
 from control.views.plan_map import NO_VALUES, map_path
 from control.views.plans import CHANGES_MAX, PLAN_BROKERS, PLAN_COLUMNS, preview_facts

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from control.kafka.collector.report import WatchReport
+from control.kafka.collector.report_writer import WatchReport
 from control.model.command_line import typed
 from control.model.findings import Finding
 from control.model.fleet import WatchedCluster

@@ -22,9 +22,9 @@ from control.operations.previews import Previewed
 from control.operations.reassignment.facts import ClusterFacts, topology_of
 from control.operations.reassignment.planning import Preview, preview_of
 from control.planner.by_hand import HandError, LeaderOrder, edited, parse_edits
-from control.planner.ghost import KeptPlans
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
+from control.planner.planned_map import KeptPlans
 from control.planner.proposal import PartitionChange, Proposal
 from tests.unit.control.operations.previews import previewed, previewed_as
 

@@ -14,7 +14,7 @@ from broker.metrics_schema import (
     decode_record,
 )
 from control.kafka.collector.collector import Collector, CollectorSettings
-from control.kafka.collector.report import WatchReport
+from control.kafka.collector.report_writer import WatchReport
 from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition
 from control.operations.catalogue import NEEDED_RIGHTS

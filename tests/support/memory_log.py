@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from control.kafka.decoding import AbortedTransaction, FetchedBytes
 from control.kafka.errors import KafkaPortError
-from control.kafka.extents import LogExtents
 from control.kafka.fetching import Answers
+from control.kafka.log_bounds import LogExtents
 from control.kafka.ports import OffsetAt, OffsetSpec
 from control.kafka.reader import RecordReader
 from control.kafka.records import Isolation

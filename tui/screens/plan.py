@@ -18,9 +18,9 @@ from control.operations.errors import OperationError
 from control.operations.previews import Previewed
 from control.operations.reassignment.planning import Preview
 from control.planner.by_hand import NAME
-from control.planner.ghost import plan_name
 from control.planner.goals import GoalError
 from control.planner.optimizer import Alternative, Plan
+from control.planner.planned_map import plan_name
 from control.views.paths import ViewPath
 from control.views.plan_map import map_path
 from control.views.plans import (

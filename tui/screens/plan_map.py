@@ -8,11 +8,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Static
 
-from control.planner.ghost import KeptPlan
 from control.planner.optimizer import Alternative
+from control.planner.planned_map import KeptPlan
 from control.views.format import bytes_text, plural_text
 from control.views.paths import ViewPath
-from control.views.plan_map import GROWS, MEASURES, GhostCell, form_path, ghost_map, to_text
+from control.views.plan_map import GROWS, MEASURES, PlanCell, form_path, plan_map, to_text
 from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.messages import PathChosen
 from tui.screens.base import ViewScreen
@@ -88,7 +88,7 @@ class PlanMapScreen(ViewScreen):
             self._draw(self._kept)
 
     def _draw(self, kept: KeptPlan) -> None:
-        found = ghost_map(kept, self._measure)
+        found = plan_map(kept, self._measure)
         table: DataTable[Text] = self.query_one("#plan-map", DataTable)
         at = table.cursor_coordinate
         table.clear(columns=True)
@@ -114,7 +114,7 @@ class PlanMapScreen(ViewScreen):
             title.append(f"; {plural_text(left_out, 'topic')} left out", style="dim")
         return title
 
-    def _text(self, cell: GhostCell) -> Text:
+    def _text(self, cell: PlanCell) -> Text:
         value = cell.after if self._is_planned else cell.before
         words = to_text(self._measure)(value) if value else "·"
         if not self._is_planned or not cell.sign:

@@ -18,13 +18,13 @@ from typing import Final, Protocol
 
 from broker.metrics_schema import JOB_ROWS_PER_S, Envelope, Row, cut_round, encode_part
 from control.kafka.collector.ages import LogAges
-from control.kafka.collector.beside import Beside, interval_ms
+from control.kafka.collector.background_reads import Beside, interval_ms
 from control.kafka.collector.grants import Grants
 from control.kafka.collector.image import ClusterImage
 from control.kafka.collector.load import interval_ms_for
 from control.kafka.collector.member import Action, Due, Member, back_off_s, wait_together
 from control.kafka.collector.overview import ClusterOverview
-from control.kafka.collector.report import (
+from control.kafka.collector.report_writer import (
     REPORT_INTERVAL_MS,
     MissingRight,
     WatchReport,

@@ -7,7 +7,7 @@ from typing import Final
 from broker.metrics_schema import METRICS_TOPIC
 from control.kafka.admin import KafkaAdmin
 from control.kafka.bus_topics import ensure_topic
-from control.kafka.collector.report import (
+from control.kafka.collector.report_writer import (
     REPORTS_CONFIGS,
     REPORTS_TOPIC,
     WatchReport,

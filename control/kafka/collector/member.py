@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from control.kafka.collector.report import BrokerReport
+from control.kafka.collector.report_writer import BrokerReport
 from control.kafka.collector.source import BrokerSource, wall_ms
 from control.kafka.errors import KafkaPortError
 

@@ -24,7 +24,7 @@ from control.operations.bus.change_codec import changes_document, pack, unpack
 from control.operations.bus.commands import ReassignCommand
 from control.operations.bus.events import Event, EventKind, MoveProgress, Outcome
 from control.operations.executor.timing.calibration import Misses
-from control.operations.reassignment.fates import Fate, fate_counts, unpack_fates
+from control.operations.reassignment.partition_results import Fate, fate_counts, unpack_fates
 from control.planner.proposal import PartitionChange
 
 

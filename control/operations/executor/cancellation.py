@@ -11,7 +11,7 @@ from control.model.ids import TopicPartition
 from control.model.units import counted
 from control.operations.bus.commands import ReassignCommand
 from control.operations.executor.run_context import RunContext
-from control.operations.reassignment.fates import Fate, fates_of
+from control.operations.reassignment.partition_results import Fate, fates_of
 from control.operations.reassignment.placements import read_placements
 from control.operations.reassignment.topic_ids import places_of
 from control.planner.proposal import PartitionChange

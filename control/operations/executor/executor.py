@@ -30,13 +30,13 @@ from control.operations.bus.topics import Bus, BusUnreachableError
 from control.operations.errors import FencedError, OperationError
 from control.operations.executor.cancellation import give_up
 from control.operations.executor.cluster_outage import ANSWERED, ClusterOutage
-from control.operations.executor.memory import Memory
+from control.operations.executor.known_operations import Memory
 from control.operations.executor.ownership import Ownership
 from control.operations.executor.run import ReassignRun
 from control.operations.executor.run_context import ControlFlags
 from control.operations.executor.throttles.throttle import ThrottleRecord, brokers_between
 from control.operations.executor.throttles.throttle_keeper import ThrottleKeeper
-from control.operations.reassignment.fates import pack_fates
+from control.operations.reassignment.partition_results import pack_fates
 
 RETRY_S: Final = 2.0
 TIDY_S: Final = 1.0

@@ -30,7 +30,7 @@ from control.operations.executor.pacing.polling_interval import (
     next_tick_s,
 )
 from control.operations.executor.pacing.run_spread import pace_of_run, still_to_ask
-from control.operations.executor.pacing.submission_pacing import Asking
+from control.operations.executor.pacing.submission_pacing import SubmissionPacer
 from control.operations.executor.pausing import wait_while_paused
 from control.operations.executor.progress_words import PAUSED_WORDS, first_words, reasons
 from control.operations.executor.run_context import RunContext, tell_once
@@ -45,7 +45,12 @@ from control.operations.reassignment.cluster_probes import (
 )
 from control.operations.reassignment.drained_brokers import came_meanwhile, emptied_by
 from control.operations.reassignment.facts import ClusterFacts, cannot_move, read_facts, to_go
-from control.operations.reassignment.fates import Fate, fate_counts, fates_of, pack_fates
+from control.operations.reassignment.partition_results import (
+    Fate,
+    fate_counts,
+    fates_of,
+    pack_fates,
+)
 from control.operations.reassignment.placements import left_as_they_are
 from control.operations.reassignment.planning import resolve_throttle
 from control.operations.reassignment.preflight import failures, is_refused, preflight
@@ -81,7 +86,7 @@ class ReassignRun:
         self._sized = command.changes
         """What was to be copied at the start, where this process saw it."""
         begun = self._waves[: context.state().waves_begun]
-        self._asking = Asking(has_copied=any(c.adding for wave in begun for c in wave))
+        self._asking = SubmissionPacer(has_copied=any(c.adding for wave in begun for c in wave))
         self._told_gone = set(context.state().notes)
         told = context.state().refused
         self._refused = {c.key: told[str(c.key)] for c in command.changes if str(c.key) in told}

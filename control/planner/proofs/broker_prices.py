@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from control.planner.columns import Columns, Flags, Floats, Numbers
-from control.planner.proofs.climb import Footing, climbed
+from control.planner.proofs.concave_maximum import Footing, climbed
 from control.planner.proofs.demand import Demand
 from control.planner.proofs.slots import Slots
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from control.planner.columns import Floats, sampled
 from control.planner.proofs.broker_prices import Market
-from control.planner.proofs.climb import Footing
+from control.planner.proofs.concave_maximum import Footing
 from control.planner.proofs.demand import Demand
 from control.planner.proofs.first_prices import first_prices
 from control.planner.proofs.slots import slots_of

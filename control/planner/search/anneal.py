@@ -19,8 +19,8 @@ import numpy as np
 
 from control.planner.columns import Flags, Floats, Numbers
 from control.planner.search.bounds import Bounds
-from control.planner.search.economy import homes_of
 from control.planner.search.placement import Placement, Step, racks_let_go
+from control.planner.search.spare_moves import homes_of
 
 _SEED: Final = 1
 _LOOKED_AT: Final = 64

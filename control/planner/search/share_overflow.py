@@ -20,8 +20,8 @@ import numpy as np
 from control.planner.columns import Floats
 from control.planner.search.bounds import Bounds
 from control.planner.search.candidates import LOSS_MAX, Reach
-from control.planner.search.economy import homes_of
 from control.planner.search.placement import Placement
+from control.planner.search.spare_moves import homes_of
 
 _TRIED: Final = 8
 """Replicas of the fullest for each one that might go home."""

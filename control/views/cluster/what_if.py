@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from control.model.broker_loss import without_brokers
 from control.model.columns import exploded, ints
 from control.model.health import Evidence, find_all
-from control.model.loss import without_brokers
 from control.views import format as text
 from control.views.cluster.overview import trouble_cell
 from control.views.snapshots.snapshot import OperatorSnapshot

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from partiscope import parts, running
+from partiscope import processes, running
 from partiscope.layout import ClusterLayout
 from partiscope.running import run_until_signal
 from partiscope.settings import Settings
@@ -57,11 +57,11 @@ def test_the_page_starts_after_collectors_that_are_quick_and_without_those_that_
 
     collector = part("collector", waits_for="page" if is_slow else "")
     monkeypatch.setattr(running, "COLLECTORS_ALONE_S", 0.3 if is_slow else 30.0)
-    monkeypatch.setattr(parts, "broker_parts", lambda *_: [])
-    monkeypatch.setattr(parts, "metrics_part", lambda *_: part("metrics"))
-    monkeypatch.setattr(parts, "collector_parts", lambda *_: [collector])
-    monkeypatch.setattr(parts, "dashboard_part", lambda *_: told(part("page")))
-    monkeypatch.setattr(parts, "executor_part", lambda *_: told(part("executor")))
+    monkeypatch.setattr(processes, "broker_parts", lambda *_: [])
+    monkeypatch.setattr(processes, "metrics_part", lambda *_: part("metrics"))
+    monkeypatch.setattr(processes, "collector_parts", lambda *_: [collector])
+    monkeypatch.setattr(processes, "dashboard_part", lambda *_: told(part("page")))
+    monkeypatch.setattr(processes, "executor_part", lambda *_: told(part("executor")))
     layout = ClusterLayout(cluster_id="test", nodes=(), overrides={})
 
     async def stage() -> str:

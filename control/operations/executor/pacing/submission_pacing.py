@@ -11,7 +11,7 @@ from control.planner.proposal import PartitionChange
 from control.planner.waves import Wave
 
 
-class Asking:
+class SubmissionPacer:
     """Wave after wave; `now_s` is everywhere the same monotonic clock in seconds. `has_copied`:
     whether a wave that copies data has begun already, before a crash."""
 

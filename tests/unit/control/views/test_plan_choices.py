@@ -10,9 +10,9 @@ from control.operations.errors import NotReviewedError, PlanGoneError
 from control.operations.session import OperationSession
 from control.planner.by_hand import edited as placed
 from control.planner.by_hand import parse_edits
-from control.planner.ghost import KeptPlans, plan_name
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
+from control.planner.planned_map import KeptPlans, plan_name
 from control.planner.proposal import Proposal
 from control.views.plan_choices import PREFLIGHT_FIELDS, PlanChoices, edited, recalled
 from tests.unit.control.planner.clusters import seeded

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from control.planner.ghost import KeptPlan
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import plan
+from control.planner.planned_map import KeptPlan
 from control.views.cluster.overview import REST, HeatMap
-from control.views.plan_map import ghost_map
+from control.views.plan_map import plan_map
 from dashboard.components.heat_box import (
     COLUMN_NAMES_MAX,
     MEASURES,
     ends_of,
-    ghost_boxes,
     heat_box,
+    plan_boxes,
     shares,
 )
 from dashboard.components.markup import MARKUP
@@ -125,8 +125,8 @@ def test_nothing_to_show_is_said(measure: str) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_plan_on_the_map_has_one_scale_and_signs(scheme: str) -> None:
     made = plan(seeded(5, joined=3), PlanRequest(alternatives=1))
-    found = ghost_map(KeptPlan(plan=made, chosen=0, values={}), "replicas")
-    now, planned = ghost_boxes(found, scheme)
+    found = plan_map(KeptPlan(plan=made, chosen=0, values={}), "replicas")
+    now, planned = plan_boxes(found, scheme)
 
     scale = re.compile(r'"heat-ends">(.*?)</div>')
     assert scale.findall(drawn(now)) == scale.findall(drawn(planned))

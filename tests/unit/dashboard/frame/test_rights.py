@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from control.kafka.collector.report import WatchReport
+from control.kafka.collector.report_writer import WatchReport
 from control.operations.catalogue import MOVE_OPERATIONS
 from control.operations.catalogue.create_topic import CreateTopic
 from control.operations.catalogue.delete_topic import DeleteTopic

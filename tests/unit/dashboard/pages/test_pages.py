@@ -16,7 +16,7 @@ from control.operations.bus.events import (
     StalledMove,
 )
 from control.operations.bus.state import OperationState, Phase
-from control.operations.reassignment.fates import Fate
+from control.operations.reassignment.partition_results import Fate
 from control.planner.proposal import PartitionChange
 from dashboard import router
 from dashboard.context import PageContext

@@ -8,11 +8,11 @@ from broker.metrics_schema import (
     ReplicaSample,
 )
 from broker.protocol import codec
-from control.kafka.collector.beside import interval_ms
+from control.kafka.collector.background_reads import interval_ms
 from control.kafka.collector.groups import ACTIVE_FOR_MS, IDLE_AGE_MS, GroupImages
 from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
 from control.kafka.collector.load import LoadMeter, interval_ms_for
-from control.kafka.collector.report import (
+from control.kafka.collector.report_writer import (
     BrokerReport,
     MissingRight,
     WatchReport,

@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.protocol.records import BatchHeader
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
-from control.kafka.extents import LogExtents
+from control.kafka.log_bounds import LogExtents
 from control.kafka.ports import OffsetAt, OffsetSpec
 from control.kafka.producer import OutgoingRecord
 from control.kafka.reader import FetchedRecord, PartitionChunk, RecordReader

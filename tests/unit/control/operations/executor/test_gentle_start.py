@@ -7,7 +7,7 @@ import pytest
 
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.executor.pacing.gentle_start import BATCH_S, BATCHES_MAX, gentle_start
-from control.operations.executor.pacing.submission_pacing import Asking
+from control.operations.executor.pacing.submission_pacing import SubmissionPacer
 from control.planner.waves import WaveRules
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (
@@ -144,7 +144,7 @@ async def test_what_somebody_else_takes_before_its_turn_is_left_to_them(batch: S
 
 
 def test_a_pause_puts_off_all_that_was_to_come() -> None:
-    asking = Asking(has_copied=False)
+    asking = SubmissionPacer(has_copied=False)
     asking.begin(1, MOVES, throttle=RATE, now_s=0.0)
     assert len(asking.due(0.0, free=())) == 1
     for at_s in range(1, 61):

@@ -10,10 +10,10 @@ from control.planner.columns import Floats
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import plan
 from control.planner.search.bounds import Bounds, bounds_of
-from control.planner.search.economy import homes_of
 from control.planner.search.even import even_out
 from control.planner.search.placement import Placement
 from control.planner.search.share_overflow import level
+from control.planner.search.spare_moves import homes_of
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 
 OLD = (101, 102, 103)

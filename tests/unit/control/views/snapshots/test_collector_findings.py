@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from control.kafka.collector.report import BrokerReport, MissingRight, WatchReport
+from control.kafka.collector.report_writer import BrokerReport, MissingRight, WatchReport
 from control.model.status import Severity
 from control.operations.catalogue import FORMS
 from control.views.format import phrase

@@ -8,7 +8,7 @@ from control.planner.optimizer import plan
 from control.planner.proposal import proposal_of
 from control.planner.search.bounds import Bounds
 from control.planner.search.placement import Placement
-from control.planner.search.rethink import rethink
+from control.planner.search.undo_and_settle import rethink
 from tests.unit.control.planner.clusters import seeded, single
 
 

@@ -25,7 +25,7 @@ Grid = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ghost:
+class PlannedMap:
     """Bytes, replicas or preferred leaders of the topics that a plan changes, those that move most
     first; `topics_left_out` change as well."""
 
@@ -97,7 +97,7 @@ def plan_name(proposal: Proposal) -> str:
     return digest.hexdigest()[:12]
 
 
-def ghost_of(before: Topology, proposal: Proposal, measure: str) -> Ghost:
+def planned_map_of(before: Topology, proposal: Proposal, measure: str) -> PlannedMap:
     """`measure` is one of `MEASURES`."""
     moved: Counter[str] = Counter()
     for change in proposal.changes:
@@ -118,7 +118,7 @@ def ghost_of(before: Topology, proposal: Proposal, measure: str) -> Ghost:
     for change in proposal.changes:
         if change.topic in shown:
             _apply(after, shown[change.topic], row_of, change, measure)
-    return Ghost(
+    return PlannedMap(
         brokers=before.broker_ids,
         topics=tuple(shown),
         before=tuple(map(tuple, now)),

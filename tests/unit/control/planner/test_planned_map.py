@@ -1,11 +1,11 @@
 """A plan on the map: sums stay, cells change by what moves, kept plans are found again."""
 
 from control.model.ids import TopicPartition
-from control.planner.ghost import MEASURES, PLANS_MAX, KeptPlans, ghost_of, plan_name
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
+from control.planner.planned_map import MEASURES, PLANS_MAX, KeptPlans, plan_name, planned_map_of
 from control.planner.proposal import Proposal, proposal_of
-from control.views.plan_map import GROWS, SHRINKS, form_path, ghost_map, map_path, plan_path
+from control.views.plan_map import GROWS, SHRINKS, form_path, map_path, plan_map, plan_path
 from tests.unit.control.planner.clusters import cluster, seeded
 
 BEFORE = cluster({1: None, 2: None, 3: None}, [(1, 2), (1, 2), (2, 1)], size=100)
@@ -26,13 +26,13 @@ def test_cells_change_by_what_moves() -> None:
     kept.keep(judged(proposal), {"goal": "balance", "by_hand": "t-0: 3,1\n" * 900})
     found = kept.find(plan_name(proposal))
     assert found is not None
-    shown = ghost_map(found, "size_bytes")
+    shown = plan_map(found, "size_bytes")
     assert [row[0].sign for row in shown.cells] == ["", SHRINKS, GROWS]
     assert [(row[0].before, row[0].after) for row in shown.cells] == [
         (300, 300), (300, 200), (0, 100)
     ]  # fmt: skip
     assert shown.cells[2][0].difference == "+100 B"
-    leaders = ghost_map(found, "leaders")
+    leaders = plan_map(found, "leaders")
     assert [(row[0].before, row[0].after) for row in leaders.cells] == [(2, 1), (1, 1), (0, 1)]
     assert str(plan_path(found)) == f"plan?goal=balance&made={plan_name(proposal)}"
     on_map = map_path(plan_name(proposal), "leaders", found.values)
@@ -45,11 +45,11 @@ def test_the_map_of_a_real_plan_says_what_brokers_hold_afterwards() -> None:
     (first,) = plan(before, PlanRequest(alternatives=1)).alternatives
     after = before.with_replicas(first.proposal.targets())
     for measure in MEASURES:
-        ghost = ghost_of(before, first.proposal, measure)
-        assert ghost.topics_left_out == 0
-        again = ghost_of(after, first.proposal.inverse(), measure)
-        planned = dict(zip(ghost.topics, zip(*ghost.after, strict=True), strict=True))
-        assert planned == dict(zip(again.topics, zip(*again.before, strict=True), strict=True))
+        planned = planned_map_of(before, first.proposal, measure)
+        assert planned.topics_left_out == 0
+        again = planned_map_of(after, first.proposal.inverse(), measure)
+        held = dict(zip(planned.topics, zip(*planned.after, strict=True), strict=True))
+        assert held == dict(zip(again.topics, zip(*again.before, strict=True), strict=True))
 
 
 def test_only_the_newest_plans_are_kept() -> None:

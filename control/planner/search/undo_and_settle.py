@@ -20,9 +20,9 @@ import numpy as np
 
 from control.planner.columns import Floats
 from control.planner.search.bounds import Bounds
-from control.planner.search.economy import homes_of
 from control.planner.search.even import Evener
 from control.planner.search.placement import Placement, Step, hold, release
+from control.planner.search.spare_moves import homes_of
 
 _ATTEMPTS_MAX: Final = 600
 _ATTEMPTS_MIN: Final = 10

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from control.planner.columns import Floats
-from control.planner.proofs.climb import Footing, climbed
+from control.planner.proofs.concave_maximum import Footing, climbed
 
 
 @pytest.mark.parametrize("numbers", [2, 20, 60])

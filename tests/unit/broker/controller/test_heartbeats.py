@@ -1,4 +1,4 @@
-from broker.controller.sessions import BrokerSessions
+from broker.controller.heartbeats import BrokerSessions
 
 
 def test_session_lasts_from_the_last_sign_of_life() -> None:

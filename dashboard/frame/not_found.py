@@ -10,7 +10,7 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 
-from control.views.existence import Missing, missing
+from control.views.not_found import Missing, missing
 from control.views.paths import ViewPath, parse_path
 from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids

@@ -4,7 +4,7 @@ import pytest
 
 from control.views.snapshots.snapshot import build_snapshot
 from control.views.tables.rows import Tone
-from dashboard.live.news import age_of
+from dashboard.live.push import age_of
 from tests.unit.control import clusters
 from tests.unit.control.clusters import NOW_MS
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from partiscope.parts import metrics_part
+from partiscope.processes import metrics_part
 from partiscope.settings import MetricsSettings, Settings
 
 
