@@ -13,6 +13,7 @@ from typing import Final
 from control.kafka.connections import settings_of, use_connections
 from control.kafka.errors import KafkaPortError, UnreachableError
 from control.kafka.settings import KafkaSettings
+from control.lab.outages import SOCKET_FILE
 from control.model.command_line import CommandFlags
 from control.model.fleet import WatchedCluster, is_of_any
 from control.model.ids import ClusterId
@@ -101,7 +102,8 @@ def watched_here(settings: Settings) -> tuple[WatchedCluster, ...]:
     if found is None:
         return ()
     if not found.watched:
-        return (_shown(settings, "", settings.bus or found.bus, founded_id(settings.data)),)
+        own = _shown(settings, "", settings.bus or found.bus, founded_id(settings.data))
+        return (replace(own, outages=str(settings.data.absolute() / SOCKET_FILE)),)
     return tuple(
         replace(
             _shown(

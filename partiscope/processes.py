@@ -11,10 +11,15 @@ from partiscope.supervisor import Part
 PYTHON = (sys.executable, "-P", "-m")
 
 
+def broker_name(broker: int | str) -> str:
+    """The part that is a broker."""
+    return f"broker {broker}"
+
+
 def broker_part(node: Node, data: Path) -> Part:
     """One broker process."""
     return Part(
-        name=f"broker {node.id}",
+        name=broker_name(node.id),
         command=(*PYTHON, "broker.server.main", "--config", str(node.config_file)),
         log_file=_log(data, f"broker-{node.id}"),
         ready_timeout_s=30.0,

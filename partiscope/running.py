@@ -5,11 +5,14 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, Final
 
 from control.model.command_line import command
 from partiscope import processes
 from partiscope.layout import ClusterLayout
+from partiscope.outages import serving_outages
 from partiscope.settings import Settings
 from partiscope.supervisor import PartFailedError, Supervisor
 
@@ -25,8 +28,11 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def run_until_signal(stage: Stage) -> int:
+def run_until_signal(stage: Stage, *, outages_in: Path | None = None) -> int:
     """Run ``stage`` (which starts the parts), then keep them running until SIGINT or SIGTERM.
+
+    ``outages_in``: a data directory with a cluster to learn on; who asks on the socket there may
+    stop one of its brokers for a while.
 
     Returns:
         0 after SIGTERM, 130 after Ctrl-C.
@@ -34,11 +40,12 @@ def run_until_signal(stage: Stage) -> int:
     Raises:
         PartFailedError: a part could not start; everything is stopped again.
     """
-    return asyncio.run(_run(stage))
+    return asyncio.run(_run(stage, outages_in))
 
 
-async def _run(stage: Stage) -> int:
+async def _run(stage: Stage, outages_in: Path | None) -> int:
     supervisor = Supervisor(say)
+    listening = serving_outages(supervisor, outages_in) if outages_in else nullcontext()
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
     for signum, status in ((signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 0)):
@@ -46,10 +53,11 @@ async def _run(stage: Stage) -> int:
     starting = asyncio.ensure_future(stage(supervisor))
     awaited: set[asyncio.Future[Any]] = {starting, ended}
     try:
-        await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
-        if starting.done():
-            say(starting.result())
-            await ended
+        async with listening:
+            await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
+            if starting.done():
+                say(starting.result())
+                await ended
     except* PartFailedError as failures:
         raise _first_of(failures) from None
     finally:

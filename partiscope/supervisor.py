@@ -13,8 +13,8 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from io import RawIOBase
 from pathlib import Path
@@ -60,7 +60,9 @@ class Child:
         self._process: asyncio.subprocess.Process | None = None
         self._ready = asyncio.Event()
         self._ended = asyncio.Event()
-        self._is_stopping = False
+        self._may_run = asyncio.Event()
+        self._may_run.set()
+        self._was_ready = self._is_stopping = False
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -110,6 +112,7 @@ class Child:
     def terminate(self) -> None:
         """Ask it to end; it will not be restarted."""
         self._is_stopping = True
+        self._may_run.set()
         self._signal(signal.SIGTERM)
 
     async def stop(self, grace_s: float = STOP_GRACE_S) -> None:
@@ -122,6 +125,21 @@ class Child:
             self._signal(signal.SIGKILL)
             await asyncio.wait({self._task}, timeout=1.0)
 
+    @asynccontextmanager
+    async def held(self) -> AsyncIterator[None]:
+        """Kill it, and start it again only after this context."""
+        self._may_run.clear()
+        self._ready.clear()
+        self._ended.clear()
+        try:
+            self._signal(signal.SIGKILL)
+            if self._process is not None:
+                await self._process.wait()
+            self._say(f"{self.part.name} is stopped on request, and is started again soon")
+            yield
+        finally:
+            self._may_run.set()
+
     def _signal(self, signum: signal.Signals) -> None:
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
@@ -131,8 +149,12 @@ class Child:
         backoff_s = RESTART_BACKOFF_S_MIN
         loop = asyncio.get_running_loop()
         while not self._is_stopping:
+            await self._may_run.wait()
             started_s = loop.time()
             how = await self._run_once()
+            if not self._may_run.is_set():
+                self.restarts += 1
+                continue
             self._ended.set()
             if self._is_over():
                 return
@@ -144,7 +166,7 @@ class Child:
             self.restarts += 1
 
     def _is_over(self) -> bool:
-        return self._is_stopping or not self._ready.is_set()
+        return self._is_stopping or not self._was_ready
 
     async def _run_once(self) -> str:
         """Run it to its end; how that came, for the operator."""
@@ -193,6 +215,7 @@ class Child:
                 if self.restarts:
                     self._say(f"{self.part.name} is back")
                 self.ready_line = text
+                self._was_ready = True
                 self._ready.set()
 
 

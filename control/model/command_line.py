@@ -15,7 +15,9 @@ _FIGURES: Final = frozenset({"status", "brokers", "partitions", "what-if", "tui"
 _OPERATIONS: Final = frozenset(
     {"moves", "reassign", "journal", "tui", "dashboard", "brokers drain"}
 )
-_WITH_OWN_FLAGS: Final = frozenset({"brokers cordon", "brokers uncordon", "brokers drain"})
+_WITH_OWN_FLAGS: Final = frozenset(
+    {"brokers acks-lesson", "brokers cordon", "brokers uncordon", "brokers drain"}
+)
 """They take other flags than the rest of their group."""
 _ABOUT_CLUSTER: Final = (
     _FIGURES

@@ -77,6 +77,8 @@ class WatchedCluster:
     journal_hold_s: float = 5.0
     """How long a change waits for the journal before it is refused; infinite: until it can be
     written."""
+    outages: str = ""
+    """Socket of the supervisor that stops a broker for a lesson; empty: it is none of ours."""
     unwatched: str = ""
     """Why nobody brings its figures, and what would; empty: somebody does."""
 

@@ -73,7 +73,11 @@ class OperationSession:
         self._previews = Previews()
         self._limits = KnownLimits(self.settings)
         self._context = OperationContext(
-            admin=self.admin, moves=self._client, planning=self.planning, site=watched.site
+            admin=self.admin,
+            moves=self._client,
+            planning=self.planning,
+            site=watched.site,
+            outages=watched.outages,
         )
 
     async def __aenter__(self) -> OperationSession:

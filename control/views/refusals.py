@@ -9,6 +9,7 @@ READ_ONLY: Final = (
     "✖ read-only here: nothing is changed (the setting read_only, or --read-only); "
     "start without it to change the cluster"
 )
+NOT_OURS: Final = "✖ brokers are stopped to learn only where `partiscope up` runs them itself"
 PAST: Final = "✖ this is a past state: go back to now to change the cluster"
 
 
@@ -16,9 +17,10 @@ def refusals(
     watch: WatchReport | None, *, is_read_only: bool, is_past: bool = False
 ) -> Mapping[str, str]:
     """Per operation of the catalogue that may not be done, why not and what would allow it."""
-    lacking = (
-        {} if watch is None else {name: _lacks(watch, name) for name in watch.denied_operations}
-    )
+    lacking: dict[str, str] = {}
+    if watch is not None:
+        lacking = {name: _lacks(watch, name) for name in watch.denied_operations}
+        lacking["teach_acks"] = NOT_OURS
     if not is_read_only and not is_past:
         return lacking
     from control.operations.catalogue import RIGHTS  # brings a Kafka client along

@@ -9,6 +9,7 @@ from control.operations.catalogue.uncordon import Uncordon
 from control.views.snapshots.snapshot import broker_page
 from control.views.tables.export import values_of
 from control.views.tables.query import LIMIT_MAX, TableQuery
+from partiscope.cli.acks_lesson import acks_lesson
 from partiscope.cli.drain import Broker, drain
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.grammar import ListByDefault
@@ -113,4 +114,5 @@ def uncordon(
                    yes=yes, as_json=as_json)  # fmt: skip
 
 
+app.command("acks-lesson", epilog="Example: partiscope brokers acks-lesson 102")(acks_lesson)
 app.command("drain", epilog="Example: partiscope brokers drain 103 --reason 'old disk'")(drain)

@@ -38,7 +38,10 @@ def cluster(
     layout.check_ports()
     Installation(bus=layout.bootstrap).save(settings.data)
     raise typer.Exit(
-        run_until_signal(lambda supervisor: start_cluster(supervisor, layout, settings))
+        run_until_signal(
+            lambda supervisor: start_cluster(supervisor, layout, settings),
+            outages_in=settings.data,
+        )
     )
 
 

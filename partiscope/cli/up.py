@@ -61,7 +61,8 @@ def up(
     with_demo = not no_demo and settings.watched() is None and not is_production
     raise typer.Exit(
         run_until_signal(
-            lambda supervisor: start_everything(supervisor, layout, settings, with_demo=with_demo)
+            lambda supervisor: start_everything(supervisor, layout, settings, with_demo=with_demo),
+            outages_in=None if settings.watching or is_production else settings.data,
         )
     )
 

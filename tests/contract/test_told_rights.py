@@ -87,6 +87,10 @@ async def _create(_: KafkaSettings, admin: KafkaAdmin) -> None:
     await admin.create_topic(NewTopic(name="made", partitions=1, replication_factor=1))
 
 
+async def _create_lesson(_: KafkaSettings, admin: KafkaAdmin) -> None:
+    await admin.create_topic(NewTopic(name="acks-lesson-1", partitions=1, replication_factor=1))
+
+
 async def _grow(_: KafkaSettings, admin: KafkaAdmin) -> None:
     await admin.create_partitions("grows", 2)
 
@@ -149,6 +153,7 @@ ACTS: Mapping[str, Act] = {
     "cordon": _by(Cordon(broker=101)),
     "uncordon": _uncordon,
     "drain": _drain,
+    "teach_acks": _create_lesson,
     "delete_topic": _delete,
     "produce": _produce,
     "browse": _browse,

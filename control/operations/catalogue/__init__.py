@@ -28,6 +28,7 @@ from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.produce import Produce
 from control.operations.catalogue.reassign import Reassign
 from control.operations.catalogue.reset_offsets import ResetOffsets
+from control.operations.catalogue.teach_acks import TeachAcks
 from control.operations.catalogue.uncordon import Uncordon
 
 OPERATIONS: Final[tuple[type[Operation], ...]] = (
@@ -40,6 +41,7 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
     Cordon,
     Uncordon,
     Drain,
+    TeachAcks,
     DeleteTopic,
     DeleteRecords,
     ElectLeaders,

@@ -62,6 +62,8 @@ class OperationContext:
     planning: Planning
     site: Site
     """The cluster, as the bus names it."""
+    outages: str = ""
+    """As ``WatchedCluster`` has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from control.operations.catalogue.elect_leaders import ElectLeaders
 from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.produce import PRODUCE, Produce
 from control.operations.catalogue.reassign import REASSIGN
+from control.operations.catalogue.teach_acks import TeachAcks
 from control.operations.errors import NotConfirmedError
 from control.operations.previews import Previewed
 from control.views.paths import parse_path
@@ -115,7 +116,8 @@ def test_a_form_says_which_right_lacks(tmp_path: Path) -> None:
     assert rights.is_denied(context, REASSIGN.name)
     assert "needs ALTER on the cluster" in words_of(rights.lacking(context, REASSIGN.name))
     assert words_of(rights.lacking(context, PRODUCE.name)) == ""
-    assert rights.every_word(context) == {REASSIGN.name: rights.words(context, REASSIGN.name)}
+    assert rights.every_word(context).keys() == {REASSIGN.name, TeachAcks.FORM.name}
+    assert "where `partiscope up` runs them" in rights.words(context, TeachAcks.FORM.name)
     (entry,) = palette.entries(context.snapshot, REASSIGN.title, rights.every_word(context))
     assert "needs ALTER on the cluster" in entry.help
 
