@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from control.lab.outages import OUTAGE_S_MAX, SOCKET_FILE, short_path
-from partiscope.parts import broker_name
+from partiscope.processes import broker_name
 from partiscope.supervisor import Child, PartFailedError, Supervisor
 
 FROZEN_S: Final = 0.5

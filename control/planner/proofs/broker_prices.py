@@ -2,7 +2,7 @@
 
 What is cheapest on a rack is a concave function of a partition's size. It is computed at a few
 sizes; between two of them the straight line lies below, so the sum stays proven. Of prices, what
-they prove is concave as well, with kinks (proofs.climb goes up there).
+they prove is concave as well, with kinks (proofs.concave_maximum goes up there).
 """
 
 from typing import Final
