@@ -36,8 +36,8 @@ def show_rollback(effect: Effect[Operation], *, as_json: bool) -> None:
         sys.stdout.write(f"{effect.lines[0]}\n")
         show_preview(review)
         return
-    undone = {"rollback_of": command.move, "is_cancelled_first": command.way.is_running}
-    write_json({**undone, **preview_document(review)})
+    rolled_back = {"rollback_of": command.move, "is_cancelled_first": command.way.is_running}
+    write_json({**rolled_back, **preview_document(review)})
 
 
 def preview_document(preview: Preview) -> dict[str, Any]:

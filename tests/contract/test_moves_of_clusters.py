@@ -92,7 +92,7 @@ async def test_who_looks_at_one_cluster_leaves_the_moves_of_others_alone(tmp_pat
         async with OperationsClient(bus.bootstrap, of=here) as client:
             assert [state.operation_id for state in await client.list()] == [ours]
             await client.control(ours, ControlAction.PAUSE)
-            for look in (client.get, client.way_back):
+            for look in (client.get, client.rollback_plan):
                 with pytest.raises(ElsewhereError, match=r"it moves partitions of 127\.0\.0\.1:3"):
                     await look(theirs)
             for act in ControlAction:

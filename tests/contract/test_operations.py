@@ -15,7 +15,7 @@ from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState, Phase
 from control.operations.reassignment.planning import Planning
 from control.operations.reassignment.preflight import Verdict
-from control.operations.reassignment.preview import preview_way_back
+from control.operations.reassignment.preview import preview_rollback
 from control.planner.goals import Goal, PlanRequest
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules
@@ -88,7 +88,7 @@ async def test_plan_preview_run_and_roll_back(
         await eventually(lambda: placement_of(admin, topic), wanted)
         first = {partition: replicas[0] for partition, replicas in wanted.items()}
         await eventually(lambda: leaders_of(admin, topic), first)
-        way = await preview_way_back(planning, client, await client.way_back(operation_id))
+        way = await preview_rollback(planning, client, await client.rollback_plan(operation_id))
         assert not way.is_refused, way.checks
         assert way.proposal.moved_bytes >= best.proposal.moved_replicas * 300 * 1000
         assert way.throttle_bytes_per_s == 20 * RATE
@@ -97,8 +97,8 @@ async def test_plan_preview_run_and_roll_back(
         assert f"the newest, {operation_id}, is of tester; name it if you mean it" in said
         told = await asyncio.to_thread(cli.json, "moves", "rollback", operation_id, "--dry-run")
         assert told["bytes"] >= way.proposal.moved_bytes
-        assert (await client.way_back(operation_id, spread_s=7.0)).waves.spread_s == 7.0
-        undo = await client.rollback(await client.way_back(operation_id))
+        assert (await client.rollback_plan(operation_id, spread_s=7.0)).waves.spread_s == 7.0
+        undo = await client.rollback(await client.rollback_plan(operation_id))
         back = await wait_for(client, undo)
         assert back.outcome is Outcome.DONE, executor.said()
         assert back.rollback_of == operation_id

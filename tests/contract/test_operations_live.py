@@ -237,9 +237,9 @@ async def test_pause_cancel_and_roll_back_work_after_a_crash(
         await client.control(operation_id, ControlAction.CANCEL)
         ended = await wait_for(client, operation_id)
         assert ended.outcome in (Outcome.CANCELLED, Outcome.DONE), executor.said()
-        undo = await client.rollback(await client.way_back(operation_id))
+        undo = await client.rollback(await client.rollback_plan(operation_id))
         with pytest.raises(ConflictError, match=f"{undo} rolls {operation_id} back already"):
-            await client.rollback(await client.way_back(operation_id))
+            await client.rollback(await client.rollback_plan(operation_id))
         await watch_until(client, undo, in_wave(1))
         executor.end(signal.SIGKILL)
         executor.__enter__()
@@ -333,7 +333,9 @@ async def test_a_topic_that_is_deleted_while_it_moves_is_left_out_also_of_the_wa
         assert left_out in done.notes
         assert await placement_of(admin, topic) == {0: TO}
         assert await throttles(admin, topic) == {}
-        back = await wait_for(client, await client.rollback(await client.way_back(operation_id)))
+        back = await wait_for(
+            client, await client.rollback(await client.rollback_plan(operation_id))
+        )
         assert back.outcome is Outcome.DONE, (back, executor.said())
         assert left_out in back.notes
     assert await placement_of(admin, topic) == {0: FROM}

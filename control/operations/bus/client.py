@@ -44,7 +44,7 @@ from control.operations.errors import (
 from control.operations.executor.throttles.throttle import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import resolve_throttle
-from control.operations.reassignment.rollback_plan import WayBack
+from control.operations.reassignment.rollback_plan import RollbackPlan
 from control.operations.reassignment.topic_ids import NO_IDS, TopicIds
 from control.operations.verdict import Verdict
 from control.planner.proposal import Proposal
@@ -246,7 +246,9 @@ class OperationsClient(MovesReader):
         if rate is not None and too_long:
             raise InvalidInputError({"throttle": f"{operation_id}: {too_long}"})
 
-    async def way_back(self, operation_id: str, *, spread_s: float | None = None) -> WayBack:
+    async def rollback_plan(
+        self, operation_id: str, *, spread_s: float | None = None
+    ) -> RollbackPlan:
         """The reassignment that would roll an operation back, spread as it was or over `spread_s`.
         Nothing is changed.
 
@@ -269,8 +271,8 @@ class OperationsClient(MovesReader):
         throttle, waves = _asked(operation_id, (await self._bus.read_commands(of=operation_id))[0])
         if spread_s is not None:
             waves = replace(waves, spread_s=spread_s)
-        return WayBack(
-            undone=operation_id,
+        return RollbackPlan(
+            rolled_back=operation_id,
             bootstrap=state.bootstrap,
             cluster_id=state.cluster_id,
             proposal=proposal,
@@ -280,21 +282,21 @@ class OperationsClient(MovesReader):
             topic_ids=state.topic_ids,
         )
 
-    async def rollback(self, way: WayBack, *, reason: str = "") -> str:
+    async def rollback(self, way: RollbackPlan, *, reason: str = "") -> str:
         """Cancel the operation if it still runs, then submit its rollback. Partitions that others
         have moved since stay. Answers the new operation's id."""
         if way.is_running:
             because = reason or "rolled back"
-            await self.control(way.undone, ControlAction.CANCEL, reason=because)
+            await self.control(way.rolled_back, ControlAction.CANCEL, reason=because)
         return await self.submit_reassign(
             way.proposal,
             bootstrap=way.bootstrap,
             cluster_id=way.cluster_id,
             throttle=way.throttle,
             waves=way.waves,
-            reason=reason or f"undo {way.undone}",
+            reason=reason or f"undo {way.rolled_back}",
             is_strict=False,
-            rollback_of=way.undone,
+            rollback_of=way.rolled_back,
             topic_ids=way.topic_ids,
         )
 

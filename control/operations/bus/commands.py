@@ -75,7 +75,7 @@ class ReassignCommand:
         return Proposal(name=self.operation_id, changes=self.changes)
 
     @property
-    def undone(self) -> str | None:
+    def rolled_back(self) -> str | None:
         """The operation that this one rolls back; None: it is no rollback."""
         return None if self.is_strict else self.rollback_of or "the move"
 

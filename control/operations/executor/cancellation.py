@@ -25,7 +25,7 @@ REFUSALS_MAX: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TakenBack:
+class CancelledMoves:
     """The partitions that stopped, and why others go on."""
 
     keys: frozenset[TopicPartition]
@@ -42,7 +42,9 @@ class GivenUp:
     """Of its partitions; empty: not known."""
 
 
-async def take_back(admin: AdminPort, command: ReassignCommand, context: RunContext) -> TakenBack:
+async def cancel_begun(
+    admin: AdminPort, command: ReassignCommand, context: RunContext
+) -> CancelledMoves:
     """Cancels moves of the waves that have begun, until none of them moves or the cluster refuses
     to cancel the rest.
 
@@ -67,7 +69,7 @@ async def take_back(admin: AdminPort, command: ReassignCommand, context: RunCont
             break
         await asyncio.sleep(PACE_S if refused else POLL_S)
     await admin.alter_reassignments({c.key: c.before for c in changes if places.is_disordered(c)})
-    return TakenBack(
+    return CancelledMoves(
         keys=frozenset(asked.difference(refused)),
         refused={key: f"still moves: {error}" for key, error in refused.items()},
     )
@@ -81,7 +83,7 @@ async def give_up(admin: AdminPort, command: ReassignCommand, context: RunContex
     if not context.state().waves_begun:
         return GivenUp(fates=(Fate.NEVER_BEGAN,) * len(command.changes))
     try:
-        taken = await take_back(admin, command, context)
+        taken = await cancel_begun(admin, command, context)
         places = await read_placements(admin, {change.topic for change in command.changes})
     except KafkaPortError as error:
         words = f"partitions in flight could not be cancelled and continue unthrottled: {error}"

@@ -10,7 +10,7 @@ from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.operations.bus.events import MoveProgress, StalledMove
 from control.operations.executor.catching_up import CatchUpWatch
-from control.operations.executor.pacing.debounce import LastingWatch
+from control.operations.executor.pacing.debounce import Debounce
 from control.operations.executor.stalls import StallWatch
 from control.operations.executor.throttles.adaptive_throttle import Reading
 from control.operations.executor.timing.copy_progress import copy_of, copying_s, missing_bytes
@@ -51,9 +51,9 @@ class MoveWatch:
         self.places = Placements()
         self._alive: frozenset[int] = frozenset()
         self._asked: set[TopicPartition] = set()
-        self._astray = LastingWatch()
+        self._astray = Debounce()
         """Asked to move, and neither moving nor there: somebody took it back."""
-        self._absent = LastingWatch()
+        self._absent = Debounce()
         """Without a trace: deleted."""
         self._gone: set[TopicPartition] = set()
         self.topic_ids: TopicIds = {}

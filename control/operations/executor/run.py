@@ -21,7 +21,7 @@ from control.model.ids import TopicPartition
 from control.operations.bus.commands import THROTTLE_AUTO, ReassignCommand
 from control.operations.bus.events import EventKind, MoveProgress, Outcome
 from control.operations.bus.state import HELD
-from control.operations.executor.cancellation import take_back, went_back_before
+from control.operations.executor.cancellation import cancel_begun, went_back_before
 from control.operations.executor.election import elect_preferred
 from control.operations.executor.move_watch import MoveWatch
 from control.operations.executor.pacing.polling_interval import (
@@ -142,11 +142,11 @@ class ReassignRun:
         self._produced, standing = facts.produced, facts.standing_rates
         self._watch.topic_ids = ids_of_command(command, facts)
         left = tuple(change for change in command.changes if not facts.places.is_there(change))
-        others = left_as_they_are(facts.places, left, undone=command.undone)
-        if command.undone is not None:
+        others = left_as_they_are(facts.places, left, rolled_back=command.rolled_back)
+        if command.rolled_back is not None:
             stuck = cannot_move(facts, left)
             others = {key: f"{why}: left as it is" for key, why in stuck.items()} | others
-        copied = facts.sized(to_go(facts, left, undone=command.undone))
+        copied = facts.sized(to_go(facts, left, rolled_back=command.rolled_back))
         moving = {change.key for change in copied}
         rate = resolve_throttle(command.throttle, copied, facts.produced) if left else None
         is_adaptive = command.throttle == THROTTLE_AUTO
@@ -154,7 +154,7 @@ class ReassignRun:
             facts,
             left or command.changes,
             throttle_bytes_per_s=rate,
-            undone=command.undone,
+            rolled_back=command.rolled_back,
             is_adaptive=is_adaptive,
             rules=command.waves,
         )
@@ -191,7 +191,7 @@ class ReassignRun:
         """A wave that was under way before a crash goes on, whatever holds up those after it."""
         context = self._context
         begun_before = context.state().waves_begun
-        if self._command.undone is not None:
+        if self._command.rolled_back is not None:
             await settle(self._watch, self._command.changes, context)
         for number, wave in enumerate(self._waves, 1):
             await self._watch.refresh()
@@ -291,11 +291,15 @@ class ReassignRun:
     async def _submit(self, batch: Wave, *, is_asked: bool) -> None:
         """Ask for what of these is neither there nor on its way there, nor somebody else's by now;
         all is watched, also what was asked for before a crash (`is_asked`)."""
-        places, left, undone = self._watch.places, self._watch.left(batch), self._command.undone
+        places, left, rolled_back = (
+            self._watch.places,
+            self._watch.left(batch),
+            self._command.rolled_back,
+        )
         others = {
             c.key: places.why_others(c, is_asked=is_asked)
-            if undone is None
-            else places.why_left(c, undone=undone)
+            if rolled_back is None
+            else places.why_left(c, rolled_back=rolled_back)
             for c in left
         }
         await self._refuse({key: why for key, why in others.items() if why is not None})
@@ -356,7 +360,7 @@ class ReassignRun:
         context, places = self._context, self._watch.places
         moving = [n for n, c in enumerate(self._command.changes) if places.is_moving(c)]
         await context.emit(EventKind.CANCELLING, "cancelling", going_back=moving)
-        taken = await take_back(self._admin, self._command, context)
+        taken = await cancel_begun(self._admin, self._command, context)
         self._went_back = taken.keys
         await self._refuse(taken.refused)
         await self._watch.refresh()

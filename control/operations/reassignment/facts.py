@@ -105,15 +105,15 @@ def nears_min_isr(change: PartitionChange, partition: PartitionMetadata | None) 
 
 
 def to_go(
-    facts: ClusterFacts, changes: Iterable[PartitionChange], *, undone: str | None
+    facts: ClusterFacts, changes: Iterable[PartitionChange], *, rolled_back: str | None
 ) -> tuple[PartitionChange, ...]:
     """Changes that a run which begins now has to make: partitions that exist and are elsewhere. A
-    rollback (`undone`) leaves out what others have moved since and what cannot move now; of
+    rollback (`rolled_back`) leaves out what others have moved since and what cannot move now; of
     partitions in flight it finds the old copies."""
     existing = [change for change in changes if change.key in facts.partitions]
-    others = left_as_they_are(facts.places, existing, undone=undone)
+    others = left_as_they_are(facts.places, existing, rolled_back=rolled_back)
     left = [c for c in existing if c.key not in others and not facts.places.is_there(c)]
-    if undone is None:
+    if rolled_back is None:
         return tuple(left)
     stuck = cannot_move(facts, left)
     left = [change for change in left if change.key not in stuck]

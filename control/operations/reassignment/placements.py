@@ -45,9 +45,9 @@ class Placements:
             return None
         return f"is on {list(placed.replicas)} now: somebody else has moved it"
 
-    def why_left(self, change: PartitionChange, *, undone: str) -> str | None:
-        """Why a rollback leaves a partition alone: it is neither where the operation `undone` left
-        it or found it, nor on its way to either."""
+    def why_left(self, change: PartitionChange, *, rolled_back: str) -> str | None:
+        """Why a rollback leaves a partition alone: it is neither where the operation
+        `rolled_back` left it or found it, nor on its way to either."""
         moving, placed = self.moving.get(change.key), self.placed.get(change.key)
         ours = (set(change.before), set(change.after))
         if moving is not None:
@@ -57,7 +57,7 @@ class Placements:
         if placed is None or set(placed.replicas) in ours:
             return None
         now = list(placed.replicas)
-        return f"is on {now} by now, not where {undone} left it: left as it is"
+        return f"is on {now} by now, not where {rolled_back} left it: left as it is"
 
     def is_between(self, change: PartitionChange) -> bool:
         """Whether it rests on the replicas of before and after together: somebody added some, or
@@ -74,13 +74,17 @@ class Placements:
 
 
 def left_as_they_are(
-    places: Placements, changes: Iterable[PartitionChange], *, undone: str | None
+    places: Placements, changes: Iterable[PartitionChange], *, rolled_back: str | None
 ) -> dict[TopicPartition, str]:
-    """Partitions that others have moved since the operation `undone`, with a reason; none without
-    one."""
-    if undone is None:
+    """Partitions that others have moved since the operation `rolled_back`, with a reason; none
+    without one."""
+    if rolled_back is None:
         return {}
-    told = {c.key: places.why_left(c, undone=undone) for c in changes if not places.is_between(c)}
+    told = {
+        c.key: places.why_left(c, rolled_back=rolled_back)
+        for c in changes
+        if not places.is_between(c)
+    }
     return {key: why for key, why in told.items() if why is not None}
 
 

@@ -32,7 +32,7 @@ from control.operations.reassignment.preflight_load import (
     waves_now,
 )
 from control.operations.reassignment.producer_traffic import bytes_in
-from control.operations.reassignment.rollback_plan import WayBack
+from control.operations.reassignment.rollback_plan import RollbackPlan
 from control.operations.reassignment.spreading import NOT_SPREAD, Foreseen
 from control.operations.reassignment.topic_ids import facts_of
 from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
@@ -182,14 +182,16 @@ class Planning:
         facts = await self._facts_of(proposal.changes, throttled_by_us)
         return preview_of(facts, proposal, throttle=throttle, rules=rules)
 
-    async def preview_back(self, way: WayBack, throttled_by_us: Collection[int] = ()) -> Preview:
+    async def preview_back(
+        self, way: RollbackPlan, throttled_by_us: Collection[int] = ()
+    ) -> Preview:
         """Preview of a rollback, as if the operation were cancelled already."""
         facts = await self._facts_of(way.proposal.changes, throttled_by_us)
         facts = facts_of(way.topic_ids, facts)
         if way.is_running:
             facts = as_cancelled(facts, way.proposal.inverse().changes)
         return preview_of(
-            facts, way.proposal, throttle=way.throttle, rules=way.waves, undone=way.undone
+            facts, way.proposal, throttle=way.throttle, rules=way.waves, rolled_back=way.rolled_back
         )
 
     async def _facts_of(
@@ -255,13 +257,13 @@ def preview_of(
     *,
     throttle: Throttle,
     rules: WaveRules = USUAL_WAVES,
-    undone: str | None = None,
+    rolled_back: str | None = None,
 ) -> Preview:
     """Preview of a proposal on a cluster read before, with today's sizes. A rollback shows only
     what has to move still."""
     asked = proposal.changes
-    if undone is not None:
-        going = to_go(facts, asked, undone=undone)
+    if rolled_back is not None:
+        going = to_go(facts, asked, rolled_back=rolled_back)
         asked = tuple(c for c in asked if not facts.places.is_there(c)) or asked
         proposal = replace(proposal, changes=facts.sized(going))
     coming = facts.sized(proposal.changes)
@@ -271,7 +273,7 @@ def preview_of(
         facts,
         asked,
         throttle_bytes_per_s=rate,
-        undone=undone,
+        rolled_back=rolled_back,
         is_adaptive=is_adaptive,
         rules=rules,
     )

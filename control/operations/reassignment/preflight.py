@@ -46,24 +46,28 @@ def preflight(
     changes: tuple[PartitionChange, ...],
     *,
     throttle_bytes_per_s: int | None,
-    undone: str | None = None,
+    rolled_back: str | None = None,
     is_adaptive: bool = False,
     rules: WaveRules = USUAL_WAVES,
 ) -> tuple[Check, ...]:
     """Every check: first what cannot move at all, then in the order in which an operator would ask.
-    A rollback (`undone`) leaves out partitions that are deleted, that others moved since or that
-    cannot move now."""
-    existence = _check_existence(facts, changes, is_way_back=undone is not None)
-    current = _check_stale(facts, changes) if undone is None else _check_way(facts, changes, undone)
-    if undone is not None:
-        others = left_as_they_are(facts.places, changes, undone=undone)
+    A rollback (`rolled_back`) leaves out partitions that are deleted, that others moved since or
+    that cannot move now."""
+    existence = _check_existence(facts, changes, is_rollback=rolled_back is not None)
+    current = (
+        _check_stale(facts, changes)
+        if rolled_back is None
+        else _check_way(facts, changes, rolled_back)
+    )
+    if rolled_back is not None:
+        others = left_as_they_are(facts.places, changes, rolled_back=rolled_back)
         moved = facts.partitions.keys() - others.keys()
         changes = tuple(change for change in changes if change.key in moved)
-    immovable = _check_immovable(facts, changes, is_way_back=undone is not None)
-    if undone is not None:
+    immovable = _check_immovable(facts, changes, is_rollback=rolled_back is not None)
+    if rolled_back is not None:
         stuck = cannot_move(facts, changes)
         changes = tuple(change for change in changes if change.key not in stuck)
-    going = changes if undone is None else to_go(facts, changes, undone=undone)
+    going = changes if rolled_back is None else to_go(facts, changes, rolled_back=rolled_back)
     waves = waves_now(facts, going, rules)
     spread = spread_of(facts, waves, rules)
     takes = expected_seconds(
@@ -77,7 +81,7 @@ def preflight(
         _check_brokers(facts, changes),
         *_check_cordons(facts, changes),
         _check_shape(facts, changes),
-        _check_running(facts, changes, is_way_back=undone is not None),
+        _check_running(facts, changes, is_rollback=rolled_back is not None),
         check_disk(facts, waves, takes[1] if takes else None),
         _check_min_isr(facts, changes),
         _check_racks(facts, changes),
@@ -101,13 +105,13 @@ def failures(checks: Iterable[Check]) -> str:
 
 
 def _check_immovable(
-    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_way_back: bool
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_rollback: bool
 ) -> tuple[Check, ...]:
     """Check only where something cannot move. A plan fails for partitions without a leader (another
     check names targets that are down). A rollback leaves out what cannot move back, unless that is
     all."""
     stuck = cannot_move(facts, changes)
-    if not is_way_back:
+    if not is_rollback:
         of = facts.partitions
         stuck = {key: why for key, why in stuck.items() if not facts.has_leader(of[key])}
     if not stuck:
@@ -117,8 +121,8 @@ def _check_immovable(
         by_reason.setdefault(why, []).append(str(key))
     told = "; ".join(f"{_listed(names)} {why}" for why, names in by_reason.items())
     partitions, verdict = counted(len(stuck), "partition"), Verdict.FAIL
-    what = "cannot move: plan without them, or" if not is_way_back else "cannot go back:"
-    if is_way_back and len(stuck) < len(changes):
+    what = "cannot move: plan without them, or" if not is_rollback else "cannot go back:"
+    if is_rollback and len(stuck) < len(changes):
         verdict, what = Verdict.WARN, "cannot go back and are left out; or"
     reason = (
         f"{told}. {partitions} {what} start the broker and wait until its replicas are there; if "
@@ -146,12 +150,12 @@ def _check_rights(
 
 
 def _check_existence(
-    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_way_back: bool
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_rollback: bool
 ) -> Check:
     anew = facts.created_anew
     lacking = [c for c in changes if c.key not in facts.partitions]
     bad = [f"{c.key} {ANEW if c.topic in anew else 'does not exist'}" for c in lacking]
-    if is_way_back and len(bad) < len(changes):
+    if is_rollback and len(bad) < len(changes):
         bad = [f"{words.replace('does not exist', 'was deleted')}: left out" for words in bad]
         return _check("partitions", bad, fine=f"all {len(changes)} exist", verdict=Verdict.WARN)
     if not changes:
@@ -171,14 +175,16 @@ def _check_stale(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> C
     return _check(_CURRENT, bad, fine="nothing moved since it was made", advice=advice)
 
 
-def _check_way(facts: ClusterFacts, changes: tuple[PartitionChange, ...], undone: str) -> Check:
+def _check_way(
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], rolled_back: str
+) -> Check:
     """Refused only where others have moved all of it since."""
-    others = left_as_they_are(facts.places, changes, undone=undone)
+    others = left_as_they_are(facts.places, changes, rolled_back=rolled_back)
     bad = [f"{key} {why}" for key, why in others.items()]
     if bad and all(c.key in others for c in changes if c.key in facts.partitions):
         advice = "first roll back what moved it since, or plan from where it is now"
         return _check(_CURRENT, bad, fine="", advice=advice)
-    fine = f"nobody moved it since {undone}"
+    fine = f"nobody moved it since {rolled_back}"
     return _check(_CURRENT, bad, fine=fine, verdict=Verdict.WARN)
 
 
@@ -251,12 +257,12 @@ def _is_bad(change: PartitionChange) -> bool:
 
 
 def _check_running(
-    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_way_back: bool
+    facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_rollback: bool
 ) -> Check:
     """Check of running reassignments; a rollback may turn round those of its operation."""
     ours = {change.key for change in changes}
     bad = [f"{key} is being reassigned already" for key in sorted(facts.reassigning) if key in ours]
-    if bad and not is_way_back:
+    if bad and not is_rollback:
         return _check("running reassignments", bad, fine="")
     others = [str(key) for key in sorted(facts.reassigning) if key not in ours]
     return _check(

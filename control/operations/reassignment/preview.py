@@ -10,7 +10,7 @@ from control.operations.reassignment.conflicts import unknown_others
 from control.operations.reassignment.existing_throttles import own_brokers
 from control.operations.reassignment.planning import Planning, Preview
 from control.operations.reassignment.preview_history import with_past
-from control.operations.reassignment.rollback_plan import WayBack
+from control.operations.reassignment.rollback_plan import RollbackPlan
 from control.planner.proposal import Proposal
 from control.planner.waves import WaveRules
 
@@ -42,12 +42,12 @@ async def whole_preview(
     return with_past(preview, states, site=site, throttle=throttle)
 
 
-async def preview_way_back(planning: Planning, moves: MovesReader, way: WayBack) -> Preview:
+async def preview_rollback(planning: Planning, moves: MovesReader, way: RollbackPlan) -> Preview:
     """Preview of a rollback now, as if the operation, with its throttle, had ended already.
 
     :raises KafkaPortError: the cluster or the bus does not answer.
     """
     states = await moves.list()
     preview = await planning.preview_back(way, own_brokers(states, way.site))
-    others = [state for state in states if state.operation_id != way.undone]
+    others = [state for state in states if state.operation_id != way.rolled_back]
     return with_past(preview, others, site=way.site, throttle=way.throttle)

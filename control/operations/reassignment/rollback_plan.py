@@ -18,10 +18,10 @@ SETTLED_POLL_S: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WayBack:
+class RollbackPlan:
     """The inverse of an operation, in its waves, at the throttle that was asked for last."""
 
-    undone: str
+    rolled_back: str
     bootstrap: str
     proposal: Proposal
     throttle: Throttle

@@ -12,8 +12,8 @@ from control.operations.catalogue.operation import Change, Done, Effect, Operati
 from control.operations.errors import ConflictError
 from control.operations.reassignment.planning import Preview
 from control.operations.reassignment.preflight import failures
-from control.operations.reassignment.preview import preview_way_back
-from control.operations.reassignment.rollback_plan import WayBack
+from control.operations.reassignment.preview import preview_rollback
+from control.operations.reassignment.rollback_plan import RollbackPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class RollBack(MoveOperation):
 
     spread_s: float | None = None
     """Over at most so many seconds; None: as spread as it was."""
-    way: WayBack | None = None
+    way: RollbackPlan | None = None
     """Of the frozen command: what is submitted."""
 
     @property
@@ -45,10 +45,10 @@ class RollBack(MoveOperation):
         :raises OperationError: nothing of it could go back, or others move it.
         :raises KafkaPortError: the bus does not answer.
         """
-        way = await context.moves.way_back(self.move, spread_s=self.spread_s)
+        way = await context.moves.rollback_plan(self.move, spread_s=self.spread_s)
         frozen = replace(self, way=way)
         try:
-            review = await preview_way_back(context.planning, context.moves, way)
+            review = await preview_rollback(context.planning, context.moves, way)
         except KafkaPortError as error:
             changes = (Change(self.move, None, None, "Its moves are not known."),)
             doubt = f"▲ pre-flight: not known: {error}"
@@ -80,7 +80,7 @@ class RollBack(MoveOperation):
         return Done(words=f"{undo} rolls {self.move} back", view="move", params={"move": undo})
 
 
-def goes_words(way: WayBack, preview: Preview) -> str:
+def goes_words(way: RollbackPlan, preview: Preview) -> str:
     """Size, pace and time of a rollback, in words."""
     first = "It is cancelled first: partitions in flight go back. " if way.is_running else ""
     proposal = preview.proposal

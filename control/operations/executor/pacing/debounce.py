@@ -20,7 +20,7 @@ class _Seen:
     readings: int
 
 
-class LastingWatch:
+class Debounce:
     """Counts, of each partition, for how long something is so without a break."""
 
     def __init__(self) -> None:

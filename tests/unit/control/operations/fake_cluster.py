@@ -101,7 +101,7 @@ class FakeCluster:
         for key in keys or tuple(self.targets):
             self.placed[key] = self.targets.pop(key)
 
-    def take_back(self, key: TopicPartition) -> None:
+    def cancel_begun(self, key: TopicPartition) -> None:
         """In the order of the target, as Kafka does."""
         origin = self.origins[key]
         self.placed[key] = tuple(r for r in self.placed[key] if r in origin)
@@ -172,7 +172,7 @@ class FakeCluster:
         unknown = RefusedError(code, what=f"moving {key}") if key not in self.placed else None
         refusal = self.refusals.get(key) or unknown
         if refusal is None and target is None:
-            self.take_back(key)
+            self.cancel_begun(key)
         elif refusal is None and target is not None:
             self.begin(key, target)
         return refusal

@@ -167,7 +167,7 @@ async def test_a_rollback_leaves_out_a_topic_that_was_created_anew_whatever_its_
     )
     known: Any = cluster
     facts = facts_of(back.topic_ids, await read_facts(known, changes=back.changes))
-    preview = preview_of(facts, back.proposal, throttle="none", undone="mv-1")
+    preview = preview_of(facts, back.proposal, throttle="none", rolled_back="mv-1")
     assert [c.key for c in preview.proposal.changes] == [A.key]
     (existence, *_) = preview.checks
     assert (existence.verdict, existence.reason) == (Verdict.WARN, f"b-0 {ANEW}: left out")

@@ -33,7 +33,7 @@ async def test_what_moved_before_a_crash_and_is_taken_back_by_somebody_ends_its_
     cluster.begin(A.key, A.after)
     context = begun(command_of(A), wave=1)
     steps = [pass_s(LASTING_S / LASTING_READINGS)] * (LASTING_READINGS + 1)
-    ended = await run(cluster, context, lambda: cluster.take_back(A.key), *steps)
+    ended = await run(cluster, context, lambda: cluster.cancel_begun(A.key), *steps)
     assert ended.outcome is Outcome.FAILED
     assert "a-0: was cancelled by somebody else" in ended.message
     assert cluster.asked == []
@@ -51,7 +51,7 @@ async def test_what_a_broker_has_not_heard_of_yet_was_not_taken_back(
     cluster, context = cluster_of(A), FakeContext(command_of(A))
 
     def arrive_unheard() -> None:
-        cluster.take_back(A.key)
+        cluster.cancel_begun(A.key)
 
     def hear() -> None:
         cluster.placed[A.key] = A.after
@@ -71,7 +71,7 @@ async def test_what_counted_as_taken_back_and_is_there_at_the_end_fails_nothing(
         cluster.arrive(B.key)
 
     steps = [pass_s(LASTING_S / LASTING_READINGS)] * (LASTING_READINGS + 1)
-    ended = await run(cluster, context, lambda: cluster.take_back(A.key), *steps, hear)
+    ended = await run(cluster, context, lambda: cluster.cancel_begun(A.key), *steps, hear)
     assert context.said(EventKind.NOTE) == ["a-0: was cancelled by somebody else"]
     assert (ended.outcome, ended.message) == (Outcome.DONE, "done: 2 of 2 partitions moved")
 

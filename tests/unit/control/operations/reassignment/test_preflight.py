@@ -149,8 +149,8 @@ def test_throttles_below_kafkas_minimum_are_refused_and_none_is_a_warning() -> N
     assert is_refused(preflight(FACTS, (), throttle_bytes_per_s=None))
 
 
-def way_back(facts: ClusterFacts, *changes: PartitionChange) -> dict[str, Check]:
-    checks = preflight(facts, changes, throttle_bytes_per_s=10**6, undone="mv-1")
+def rollback_plan(facts: ClusterFacts, *changes: PartitionChange) -> dict[str, Check]:
+    checks = preflight(facts, changes, throttle_bytes_per_s=10**6, rolled_back="mv-1")
     return {check.name: check for check in checks if check.verdict is not Verdict.OK}
 
 
@@ -159,10 +159,10 @@ def test_a_way_back_leaves_what_others_moved_since_and_is_refused_where_that_is_
     elsewhere = replace(PARTITION, partition=1, replicas=(2, 3), isr=(2, 3))
     facts = replace(FACTS, partitions={KEY: PARTITION, other.key: elsewhere})
     words = "t-1 is on [2, 3] by now, not where mv-1 left it: left as it is"
-    (said,) = way_back(facts, MOVE, other).values()
+    (said,) = rollback_plan(facts, MOVE, other).values()
     assert (said.name, said.verdict) == ("plan is current", Verdict.WARN)
     assert said.reason == words
-    said = way_back(facts, other)["plan is current"]
+    said = rollback_plan(facts, other)["plan is current"]
     assert said.verdict is Verdict.FAIL
     assert said.reason.startswith(f"{words}; first roll back what moved it since")
 
@@ -170,16 +170,16 @@ def test_a_way_back_leaves_what_others_moved_since_and_is_refused_where_that_is_
 def test_a_way_back_turns_round_what_is_in_flight_and_leaves_what_others_have() -> None:
     back = MOVE.inverse()
     facts = replace(FACTS, reassigning={KEY: MOVING})
-    assert way_back(facts, back) == {}
+    assert rollback_plan(facts, back) == {}
     facts = replace(FACTS, reassigning={KEY: replace(MOVING, replicas=(3, 4, 2))})
-    said = way_back(facts, MOVE)["plan is current"]
+    said = rollback_plan(facts, MOVE)["plan is current"]
     assert said.verdict is Verdict.FAIL
     assert "t-0 is on its way to [3, 4, 2] by now: left as it is" in said.reason
 
 
 def test_replicas_of_before_and_after_together_may_be_old_news() -> None:
     facts = replace(FACTS, partitions={KEY: replace(PARTITION, replicas=(3, 1, 2), isr=(3, 1, 2))})
-    assert way_back(facts, MOVE) == {}
+    assert rollback_plan(facts, MOVE) == {}
 
 
 def test_the_topology_counts_a_moving_partition_where_it_goes() -> None:
@@ -369,10 +369,10 @@ def test_a_rollback_onto_a_cordoned_broker_is_refused_before_it_starts() -> None
         partitions={KEY: replace(PARTITION, replicas=(2, 1), isr=(2, 1))},
     )
     back = replace(MOVE, before=(2, 1))
-    checks = preflight(facts, (back,), throttle_bytes_per_s=10**6, undone="mv-1")
+    checks = preflight(facts, (back,), throttle_bytes_per_s=10**6, rolled_back="mv-1")
     assert "broker 3 is cordoned" in failures(checks)
     there = replace(facts, partitions={KEY: replace(PARTITION, replicas=(3, 2), isr=(3, 2))})
-    checks = preflight(there, (back,), throttle_bytes_per_s=10**6, undone="mv-1")
+    checks = preflight(there, (back,), throttle_bytes_per_s=10**6, rolled_back="mv-1")
     assert not is_refused(checks)
 
 
@@ -420,11 +420,11 @@ def test_a_way_back_leaves_out_what_cannot_move_unless_that_is_all() -> None:
     other = replace(MOVE, partition=1, before=(3, 2), after=(2, 3))
     placed = {c.key: replace(there, partition=c.partition) for c in back}
     facts = replace(FACTS, brokers=FACTS.brokers[1:], partitions=placed)
-    first, *rest = preflight(facts, (back[0], other), throttle_bytes_per_s=None, undone="mv-1")
+    first, *rest = preflight(facts, (back[0], other), throttle_bytes_per_s=None, rolled_back="mv-1")
     assert (first.name, first.verdict) == ("leaders", Verdict.WARN)
     assert first.reason.startswith("t-0 would be on broker 1, which does not run. 1 partition")
     assert not is_refused(rest)
-    first, *rest = preflight(facts, back, throttle_bytes_per_s=None, undone="mv-1")
+    first, *rest = preflight(facts, back, throttle_bytes_per_s=None, rolled_back="mv-1")
     assert (first.name, first.verdict) == ("leaders", Verdict.FAIL)
     assert topology_of(facts).partitions[0].has_leader
 

@@ -11,7 +11,7 @@ from control.operations.bus.commands import Command, ControlCommand, ReassignCom
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.bus.state import OperationState, Phase, submitted
 from control.operations.errors import ConflictError
-from control.operations.reassignment import rollback_plan as way_back
+from control.operations.reassignment import rollback_plan as rollback_plan
 from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules
 from tests.unit.control.operations.fake_cluster import (
@@ -103,11 +103,11 @@ async def test_old_news_of_a_cancel_is_waited_for() -> None:
 async def test_replicas_that_somebody_added_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are as if the move were under way, for good."""
     clock = SimpleNamespace(now_s=0.0)
-    monkeypatch.setattr(way_back, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    monkeypatch.setattr(rollback_plan, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
     cluster, context = cluster_with(BETWEEN, TO), FakeContext(back_of(A, B))
 
     def wait() -> None:
-        clock.now_s += way_back.SETTLED_WITHIN_S
+        clock.now_s += rollback_plan.SETTLED_WITHIN_S
 
     ended = await run(cluster, context, wait, cluster.arrive)
     assert (ended.outcome, cluster.placed) == (Outcome.FAILED, {A.key: BETWEEN, B.key: FROM})
@@ -163,12 +163,12 @@ async def test_a_way_back_is_refused_while_another_moves_the_same(
     bus = FakeBus(ours, state_of("mv-2", B, phase=Phase.WAITING))
     client = client_of(bus, monkeypatch)
     with pytest.raises(ConflictError, match="mv-2 of somebody moves 1 of these partitions"):
-        await client.rollback(await client.way_back("mv-0"))
+        await client.rollback(await client.rollback_plan("mv-0"))
     assert bus.commands == []
     bus.known["mv-2"] = state_of("mv-2", C, phase=Phase.RUNNING)
-    undo = await client.rollback(await client.way_back("mv-0"))
+    undo = await client.rollback(await client.rollback_plan("mv-0"))
     cancel, back = bus.commands
     assert isinstance(cancel, ControlCommand)
     assert isinstance(back, ReassignCommand)
-    assert (back.operation_id, back.undone) == (undo, "mv-0")
+    assert (back.operation_id, back.rolled_back) == (undo, "mv-0")
     assert [one.after for one in back.changes] == [FROM, FROM]
