@@ -92,7 +92,7 @@ class Run:
             StoreTakenError: another job writes this store.
             SparkDiedError: the JVM has ended.
         """
-        logging.getLogger("py4j").setLevel(logging.CRITICAL)
+        silence_py4j()
         find_java()
         connector_jars()
         writer = StoreWriter(
@@ -278,14 +278,19 @@ def jvm_status() -> int | None:
         return None
 
 
+def silence_py4j() -> None:
+    """No stacks of calls that are cut off with the JVM: its end is told in words. py4j logs them by
+    its own logger and by the root's."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
+
+
 def end_jvm() -> None:
     """End the JVM that pyspark started, so that nothing outlives this process."""
     gateway = SparkContext._gateway
     process = getattr(gateway, "proc", None)
     if process is None:
         return
-    # py4j tells the root logger of calls that are cut off with the JVM.
-    logging.disable()
     # That server would print a stack because its peer is gone.
     server: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
     if server is not None:

@@ -31,6 +31,10 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 VALUE_BYTES: Final = 1000
 
 
+async def ours() -> None:
+    """Proves that no other executor owns the operations: there is none."""
+
+
 def unique(stem: str) -> str:
     """A name that no other test uses."""
     return f"{stem}-{uuid.uuid4().hex[:8]}"

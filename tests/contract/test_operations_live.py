@@ -24,6 +24,7 @@ from control.planner.waves import WaveRules
 from tests.contract.operations_rig import (
     ExecutorProcess,
     end_offsets,
+    ours,
     placement_of,
     throttles,
     topic_with_data,
@@ -214,10 +215,10 @@ async def test_a_list_that_others_have_filled_is_left_as_it_is(admin: KafkaAdmin
     theirs = ",".join(f"{n}:199" for n in range(4000))
     resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
     await admin.alter_configs(resource, {FOLLOWER_REPLICAS: theirs[:32_765]})
-    record = await Throttling(admin).plan((change(topic, 0),), RATE)
+    record = await Throttling(admin, ours).plan((change(topic, 0),), RATE)
     before = await throttles(admin, topic)
     with pytest.raises(RefusedError, match="Kafka takes 32,767: make waves smaller"):
-        await Throttling(admin).enlist(record, record.entries)
+        await Throttling(admin, ours).enlist(record, record.entries)
     assert await throttles(admin, topic) == before
 
 

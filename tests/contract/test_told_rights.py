@@ -33,6 +33,7 @@ from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.planning import Planning
 from control.operations.reassignment.preflight import preflight
 from control.planner.proposal import PartitionChange
+from tests.contract.operations_rig import ours
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KAFKA_TODAY, run_tool
 from tests.support.kafka_secure import ADMIN, EVERYBODY, OPERATORS, SecureKafka
@@ -71,7 +72,7 @@ def secure(kafka_today_libs: Path, tmp_path: Path) -> Iterator[SecureKafka]:
 
 async def _reassign(_: KafkaSettings, admin: KafkaAdmin) -> None:
     """As the executor does it: throttled, moved, the throttle taken away."""
-    throttling = Throttling(admin)
+    throttling = Throttling(admin, ours)
     change = PartitionChange(topic="orders", partition=0, before=(101,), after=(101,), size_bytes=0)
     record = await throttling.plan((change,), 1_000_000)
     await throttling.apply(record, record.entries)

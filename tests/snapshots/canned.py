@@ -166,12 +166,16 @@ class CannedSession:
         self.journal = SimpleNamespace(lines=self._lines)
         self.plans = KeptPlans()
         self.watched = WatchedCluster()
+        self.admin = SimpleNamespace(groups=self)
 
     async def __aexit__(self, *_: object) -> None:
         return None
 
     async def _lines(self) -> tuple[JournalLine, ...]:
         return LINES
+
+    async def describe_group(self, group: str) -> SimpleNamespace:
+        return SimpleNamespace(group=group, group_type="classic")
 
     async def topics(self) -> tuple[TopicMetadata, ...]:
         found: dict[str, list[PartitionMetadata]] = {}

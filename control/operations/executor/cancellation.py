@@ -58,16 +58,17 @@ async def cancel_begun(
     asked: set[TopicPartition] = set()
     refusals = 0
     while True:
-        await context.hold()
         places = await read_placements(admin, {change.topic for change in changes})
         places = places_of(command.topic_ids or context.state().topic_ids, places)
         moving = [change.key for change in changes if places.is_moving(change)]
+        await context.hold()
         refused = await admin.alter_reassignments(dict.fromkeys(moving, None))
         asked.update(moving)
         refusals = refusals + 1 if refused.keys() >= set(moving) else 0
         if not moving or refusals == REFUSALS_MAX:
             break
         await asyncio.sleep(PACE_S if refused else POLL_S)
+    await context.hold()
     await admin.alter_reassignments({c.key: c.before for c in changes if places.is_disordered(c)})
     return CancelledMoves(
         keys=frozenset(asked.difference(refused)),

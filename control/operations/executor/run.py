@@ -285,7 +285,6 @@ class ReassignRun:
         free = {change.key for change in wave}.difference(left)
         due = self._asking.due(time.monotonic(), free=free, is_held=flags.is_paused)
         if due:
-            await self._context.hold()
             await self._submit(due, is_asked=is_asked)
 
     async def _submit(self, batch: Wave, *, is_asked: bool) -> None:
@@ -304,6 +303,7 @@ class ReassignRun:
         }
         await self._refuse({key: why for key, why in others.items() if why is not None})
         ours = [c for c in left if c.key not in self._refused]
+        await self._context.hold()
         refused = await self._admin.alter_reassignments(
             {c.key: c.after for c in ours if not places.is_moving(c)},
             allow_replication_factor_change=self._command.allows_replication_factor_change,

@@ -51,7 +51,7 @@ class ThrottleKeeper:
     def __init__(self, admin: AdminPort, command: ReassignCommand, context: RunContext) -> None:
         self._command = command
         self._context = context
-        self._throttling = Throttling(admin)
+        self._throttling = Throttling(admin, context.hold)
         self._planned = partial(_planned, self._throttling, context, command.changes)
         self._sized = command.changes
         """With what their partitions hold, where it is known: an automatic rate is for that."""

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -36,8 +36,10 @@ UNKNOWN_MAX: Final = 3
 class Throttling:
     """Applies throttle records to one cluster. Every step may be repeated after a crash."""
 
-    def __init__(self, admin: AdminPort) -> None:
+    def __init__(self, admin: AdminPort, hold: Callable[[], Awaitable[None]]) -> None:
+        """``hold`` is called before each change; it raises where the operations are another's."""
         self._admin = admin
+        self._hold = hold
 
     async def plan(self, changes: tuple[PartitionChange, ...], rate: int) -> ThrottleRecord:
         """The throttle to set, given the throttles of others."""
@@ -75,6 +77,7 @@ class Throttling:
             }
             if not brokers:
                 break
+            await self._hold()
             await self._admin.alter_many_configs(_resources(brokers, {}))
             await asyncio.sleep(_SHOWN_POLL_S)
         await self.enlist(record, wanted)
@@ -92,6 +95,7 @@ class Throttling:
             if not topics:
                 return
             _check_lengths(topics)
+            await self._hold()
             with _unless_unknown():
                 await self._admin.alter_many_configs(_resources({}, topics))
             await asyncio.sleep(_SHOWN_POLL_S)
@@ -159,6 +163,7 @@ class Throttling:
                 return True
             if until_s is not None and time.monotonic() >= until_s:
                 return False
+            await self._hold()
             with _unless_unknown():
                 await self._admin.alter_many_configs(_resources(brokers, topics))
             until_s = time.monotonic() + _SHOWN_WITHIN_S if until_s is None else until_s

@@ -7,6 +7,7 @@ import pytest
 
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.operations.bus.events import EventKind
+from control.operations.errors import FencedError
 from control.operations.executor.move_watch import MoveWatch
 from control.operations.executor.throttles import throttling
 from control.operations.executor.throttles.adaptive_throttle import SETTLE_S, Reading
@@ -114,6 +115,22 @@ async def test_rates_that_somebody_else_set_while_a_broker_was_away_stay() -> No
     await keeper.remove()
     assert (rates_on(cluster, 1), rates_on(cluster, 2)) == ({None}, {"777"})
     assert context.state().throttle is None
+
+
+async def test_a_run_that_was_stopped_after_its_proof_sets_no_throttle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
+    proofs = iter(range(1, 3))
+
+    async def lost_after_the_first() -> None:
+        if next(proofs) > 1:
+            raise FencedError("another executor owns the operations")
+
+    monkeypatch.setattr(context, "hold", lost_after_the_first)
+    with pytest.raises(FencedError):
+        await keeper_on(cluster, context).begin({})
+    assert cluster.shown() == {}
 
 
 async def test_a_throttle_is_removed_also_where_looking_takes_longer_than_the_wait(
