@@ -69,10 +69,11 @@ ensure_uv() {
 ensure_environment() {
   local uv groups=(--no-dev)
   uv=$(find_uv)
-  # Developers' tools, and Kerberos, once installed stay installed: `make up` after `make test`
+  # Developers' tools, and extras, once installed stay installed: `make up` after `make test`
   # changes nothing.
   if [ "$purpose" != run ] || [ -e .venv/bin/pytest ]; then groups=(); fi
   compgen -G ".venv/lib/python*/site-packages/gssapi" >/dev/null && groups+=(--extra kerberos)
+  compgen -G ".venv/lib/python*/site-packages/pandas" >/dev/null && groups+=(--extra executors)
   [ -x .venv/bin/python ] || say "setup: installing what is locked into .venv (minutes, once)"
   "$uv" sync --locked --quiet "${groups[@]}"
   # Bytecode once per lock, also where Python may not write it by itself: every process of the

@@ -12,6 +12,7 @@ import re
 import signal
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 from typing import Final
@@ -58,6 +59,11 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
         further=dict(item.split("=", 1) for item in chosen.conf),
     )
     if session.has_executors:
+        if find_spec("pandas") is None:
+            parser.error(
+                f"--master {chosen.master}: Spark needs pandas here and on the executors: "
+                "`uv sync --inexact --extra executors`"
+            )
         for name in ("store", "checkpoint"):
             if "://" not in (place := getattr(chosen, name)):
                 parser.error(

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import spark_metrics.__main__ as command
 from spark_metrics.__main__ import parse_arguments
 
 FOLDERS = ("--bootstrap", "b:1", "--store", "s", "--checkpoint", "c")
@@ -40,3 +41,13 @@ def test_executors_are_not_sent_to_a_folder_of_one_machine(
     assert f"file://{Path.cwd()}/s" in words
     assert not parse_arguments([*FOLDERS, "--master", "local[2]"]).job.has_executors
     assert parse_arguments([*WHERE, "--master", master]).job.has_executors
+
+
+def test_executors_need_pandas_and_one_machine_does_not(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "find_spec", lambda _: None)
+    with pytest.raises(SystemExit):
+        parse_arguments([*WHERE, "--master", "spark://one:7077"])
+    assert "uv sync --inexact --extra executors" in capsys.readouterr().err
+    assert not parse_arguments([*FOLDERS, "--master", "local[2]"]).job.has_executors
