@@ -191,7 +191,6 @@ class ThrottleKeeper:
         record = self._recorded
         if record is None or record.is_left_behind:
             return
-        await self._context.hold()
         record = record if topics is None else record.of_topics(topics)
         await self._throttling.enlist(record, record.to_list(self._at_leaders, self._at_followers))
 
