@@ -23,9 +23,11 @@ from dashboard.theme import DARK, LIGHT
 BLOCK_ROWS: Final = 100
 """Asked for at once; over the border of two blocks the browser asks for both side by side."""
 NAME_WIDTH: Final = 150
+CELL_PADDING: Final = 7
+"""At each side of a cell, in pixels: with it the widest table fits 1440 pixels."""
 _THEME_SIZES: Final = (
     "fontFamily: 'inherit', fontSize: 13, rowHeight: 34, headerHeight: 36,"
-    " cellHorizontalPadding: 10"
+    f" cellHorizontalPadding: {CELL_PADDING}"
 )
 GRID_THEME: Final = (
     f"themeQuartz.withParams({{{_THEME_SIZES}, accentColor: '{LIGHT.leader}',"

@@ -16,7 +16,7 @@ from dashboard import ids
 from dashboard.figures.base import HEIGHT, Figure
 
 GRAPH_CONFIG: Final[Any] = {"displayModeBar": False, "responsive": True, "scrollZoom": False}
-_BEFORE_UNIT: Final = re.compile(r"(?<=\d) (?=[A-Za-z%])")
+_BEFORE_UNIT: Final = re.compile(r"(?<=\d) (?=[A-Za-z/%]{1,5}(?![A-Za-z]))|(?<=[▲▼◆✔✖★]) ")
 
 BLANK: Final[Any] = {
     "data": [],

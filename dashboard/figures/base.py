@@ -27,7 +27,7 @@ def figure(data: Sequence[dict[str, Any]], scheme: str, *, keep: str, **layout: 
     axis = axis_style(colors)
     base: dict[str, Any] = {
         "autosize": True,
-        "margin": {"l": 64, "r": 12, "t": 28, "b": 32},
+        "margin": {"l": 64, "r": 12, "t": 26, "b": 32},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"color": colors.text, "size": 12, "family": "system-ui, sans-serif"},
@@ -36,7 +36,7 @@ def figure(data: Sequence[dict[str, Any]], scheme: str, *, keep: str, **layout: 
             "bordercolor": colors.line,
             "font": {"color": colors.text},
         },
-        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        "legend": {"orientation": "h", "yref": "container", "y": 1, "yanchor": "top", "x": 0},
         "uirevision": keep,
         "xaxis": axis,
         "yaxis": {**axis, "rangemode": "tozero"},

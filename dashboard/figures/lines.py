@@ -62,7 +62,7 @@ def lines(
             "type": "date",
             "tickformat": _tick_format(_stretch_ms(shown)),
             "hoverformat": "%H:%M:%S",
-            "nticks": 6,
+            "nticks": 4,
             "tickangle": 0,
             **_range_of(None if span is None else known_stretch(shown, span)),
         },

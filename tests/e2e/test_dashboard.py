@@ -711,9 +711,25 @@ def test_a_phone_stacks_the_blocks_without_scrolling_sideways(
         expect(page.locator("main > *").first).to_be_visible()
         page.wait_for_timeout(800)
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        for line in page.locator("#content > .actions, #existing > .actions").all():
+            assert line.evaluate("it => it.offsetHeight") < 50
     go(page, server, "partitions")
     lag = page.locator('.ag-center-cols-container .ag-row[row-index="0"] [col-id="lag"]')
     expect(lag).to_be_in_viewport(ratio=0.99)
+
+
+def test_a_desktop_shows_every_column_whole(page: Page, server: PageServer) -> None:
+    cut = """() => [...document.querySelectorAll(".ag-header-cell-text")]
+        .filter(it => it.scrollWidth > it.clientWidth).map(it => it.textContent)"""
+    beyond = """() => { const it = document.querySelector(".ag-center-cols-viewport");
+        return it.scrollWidth - it.clientWidth }"""
+    found = {}
+    for path in ("topics", "partitions", "brokers", "groups", "topics/topic-1", "groups/group-1"):
+        go(page, server, path)
+        expect(page.locator(".ag-center-cols-container .ag-row").first).to_be_visible()
+        page.wait_for_function(f"() => ({beyond})() === 0", timeout=5_000)
+        found[path] = page.evaluate(cut)
+    assert {path: heads for path, heads in found.items() if heads} == {}
 
 
 def test_everything_comes_from_here(browser: Browser, server: PageServer) -> None:

@@ -47,29 +47,42 @@ export const fitColumns = whileThere((params) => showColumns(params.api));
 
 // A short table ends with its last row; a long one fills the window and scrolls.
 const ROW_PX = 34;
-const HEAD_PX = 40;
+const HEAD_PX = 38;
+const SCROLLBAR_PX = 14;
 const ROWS_MIN = 3;
+const BORDERS_PX = 3;
+
+// By so many pixels the columns are wider than the table; what gives way is as narrow as it may be.
+function widthTooMuch(api) {
+  const box = document.querySelector(".grid[id]");
+  const least = (column) => (column.getFlex() ? column.getMinWidth() : column.getActualWidth());
+  const widths = api.getAllDisplayedColumns().map(least);
+  return box ? widths.reduce((sum, width) => sum + width, 0) - box.clientWidth + BORDERS_PX : 0;
+}
 
 export const fitHeight = whileThere((params) => {
   const box = document.querySelector(".grid[id]");
   // While a filter or a sort is answered the table stays as tall as it is.
   if (!box || !params.api.isLastRowIndexKnown()) return;
   const rows = Math.max(params.api.getDisplayedRowCount(), ROWS_MIN);
-  const wanted = HEAD_PX + rows * ROW_PX + 14;
+  const scrollbar = widthTooMuch(params.api) > 0 ? SCROLLBAR_PX : 0;
+  const wanted = HEAD_PX + rows * ROW_PX + scrollbar;
   box.style.maxHeight = wanted + "px";
   box.style.minHeight = Math.min(wanted, 320) + "px";
 });
 
-// Names are shown whole where there is room; of long ones the beginning.
+// Names are shown whole where the other columns leave room; of long ones the beginning.
 const NAME_PX_MAX = 340;
+const NAME_PX_MIN = 150;
 const NAME_PX_NARROW = 112;
 
 export const fitNames = whileThere((params) => {
   const [name] = params.api.getAllDisplayedColumns().filter((it) => it.getPinned() === "left");
   if (!name || (window.innerWidth >= 620 && window.innerWidth < 1000)) return;
   const isWide = window.innerWidth >= 1000;
-  const most = isWide ? NAME_PX_MAX : NAME_PX_NARROW;
   if (isWide) params.api.autoSizeColumns([name]);
+  const room = Math.max(NAME_PX_MIN, name.getActualWidth() - widthTooMuch(params.api));
+  const most = isWide ? Math.min(NAME_PX_MAX, room) : NAME_PX_NARROW;
   if (name.getActualWidth() <= most) return;
   params.api.setColumnWidths([{ key: name, newWidth: most }]);
 });
