@@ -21,7 +21,7 @@ COPY spark_metrics spark_metrics
 COPY control control
 COPY dashboard dashboard
 COPY tui tui
-RUN uv sync --locked --no-dev && python -m spark_metrics.set_up
+RUN uv sync --locked --no-dev && python -m spark_metrics.job.set_up
 
 RUN useradd --system --home-dir /data --create-home partiscope
 USER partiscope

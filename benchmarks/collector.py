@@ -38,8 +38,8 @@ from control.kafka.collector.report_writer import WatchReport
 from control.kafka.errors import KafkaPortError
 from control.kafka.settings import KafkaSettings
 from control.model.ids import TopicPartition
-from spark_metrics.aggregates import AggregatesReader
 from spark_metrics.store.writer import wall_clock_ms
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.cluster import LocalCluster
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import KafkaCluster, ready_admin, run_tool

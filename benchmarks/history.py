@@ -25,13 +25,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from spark_metrics.aggregates import COMMITS, HISTORY_TABLES, PARTITIONS, AggregatesReader
-from spark_metrics.points import FINE, MINUTE, SHAPES, SPANS_MS
+from spark_metrics.history.rollup import LEVEL_MAX, MERGE_FILES, MERGE_ROWS_MAX
 from spark_metrics.store.files import Order
 from spark_metrics.store.layout import MANIFEST, HistoryFile, encode_manifest
 from spark_metrics.store.writer import Commit, StoreWriter
-from spark_metrics.tables import NOW_TABLES
-from spark_metrics.upkeep import LEVEL_MAX, MERGE_FILES, MERGE_ROWS_MAX
+from spark_metrics.window.aggregates import COMMITS, HISTORY_TABLES, PARTITIONS, AggregatesReader
+from spark_metrics.window.history_points import FINE, MINUTE, SHAPES, SPANS_MS
+from spark_metrics.window.tables import NOW_TABLES
 
 CLUSTER: Final = "bench"
 PER_TOPIC: Final = 50

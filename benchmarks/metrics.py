@@ -30,7 +30,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.metrics_samples import CLUSTER, READERS, TOPIC, Generator
 from benchmarks.processes import cpu_seconds, resident_mb
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob
 

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.readings import Clocks, commit_points, partition_points, sum_points
+from spark_metrics.fold.new_points import Clocks, commit_points, partition_points, sum_points
 from spark_metrics.store.writer import Commit, StoreWriter
-from spark_metrics.tables import NOW_TABLES
+from spark_metrics.window.tables import NOW_TABLES
 from tests.support.store_builder import (
     CLUSTER,
     SyntheticSizes,

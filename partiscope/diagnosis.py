@@ -17,10 +17,14 @@ from control.kafka.wire import explain_unreachable
 from control.views.snapshots.collector_findings import read_report
 from partiscope.layout import LayoutError, check_port
 from partiscope.settings import Settings
-from spark_metrics import jars
-from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError, set_aside_folders
-from spark_metrics.errors import MetricsError
-from spark_metrics.java import JavaMissingError, find_java
+from spark_metrics.job import connector_jars
+from spark_metrics.job.java import JavaMissingError, find_java
+from spark_metrics.window.aggregates import (
+    AggregatesReader,
+    StoreUnreadableError,
+    set_aside_folders,
+)
+from spark_metrics.window.errors import MetricsError
 
 GIB: Final = 1024**3
 DISK_FREE_MIN: Final = 2 * GIB
@@ -75,7 +79,7 @@ def _java() -> Check:
 
 def _connector() -> Check:
     try:
-        found = jars.connector_jars()
+        found = connector_jars.connector_jars()
     except MetricsError as error:
         return Check(
             name="connector",

@@ -85,16 +85,16 @@ ensure_environment() {
 }
 
 ensure_java() {
-  if .venv/bin/python -m spark_metrics.java --quiet; then return; fi
+  if .venv/bin/python -m spark_metrics.job.java --quiet; then return; fi
   if ! install_package "Java 17 or 21" openjdk-17-jre-headless java-17-openjdk-headless \
     openjdk17-jre-headless openjdk@17; then
     say "or set JAVA_HOME to a Java 17 or 21 that is elsewhere."
     return 1
   fi
-  .venv/bin/python -m spark_metrics.java
+  .venv/bin/python -m spark_metrics.job.java
 }
 
-ensure_connector() { .venv/bin/python -m spark_metrics.set_up; }
+ensure_connector() { .venv/bin/python -m spark_metrics.job.set_up; }
 
 ensure_browser() {
   local name

@@ -1,7 +1,7 @@
 """Schemas that only the job itself needs.
 
 The job's state is kept in the tables of "now" themselves: beside the columns that readers see
-(``spark_metrics.tables``) their files hold what the next version is computed from. A type is its
+(``window.tables``) their files hold what the next version is computed from. A type is its
 name in Spark SQL, the mapping of a struct's fields, or a tuple of what an array holds.
 """
 

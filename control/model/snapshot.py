@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from control.model.columns import text_mask
 from control.model.ids import ClusterId, TopicPartition
-from spark_metrics.aggregates import NOW_TABLES
+from spark_metrics.window.aggregates import NOW_TABLES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class JobHealth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot:
-    """The now-tables of one cluster (schemas: ``spark_metrics.aggregates``)."""
+    """The now-tables of one cluster (schemas: ``spark_metrics.window.aggregates``)."""
 
     cluster: ClusterId
     brokers: pa.Table

@@ -28,7 +28,7 @@ STRETCH_MS_MIN: Final = 60_000
 
 
 class HistoryReader(Protocol):
-    """Reader of history, as charts need it (``spark_metrics.aggregates.AggregatesReader``)."""
+    """Reader of history, as charts need it (``spark_metrics.window.aggregates``)."""
 
     def partition_history(
         self,

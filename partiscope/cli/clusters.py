@@ -14,7 +14,7 @@ from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import Data, Json, Store, target_with, write_json
 from partiscope.cli.tables import write_rows
 from partiscope.identity import Target
-from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
+from spark_metrics.window.aggregates import AggregatesReader, StoreUnreadableError
 
 ASKED_AT_ONCE_MAX = 8
 """Clusters whose brokers are asked side by side; one that is down may take a second."""

@@ -18,7 +18,7 @@ from partiscope.cli.options import now_ms, target_with, write_json
 from partiscope.cli.status import snapshot_of
 from partiscope.cli.tables import write_page
 from partiscope.cli.words import TIME_HELP, moment_of
-from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
+from spark_metrics.window.aggregates import AggregatesReader, StoreUnreadableError
 
 Filter = Annotated[
     str, typer.Option("--filter", "-q", help="As on the screens: 'lag>10k broker:102 -status:ok'.")

@@ -63,7 +63,7 @@ def load() -> None:
     be_quick()
     _load_undocumented()
     from control.views.snapshots import collector_findings as watch  # noqa: F401
-    from spark_metrics import aggregates  # noqa: F401
+    from spark_metrics.window import aggregates  # noqa: F401
 
     be_small()
 
@@ -87,7 +87,7 @@ def show(opening: Opening) -> None:
     load()
     from control.views.snapshots.collector_findings import report_watch
     from control.views.snapshots.feed import SnapshotFeed
-    from spark_metrics.aggregates import AggregatesReader
+    from spark_metrics.window.aggregates import AggregatesReader
     from tui.journal_watch import JournalWatch
     from tui.session import OtherCluster, Services
 

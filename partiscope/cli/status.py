@@ -31,7 +31,7 @@ from partiscope.cli.options import Bootstrap, Data, Json, Store, target_with, wr
 from partiscope.cli.tables import figure, words, write_rows, write_table
 from partiscope.cli.words import zoned
 from partiscope.identity import Target
-from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
+from spark_metrics.window.aggregates import AggregatesReader, StoreUnreadableError
 
 ROWS_MAX = 1_000
 

@@ -19,9 +19,9 @@ from partiscope.identity import cluster_by_name
 from partiscope.installation import prepare
 from partiscope.layout import ClusterLayout, check_port, hold
 from partiscope.running import run_until_signal, start_everything
-from spark_metrics.errors import MetricsError
-from spark_metrics.jars import connector_jars
-from spark_metrics.java import JavaMissingError, find_java
+from spark_metrics.job.connector_jars import connector_jars
+from spark_metrics.job.java import JavaMissingError, find_java
+from spark_metrics.window.errors import MetricsError
 
 DashboardPort = Annotated[
     int | None, typer.Option(min=1, max=65_535, help="Port of the page.  [default: 8050]")

@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from spark_metrics.backlog import newest_rounds
 from spark_metrics.buckets.bucket_files import files_of, fold_files
 from spark_metrics.buckets.plan import WHOLE_VALUE, FoldedBatch, FoldedBucket, FoldPlan, Wave
 from spark_metrics.buckets.shares import Share, shares
 from spark_metrics.decode.record_head import Head, bad_value
+from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.fold.bucket import points_of
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from broker.metrics_schema import BUCKETS
-from spark_metrics.backlog import complete_rounds, newest_rounds
 from spark_metrics.buckets.bucket_files import files_of, fold_files
 from spark_metrics.buckets.on_driver import bad_heads
 from spark_metrics.buckets.plan import (
@@ -35,8 +34,9 @@ from spark_metrics.decode.record_head import (
     set_right,
     without_taken,
 )
+from spark_metrics.decode.superseded_rounds import complete_rounds, newest_rounds
 from spark_metrics.fold.bucket import Rows, points_of
-from spark_metrics.rounds import RoundPart, SourceKey
+from spark_metrics.state.rounds import RoundPart, SourceKey
 from spark_metrics.store.durable import make_lasting
 from spark_metrics.store.table_files import write_points
 

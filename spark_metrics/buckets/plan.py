@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
 
-from spark_metrics.clocks import Clocks, Correction
 from spark_metrics.decode.record_head import Head
 from spark_metrics.fold.bucket import Around
 from spark_metrics.fold.sums import Sums
-from spark_metrics.memory import Memory
+from spark_metrics.state.job_state import Memory
+from spark_metrics.state.source_clocks import Clocks, Correction
 from spark_metrics.store.layout import HistoryFile
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from spark_metrics.decode.record_head import Head, bad_value
 from spark_metrics.decode.record_rows import cut_rows, parse_rows
 from spark_metrics.fold.bucket import Rows
-from spark_metrics.rounds import SourceKey
+from spark_metrics.state.rounds import SourceKey
 
 BUCKET_ROWS_MAX: Final = (4_000, 400_000, 800_000)
 """Up to so many replicas and commits: one bucket; then two, four and eight.

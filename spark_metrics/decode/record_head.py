@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from broker.metrics_schema import BUCKETS, PACKED_VERSION, SCHEMA_VERSION
-from spark_metrics.clocks import Clocks, Seen, Shift
 from spark_metrics.decode.checks import (
     AHEAD_MS_MAX,
     ENVELOPE,
@@ -24,9 +23,10 @@ from spark_metrics.decode.checks import (
     whole,
     whole_or_none,
 )
-from spark_metrics.memory import Memory, Observed, RegisteredBroker
-from spark_metrics.registry import RegisteredGroup
-from spark_metrics.rounds import RoundPart, SourceKey
+from spark_metrics.state.job_state import Memory, Observed, RegisteredBroker
+from spark_metrics.state.known_groups import RegisteredGroup
+from spark_metrics.state.rounds import RoundPart, SourceKey
+from spark_metrics.state.source_clocks import Clocks, Seen, Shift
 
 SENT_MS_MAX: Final = 60_000
 """A record's timestamp is when it was sent, if it is so much after its round's begin at most."""

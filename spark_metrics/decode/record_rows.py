@@ -15,13 +15,13 @@ import pyarrow.compute as pc
 
 from broker.metrics.columns import TEXTS
 from broker.metrics_schema import bucket_of
-from spark_metrics.clocks import Shift
 from spark_metrics.decode.checks import AHEAD_MS_MAX, is_out_of_range, with_readable
 from spark_metrics.decode.json_columns import Body, Rows, read_bodies
 from spark_metrics.decode.record_head import Head
 from spark_metrics.keys import coded, key_codes
-from spark_metrics.rounds import source_of
 from spark_metrics.schema import ROWS, coded_schema
+from spark_metrics.state.rounds import source_of
+from spark_metrics.state.source_clocks import Shift
 
 _TIMES: Final = ("read_ms", "since_ms", "round_ms")
 _IDS: Final = {

@@ -14,20 +14,20 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.clocks import Correction
 from spark_metrics.fold.clock_corrections import corrected_commits, corrected_partitions
 from spark_metrics.fold.commits import newest_commits
 from spark_metrics.fold.coordinators import told_still, with_alive
 from spark_metrics.fold.gather import gather
 from spark_metrics.fold.logs import logs_of
 from spark_metrics.fold.names import aligned, named, names_of
+from spark_metrics.fold.new_points import Clocks, commit_points, partition_points
 from spark_metrics.fold.newest_readings import with_newest
+from spark_metrics.fold.now_tables import hot_flags, replica_table
 from spark_metrics.fold.partitions import newest_partitions
 from spark_metrics.fold.sums import Sums, sums_of
-from spark_metrics.memory import KnownBroker
-from spark_metrics.readings import Clocks, commit_points, partition_points
-from spark_metrics.rollup import hot_flags, replica_table
 from spark_metrics.schema import PARTITION_STATE, arrow_schema
+from spark_metrics.state.job_state import KnownBroker
+from spark_metrics.state.source_clocks import Correction
 
 NO_PARTITIONS: Final = arrow_schema(PARTITION_STATE).empty_table()
 

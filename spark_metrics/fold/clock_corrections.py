@@ -1,6 +1,6 @@
 """Rows of the state that were read before a clock was found to be behind. Pure.
 
-A clock that is behind is known only after some batches (``spark_metrics.clocks``). What was read
+A clock that is behind is known only after some batches (``state.source_clocks``). What was read
 from it until then has times that are too early: a rate from there to now spans the difference, too.
 So its times are set right. Commits of then were also paired with end offsets that are too old:
 their speeds and trends begin anew.
@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.clocks import Correction
 from spark_metrics.keys import coded
+from spark_metrics.state.source_clocks import Correction
 
 _TIMES: Final = (
     *("read_ms", "commit_ms", "first_ms", "still_since_ms", "moved_ms", "rewind_ms", "alive_ms"),

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from spark_metrics.keys import coded
-from spark_metrics.memory import KnownBroker
+from spark_metrics.state.job_state import KnownBroker
 
 
 def with_alive(rows: pa.Table, alive: Mapping[tuple[str, str], int]) -> pa.Table:

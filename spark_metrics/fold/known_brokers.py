@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from spark_metrics.figures.column import Column
 from spark_metrics.keys import coded
-from spark_metrics.memory import KnownBroker
+from spark_metrics.state.job_state import KnownBroker
 
 _IDS: Final = 1 << 33
 """More than there are ids of brokers, those below 0 included."""

@@ -26,7 +26,6 @@ from spark_metrics.fold.known_brokers import KnownBrokers
 from spark_metrics.fold.leader_readings import reading, with_brought
 from spark_metrics.fold.replicas import Replicas, has_any, met_replicas, partition_of
 from spark_metrics.keys import key_codes, places_of
-from spark_metrics.memory import KnownBroker
 from spark_metrics.schema import (
     LOG,
     PARTITION_STATE,
@@ -35,6 +34,7 @@ from spark_metrics.schema import (
     VIEW,
     arrow_schema,
 )
+from spark_metrics.state.job_state import KnownBroker
 from spark_metrics.store.files import conform
 
 MISSING_MS: Final = 5_000

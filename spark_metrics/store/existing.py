@@ -11,7 +11,6 @@ from typing import Final
 
 from pyarrow import fs
 
-from spark_metrics.errors import StoreUnreadableError
 from spark_metrics.store.damage import damage
 from spark_metrics.store.files import StoreFiles
 from spark_metrics.store.layout import (
@@ -23,6 +22,7 @@ from spark_metrics.store.layout import (
     ManifestError,
     decode_manifest,
 )
+from spark_metrics.window.errors import StoreUnreadableError
 
 FOLDERS: Final = ("now", "history", COMMITS)
 """Folders whose files a manifest names."""

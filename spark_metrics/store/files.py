@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from spark_metrics.stretches import StretchWriter
+from spark_metrics.store.indexed_parquet import StretchWriter
 
 BUFFER_BYTES: Final = 1 << 20
 ROWS_PER_GROUP_SQUARED: Final = 667
 """Rows that are read in the time in which a row group is found to hold nothing that is wanted:
 a query for one key reads one group of each file, and looks at all."""
 GROUP_ROWS_MAX: Final = 8_192
-"""Of large files a stretch of row groups is looked at (``spark_metrics.stretches``), not all."""
+"""Of large files a stretch of row groups is looked at (``indexed_parquet``), not all."""
 NOW_GROUP_ROWS: Final = 131_072
 
 

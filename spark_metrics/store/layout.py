@@ -4,7 +4,7 @@
 STORE/manifest.json                          the newest version, replaced atomically
 STORE/commits/<version>.json                 the version that follows this one, put only if absent
 STORE/now/<table>-<version>-<part>.parquet   the newest state, large tables in several parts
-STORE/history/<table>-<span>-<version>-<part>.parquet    (``spark_metrics.points``)
+STORE/history/<table>-<span>-<version>-<part>.parquet    (``spark_metrics.window.history_points``)
 STORE/bad/<version>.jsonl                    records that could not be read, bounded
 STORE/set-aside/<time>/...                   files that could not be understood; never deleted
 ```
@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import PurePosixPath
 from typing import Any, Final, TypeVar, get_origin
 
-from spark_metrics.points import SPANS_MS
+from spark_metrics.window.history_points import SPANS_MS
 
 MANIFEST: Final = "manifest.json"
 FORMAT: Final = 3
@@ -70,14 +70,14 @@ class Manifest:
     """The files of each table; those of a table in parts are in the order of its buckets."""
     history: Mapping[str, Sequence[HistoryFile]]
     memory: Mapping[str, Any] = field(default_factory=dict)
-    """The job's memory of rounds, registered brokers and offsets (``spark_metrics.memory``)."""
+    """The job's memory of rounds, registered brokers and offsets (``state.job_state``)."""
     bad_records_total: int = 0
     state_rows: int = 0
     """Replicas and commits that are remembered."""
 
     @property
     def is_provisional(self) -> bool:
-        """Shown before the first batch (``spark_metrics.first_sight``), and no batch's."""
+        """Shown before the first batch (``spark_metrics.job.first_snapshot``), and no batch's."""
         return not self.query_id
 
     def paths(self) -> set[str]:

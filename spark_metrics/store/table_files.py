@@ -5,10 +5,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from spark_metrics.keys import sorted_by
-from spark_metrics.nullability import declared
-from spark_metrics.points import FINE, HOUR, MINUTE, SHAPES, SPANS_MS
 from spark_metrics.store.files import Order, StoreFiles
 from spark_metrics.store.layout import HistoryFile, history_path, now_path
+from spark_metrics.window.history_points import FINE, HOUR, MINUTE, SHAPES, SPANS_MS
 
 PARTS_MAX: Final = 3
 """Into so many files of a table new points are cut at most: their numbers come first."""
@@ -58,3 +57,15 @@ def _cut_by_age(rows: pa.Table) -> list[pa.Table]:
         return [rows]
     parts = [rows.filter(pa.array(age == it)) for it in range(PARTS_MAX)]
     return [part for part in parts if part.num_rows]
+
+
+def declared(table: Any) -> Any:
+    """The same table; columns without a null are not nullable.
+
+    Writing 45 columns of numbers takes 0.21 µs a row instead of 0.31, reading them a fifth less.
+    """
+    fields = [
+        pa.field(item.name, item.type, nullable=column.null_count > 0)
+        for item, column in zip(table.schema, table.columns, strict=True)
+    ]
+    return pa.table(table.columns, schema=pa.schema(fields))

@@ -19,13 +19,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from spark_metrics.errors import StoreTakenError, StoreUnreadableError
-from spark_metrics.points import (
-    COARSER,
-    FINE,
-    HISTORY_TABLES,
-    RETENTIONS_MS,
-)
+from spark_metrics.history.rollup import LATE_MS, Upkeep, adopted, due_tasks
 from spark_metrics.store.durable import make_lasting, put_if_absent
 from spark_metrics.store.existing import FOLDERS, ExistingStore, look
 from spark_metrics.store.files import StoreFiles
@@ -45,7 +39,13 @@ from spark_metrics.store.layout import (
 )
 from spark_metrics.store.sweep import Sweep
 from spark_metrics.store.table_files import write_now, write_points
-from spark_metrics.upkeep import LATE_MS, Upkeep, adopted, due_tasks
+from spark_metrics.window.errors import StoreTakenError, StoreUnreadableError
+from spark_metrics.window.history_points import (
+    COARSER,
+    FINE,
+    HISTORY_TABLES,
+    RETENTIONS_MS,
+)
 
 RETENTION_MS: Final = RETENTIONS_MS[FINE]
 UPKEEP_RETRY_MS: Final = 60_000

@@ -21,7 +21,7 @@ from control.operations.bus.client import OperationsClient
 from control.operations.bus.state import OperationState
 from control.operations.executor.throttles.throttle import RATES, REPLICA_LISTS
 from control.views.snapshots.feed import SnapshotFeed
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.settle import wait_until
 from tui.app import PartiscopeApp
 from tui.journal_watch import JournalWatch

@@ -10,7 +10,7 @@ from control.kafka.wire import brokers_that_answer
 from control.lab.session import ProduceJob, ProduceSession
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import broker_page
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.contract.operations_rig import unique
 from tests.support.silent import hung_listener, lost_listener
 from tests.support.store_builder import StoreBuilder

@@ -17,7 +17,7 @@ from control.kafka.admin import KafkaAdmin
 from control.model.ids import TopicPartition
 from control.views.format import phrase
 from control.views.snapshots.snapshot import build_snapshot
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import ready_admin
 from tests.support.metrics_job import MetricsJob

@@ -20,7 +20,7 @@ from control.model.fleet import WatchedCluster
 from control.model.ids import ClusterId, TopicPartition
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import build_snapshot
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.browser import chromium, open_page
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import KafkaCluster, run_tool

@@ -13,7 +13,7 @@ from textual.widgets import Input, Select
 from control.model.fleet import WatchedCluster
 from control.operations.catalogue.reassign import REASSIGN, TASK_LABELS, Task, with_task
 from control.views.snapshots.feed import SnapshotFeed
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.contract.operations_site import Site
 from tests.support.browser import chromium, open_page
 from tests.support.page_server import PageServer

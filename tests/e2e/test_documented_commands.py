@@ -35,7 +35,7 @@ NOT_TYPED: Final = {
     "run what it installs",
     "docker compose ": "needs a container runtime; the file is read below",
     "ssh ": "needs another machine; ssh itself reads its words below",
-    "python -m spark_metrics.set_up": "`make setup` ran it, or no test of Spark runs",
+    "python -m spark_metrics.job.set_up": "`make setup` ran it, or no test of Spark runs",
     "python -m benchmarks.": "hours; its words are read below",
     "make ": "`make up` is typed in test_documented_starts; others are read below",
 }

@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 
 from control.model.fleet import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.browser import chromium, open_page
 from tests.support.installation import Installation
 from tests.support.settle import settle, wait_until

@@ -18,8 +18,6 @@ from broker.metrics_schema import (
     ReplicaSample,
     encode_part,
 )
-from spark_metrics.backlog import newest_rounds
-from spark_metrics.clocks import observe_clocks
 from spark_metrics.decode.record_head import (
     Head,
     KafkaRecord,
@@ -30,8 +28,10 @@ from spark_metrics.decode.record_head import (
     set_right,
 )
 from spark_metrics.decode.record_rows import parse_rows
-from spark_metrics.first_sight import first_sight
-from spark_metrics.memory import decode_memory, encode_memory
+from spark_metrics.decode.superseded_rounds import newest_rounds
+from spark_metrics.job.first_snapshot import first_snapshot
+from spark_metrics.state.job_state import decode_memory, encode_memory
+from spark_metrics.state.source_clocks import observe_clocks
 
 T0_MS = 1_800_000_000_000
 NUMBERS = (-1, 0, 1, 2**31, 2**32, 2**32 + 5, 2**43, 2**61, 2**62, 2**63 - 1, -(2**63), 10**30)
@@ -101,7 +101,7 @@ def told(*values: bytes) -> tuple[dict[str, list[dict[str, Any]]], set[int]]:
             bad |= parse_rows(kind, wave).bad_numbers
     for number in bad:
         json.dumps(bad_value(right[number]))
-    commit = first_sight(right)
+    commit = first_snapshot(right)
     decode_memory(json.loads(json.dumps(encode_memory(decode_memory(commit.memory)))))
     return {name: table.to_pylist() for name, table in commit.now.items()}, bad
 

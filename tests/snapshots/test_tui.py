@@ -17,7 +17,7 @@ from control.kafka.reader import Browsed
 from control.lab.message_search import MessageSearch
 from control.model.fleet import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.snapshots.canned import LINES, NOW_MS, CannedSession, records
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_metrics.run import end_jvm
-from spark_metrics.session import SessionSettings, build_session
+from spark_metrics.job.run import end_jvm
+from spark_metrics.job.spark_session import SessionSettings, build_session
 
 
 @pytest.fixture(scope="session")

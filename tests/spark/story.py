@@ -17,11 +17,11 @@ from broker.metrics_schema import (
     Row,
     encode_round,
 )
-from spark_metrics.aggregates import AggregatesReader
 from spark_metrics.buckets.on_driver import DriverFold
 from spark_metrics.buckets.plan import BucketFold
-from spark_metrics.sink import BatchReport, StoreSink
+from spark_metrics.job.micro_batch import BatchReport, StoreSink
 from spark_metrics.store.writer import StoreWriter
+from spark_metrics.window.aggregates import AggregatesReader
 
 CLUSTER = "story"
 T0_MS = 1_800_000_000_000

@@ -15,9 +15,9 @@ from broker.metrics_schema import (
     UnchangedReplica,
     encode_round,
 )
-from spark_metrics.aggregates import AggregatesReader
 from spark_metrics.decode.record_head import KafkaRecord, read_head
-from spark_metrics.first_sight import first_sight
+from spark_metrics.job.first_snapshot import first_snapshot
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.spark.story import (
     CLUSTER,
     T0_MS,
@@ -420,7 +420,7 @@ def test_the_first_batch_knows_nothing_of_the_first_sight(story: Story) -> None:
         read_head(KafkaRecord(partition=0, offset=n, timestamp_ms=T0_MS, value=value or b""))
         for n, value in enumerate(story.records)
     ]
-    story.writer.commit(first_sight(at_first))
+    story.writer.commit(first_snapshot(at_first))
     assert {row["topic"] for row in story.now()["partitions"]} == {"t", "early"}
     story.records = []
     story.round(101, 1_000, replica(1_000, 200))

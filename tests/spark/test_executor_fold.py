@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from broker.metrics_schema import BUCKETS, CommitSample, Envelope, ReplicaSample, Row, encode_round
-from spark_metrics.aggregates import AggregatesReader
 from spark_metrics.buckets.on_executors import ExecutorFold
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.spark.story import T0_MS, Story, broker, commit, group, replica, round_values
 
 pytestmark = [

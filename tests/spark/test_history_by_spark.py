@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_metrics import stretches
+from spark_metrics.store import indexed_parquet
 from spark_metrics.store.files import Order, StoreFiles
 
 pytestmark = [
@@ -20,7 +20,7 @@ ROWS = 1_000
 def test_spark_reads_a_file_in_stretches(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stretches, "GROUPS", 2)
+    monkeypatch.setattr(indexed_parquet, "GROUPS", 2)
     files = StoreFiles(str(tmp_path))
     table = pa.table(
         {
@@ -33,6 +33,6 @@ def test_spark_reads_a_file_in_stretches(
     order = Order(key=["topic"], measured="at_ms", rows_max=10)
     files.write_sorted("history.parquet", [table], table.schema, order=order)
     with files.open("history.parquet") as source:
-        assert len(list(stretches.footers(source))) == 7
+        assert len(list(indexed_parquet.footers(source))) == 7
     read = spark.read.parquet(files.hadoop_url("history.parquet")).orderBy("at_ms")
     assert [row.asDict() for row in read.collect()] == table.to_pylist()

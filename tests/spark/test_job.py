@@ -15,8 +15,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from broker.metrics_schema import encode_round
-from spark_metrics.aggregates import AggregatesReader
 from spark_metrics.store.layout import MANIFEST, SET_ASIDE, decode_manifest
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.spark.story import T0_MS, envelope, replica
 from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob, is_running

@@ -8,10 +8,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from broker.metrics_schema import ReplicaSample, Row, encode_round
-from spark_metrics import sink
 from spark_metrics.decode.record_head import KafkaRecord, read_head
-from spark_metrics.first_sight import first_sight
 from spark_metrics.fold.partitions import MISSING_MS
+from spark_metrics.job import micro_batch
+from spark_metrics.job.first_snapshot import first_snapshot
 from tests.spark.story import CLUSTER, T0_MS, Story, broker, commit, envelope, group, replica
 
 pytestmark = [
@@ -35,7 +35,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(sink, "wall_clock_ms", made)
+    monkeypatch.setattr(micro_batch, "wall_clock_ms", made)
     return made
 
 
@@ -148,9 +148,9 @@ def test_a_job_that_begins_when_the_broker_is_dead_knows_of_its_partitions(
         read_head(KafkaRecord(partition=0, offset=n, timestamp_ms=T0_MS, value=value))
         for n, value in enumerate(encode_round(again, rows, [orphan(0)]))
     ]
-    (seen,) = first_sight(heads).now["partitions"].to_pylist()
+    (seen,) = first_snapshot(heads).now["partitions"].to_pylist()
     assert (seen["leader"], seen["high_watermark"]) == (-1, None)
-    assert first_sight(heads).now["replicas"].num_rows == 0
+    assert first_snapshot(heads).now["replicas"].num_rows == 0
     story.round(101, 0, *rows, orphans=[orphan(0)])
     for at_ms in (1_000, 2_000):
         row = only(later(story, clock, at_ms, [orphan(at_ms)]))

@@ -24,7 +24,7 @@ from control.views.snapshots.snapshot import (
     group_page,
     partition_page,
 )
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.cluster import ROOT, LocalCluster
 from tests.support.metrics_job import MetricsJob
 from tests.support.settle import wait_until

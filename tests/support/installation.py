@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from spark_metrics.aggregates import Aggregates, AggregatesReader
+from spark_metrics.window.aggregates import Aggregates, AggregatesReader
 from tests.support.node_cluster import ROOT
 from tests.support.ports import free_ports, free_ports_in_a_row
 from tests.support.settle import wait_until

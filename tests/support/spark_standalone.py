@@ -10,7 +10,7 @@ from typing import Final, Self
 
 import pyspark
 
-from spark_metrics.java import find_java
+from spark_metrics.job.java import find_java
 from tests.support.metrics_job import is_running, processes_below
 from tests.support.ports import free_ports
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from spark_metrics.fold.new_points import Clocks, job_points, sum_points
+from spark_metrics.fold.now_tables import group_sums
 from spark_metrics.fold.sums import Sums, sums_of
-from spark_metrics.points import HISTORY_TABLES
-from spark_metrics.readings import Clocks, job_points, sum_points
-from spark_metrics.rollup import group_sums
 from spark_metrics.store.layout import Manifest
 from spark_metrics.store.writer import Commit, StoreWriter
-from spark_metrics.tables import COMMITS, NOW_TABLES
+from spark_metrics.window.history_points import HISTORY_TABLES
+from spark_metrics.window.tables import COMMITS, NOW_TABLES
 from tests.support.at_once import Never
 
 Row = dict[str, Any]

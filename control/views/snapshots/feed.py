@@ -25,7 +25,7 @@ from control.views.series import HistoryReader
 from control.views.snapshots.error_log import ErrorLog
 from control.views.snapshots.process_memory import give_back
 from control.views.snapshots.snapshot import STORE_KIND, OperatorSnapshot, build_snapshot
-from spark_metrics.aggregates import MetricsError
+from spark_metrics.window.aggregates import MetricsError
 
 INTERVAL_S: Final = 0.25
 SUBSCRIBERS_MAX: Final = 1_000
@@ -43,7 +43,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 class NowReader(Protocol):
-    """Reader of the store, as the feed needs it (``spark_metrics.aggregates.AggregatesReader``)."""
+    """Reader of the store, as the feed needs it (``spark_metrics.window.aggregates``)."""
 
     def version(self) -> int | None: ...
 

@@ -23,7 +23,7 @@ from control.model.health import (
     Evidence,
 )
 from control.views.series import HistoryReader
-from spark_metrics.aggregates import ALL_BROKERS, MetricsError
+from spark_metrics.window.aggregates import ALL_BROKERS, MetricsError
 
 MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * MINUTE_MS

@@ -12,7 +12,7 @@ AHEAD_MS_MAX: Final = 1_000
 
 
 class PastReader(HistoryReader, Protocol):
-    """Reader of past moments (``spark_metrics.aggregates.AggregatesReader``)."""
+    """Reader of past moments (``spark_metrics.window.aggregates.AggregatesReader``)."""
 
     def as_of(self, *, cluster: str, at_ms: int) -> Any: ...
 

@@ -1,6 +1,6 @@
 """How screens open the metrics store, and the error that they know."""
 
-from spark_metrics.aggregates import AggregatesReader, StoreUnreadableError
+from spark_metrics.window.aggregates import AggregatesReader, StoreUnreadableError
 
 __all__ = ["StoreUnreadableError", "open_store"]
 

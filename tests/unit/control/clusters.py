@@ -7,7 +7,7 @@ import numpy as np
 
 from control.model.columns import IntColumn
 from control.model.snapshot import ClusterSnapshot
-from spark_metrics.tables import NOW_TABLES
+from spark_metrics.window.tables import NOW_TABLES
 from tests.support.store_builder import table_of
 
 NOW_MS = 1_790_000_000_000

@@ -9,7 +9,7 @@ import pytest
 
 from control.model.fleet import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tui.session import Services
 

@@ -15,7 +15,7 @@ from control.views.paths import parse_path
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.past import PastReader
 from control.views.snapshots.snapshot import OperatorSnapshot
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tests.unit.tui.conftest import NOW_MS

@@ -11,7 +11,7 @@ from control.operations.bus.events import MoveProgress, Outcome
 from control.operations.bus.state import OperationState, Phase
 from control.views.snapshots.feed import REBUILD_AFTER_MS, SnapshotFeed
 from control.views.snapshots.snapshot import build_snapshot
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp

@@ -8,7 +8,7 @@ import pytest
 
 from control.model.fleet import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.snapshots.canned import CannedSession
 from tests.support.picture import picture
 from tests.support.question_store import write_story

@@ -8,7 +8,7 @@ import pytest
 from control.model.ids import TopicPartition
 from control.views import series
 from control.views.series import Span
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import CLUSTER, StoreBuilder, SyntheticSizes
 
 AT_MS = 1_790_000_000_000

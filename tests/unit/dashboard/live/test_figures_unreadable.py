@@ -5,7 +5,7 @@ from pathlib import Path
 from control.views.snapshots.feed import SnapshotFeed
 from dashboard.live.push import news
 from dashboard.pages.overview import findings
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 
 

@@ -5,11 +5,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_metrics.clocks import Correction, Seen, SourceClock, corrections, observe_clocks
 from spark_metrics.fold.clock_corrections import corrected_commits, corrected_partitions
 from spark_metrics.fold.names import NAMES
-from spark_metrics.rounds import SourceKey
 from spark_metrics.schema import COMMIT_STATE, PARTITION_STATE, TEXT, arrow_schema
+from spark_metrics.state.rounds import SourceKey
+from spark_metrics.state.source_clocks import (
+    Correction,
+    Seen,
+    SourceClock,
+    corrections,
+    observe_clocks,
+)
 
 T0_MS = 1_800_000_000_000
 KEY = SourceKey("c", 1)

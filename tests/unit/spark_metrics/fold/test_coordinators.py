@@ -5,8 +5,8 @@ from typing import Any
 import pyarrow as pa
 
 from spark_metrics.fold.coordinators import told_still, with_alive
-from spark_metrics.memory import KnownBroker
 from spark_metrics.schema import ROWS, arrow_schema
+from spark_metrics.state.job_state import KnownBroker
 
 
 def commits(*rows: tuple[str, str, int, int]) -> pa.Table:

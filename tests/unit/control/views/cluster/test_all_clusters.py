@@ -8,7 +8,7 @@ from control.model.status import Severity
 from control.views.cluster.all_clusters import CLUSTERS, cluster_rows
 from control.views.snapshots.snapshot import build_snapshot
 from control.views.tables.rows import Tone
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 
 NOW_MS = 1_795_000_000_000

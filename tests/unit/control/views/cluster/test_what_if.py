@@ -7,7 +7,7 @@ import pytest
 from control.views.cluster.what_if import Loss, hit_page, losses, wanted_loss, what_if
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
 from control.views.tables.query import TableQuery
-from spark_metrics.tables import NOW_TABLES
+from spark_metrics.window.tables import NOW_TABLES
 from tests.support.store_builder import table_of
 
 CLUSTER = "c"

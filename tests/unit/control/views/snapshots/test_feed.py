@@ -9,7 +9,7 @@ import pytest
 
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import STORE_KIND, OperatorSnapshot
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 
 SIZES = SyntheticSizes(topics=2, partitions=3)

@@ -12,7 +12,7 @@ from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.finding_dates import MINUTE_MS, begin_of
 from control.views.snapshots.past import snapshot_at
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder
 from tests.unit.control import clusters
 

@@ -18,7 +18,7 @@ from control.views.snapshots.snapshot import (
 )
 from control.views.tables.query import TableQuery
 from control.views.tables.rows import Row, Tone
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import CLUSTER, StoreBuilder, SyntheticSizes
 
 AT_MS = 1_790_000_000_000

@@ -7,7 +7,7 @@ import pytest
 from control.views.snapshots.snapshot import broker_page, build_snapshot
 from control.views.tables.brokers import full_cell
 from control.views.tables.rows import Tone
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 
 NOW_MS = 1_795_000_000_000

@@ -6,7 +6,7 @@ from control.views.cluster.partition_map import partition_map
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
 from control.views.tables.query import TableQuery
-from spark_metrics.tables import NOW_TABLES
+from spark_metrics.window.tables import NOW_TABLES
 from tests.support.store_builder import SyntheticSizes, synthetic_rows, table_of
 
 SIZES = SyntheticSizes(topics=2, partitions=3, groups=1)

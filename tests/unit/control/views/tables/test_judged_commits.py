@@ -6,7 +6,7 @@ import pytest
 
 from control.views.snapshots.snapshot import build_snapshot, group_page, list_page
 from control.views.tables.query import TableQuery
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tests.unit.control.clusters import NOW_MS, commit, group, tables
 

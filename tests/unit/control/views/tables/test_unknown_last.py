@@ -14,7 +14,7 @@ from control.views.snapshots.snapshot import (
 )
 from control.views.tables.query import TableQuery
 from control.views.tables.rows import Cell
-from spark_metrics.aggregates import AggregatesReader
+from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import CLUSTER, Row, StoreBuilder, SyntheticSizes, synthetic_rows
 
 NOW_MS: Final = 1_795_000_000_000

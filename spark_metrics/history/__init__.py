@@ -1,0 +1,1 @@
+"""Points of history: merged in memory, by SQL, and rolled up to minutes and hours."""

@@ -1,0 +1,325 @@
+"""One process of the job: waits, starts Spark, runs the query, starts it again when it fails."""
+
+import json
+import logging
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
+from functools import partial
+from subprocess import TimeoutExpired
+from typing import Any, Final, TypeVar
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from spark_metrics.buckets.python_package import write_archive
+from spark_metrics.job.connector_jars import connector_jars
+from spark_metrics.job.first_snapshot import has_snapshot, show_first_snapshot
+from spark_metrics.job.java import find_java
+from spark_metrics.job.micro_batch import BatchReport
+from spark_metrics.job.query import JobSettings, build_job, set_checkpoint_aside, take_in
+from spark_metrics.job.readable_offsets import find_readable
+from spark_metrics.job.spark_session import SessionSettings, build_session, gist
+from spark_metrics.job.topic_wait import wait_for_topic
+from spark_metrics.state.job_state import decode_memory
+from spark_metrics.store.writer import StoreWriter
+from spark_metrics.window.errors import MetricsError, SparkDiedError
+
+POLL_S: Final = 0.1
+ALONE_S_MAX: Final = 6.0
+"""So long the first picture has the machine to itself, before a JVM starts that takes all of it."""
+RETRY_S: Final = (1.0, 2.0, 5.0, 10.0)
+"""Pauses before a query that failed is started again, the last one for ever."""
+CHECKPOINT_FAILURES: Final = (2, 8, 32, 128)
+"""After so many failures in turn the checkpoint is begun anew."""
+IDLE_S: Final = 15.0
+"""A query that finds no record for so long is ready, too."""
+BATCH_S_MAX: Final = 1.2
+"""A batch that is under way at a stop is given so long, then left to be replayed."""
+JVM_S_MAX: Final = 0.6
+"""… and the JVM so long to end by itself: all that it would tidy up is in a folder of ours."""
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """Everything that the command line sets."""
+
+    job: JobSettings
+    session: SessionSettings
+    retention_ms: int
+    says_batches: bool = False
+    """Whether each batch is told on stderr, with where its time went."""
+
+
+class Run:
+    """Owns the session; ``stop`` may be called from a signal handler."""
+
+    def __init__(self, settings: RunSettings) -> None:
+        self._settings = settings
+        self._stopped = threading.Event()
+        self._began_s = time.monotonic()
+        self._failures = 0
+        self._is_ready = False
+        self._starts: Mapping[int, int] | None = None
+        """Offsets from which a checkpoint that is begun anew reads on."""
+        self._fatal: MetricsError | None = None
+        self._folder = tempfile.mkdtemp(prefix="partiscope-metrics-")
+
+    @property
+    def is_stopped(self) -> bool:
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    def run(self) -> None:
+        """Until stopped.
+
+        Raises:
+            JavaMissingError, JarsError: set-up is not complete.
+            SparkStartError: Spark does not start.
+            StoreTakenError: another job writes this store.
+            SparkDiedError: the JVM has ended.
+        """
+        silence_py4j()
+        find_java()
+        connector_jars()
+        writer = StoreWriter(
+            self._settings.job.store, retention_ms=self._settings.retention_ms, on_notice=say
+        )
+        is_seen = threading.Event()
+        if has_snapshot(writer):
+            is_seen.set()
+        starting = _in_background(lambda: self._start(is_seen))
+        source = self._settings.job.source
+        is_there = wait_for_topic(
+            source.bootstrap,
+            source.topic,
+            is_stopped=lambda: self._stopped.is_set() or _has_failed(starting),
+            say=say,
+        )
+        try:
+            if is_there:
+                show_first_snapshot(
+                    writer, source, is_over=lambda: starting.done() or self._stopped.is_set()
+                )
+                is_seen.set()
+            if (session := self._started(starting)) is not None:
+                self._keep_running(session, writer)
+        except (Py4JError, OSError) as error:
+            if (status := jvm_status()) is None:
+                raise
+            raise SparkDiedError(status) from error
+        finally:
+            end_jvm()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _start(self, is_seen: threading.Event) -> SparkSession:
+        """Once the first picture is there."""
+        is_seen.wait(ALONE_S_MAX)
+        wanted = self._settings.session
+        folders = {"spark.local.dir": self._folder, **wanted.further}
+        session = build_session(replace(wanted, further=folders))
+        if wanted.has_executors:
+            session.sparkContext.addPyFile(str(write_archive(self._folder)))
+        return session
+
+    def _started(self, starting: Future[SparkSession]) -> SparkSession | None:
+        """Spark; None when the run is stopped before there is one."""
+        while not self._stopped.is_set():
+            if wait([starting], POLL_S).done:
+                return starting.result()
+        return None
+
+    def _keep_running(self, session: SparkSession, writer: StoreWriter) -> None:
+        while not self._stopped.is_set():
+            query = build_job(
+                session,
+                self._job_for(writer),
+                writer=writer,
+                on_batch=self._on_batch,
+                on_notice=say,
+                on_fatal=partial(self._on_fatal, session),
+            ).start()
+            self._watch(session, query, writer)
+            if self._fatal is not None:
+                raise self._fatal
+            if self._failures in CHECKPOINT_FAILURES:
+                self._begin_checkpoint_anew(session, writer)
+            if not self._stopped.is_set():
+                pause_s = RETRY_S[min(self._failures, len(RETRY_S)) - 1]
+                say(f"starting the query again in {pause_s:g} s")
+                self._stopped.wait(pause_s)
+
+    def _job_for(self, writer: StoreWriter) -> JobSettings:
+        """The job, told how large and how frequent rounds are."""
+        job, known = self._settings.job, writer.manifest
+        if known is None:
+            return replace(job, source=replace(job.source, starts=self._starts))
+        quickest_ms = decode_memory(known.memory).quickest_ms
+        source = replace(
+            job.source,
+            interval_ms=quickest_ms,
+            rows=known.state_rows,
+            told_until_ms=known.written_ms,
+            starts=self._starts,
+        )
+        return replace(job, source=source)
+
+    def _watch(self, session: SparkSession, query: StreamingQuery, writer: StoreWriter) -> None:
+        """Until the query fails or the run is stopped."""
+        began_s = time.monotonic()
+        try:
+            while not self._stopped.is_set():
+                if query.awaitTermination(POLL_S):  # type: ignore[arg-type]  # takes floats
+                    break
+                if time.monotonic() - began_s > IDLE_S and not self._is_ready and is_idle(query):
+                    self._say_ready("no records yet,")
+        except PySparkException as error:
+            if self._fatal is not None:
+                return
+            self._failures += 1
+            say(f"the query failed: {gist(error)}")
+            writer.look_again()
+            return
+        # A batch that is cut off fails, as it must; nobody needs to read its stack.
+        session.sparkContext.setLogLevel("OFF")
+        stopping = _in_background(query.stop)
+        deadline_s = time.monotonic() + BATCH_S_MAX
+        while not stopping.done() and time.monotonic() < deadline_s:
+            time.sleep(POLL_S / 4)
+
+    def _on_batch(self, report: BatchReport) -> None:
+        self._failures = 0
+        if not self._is_ready:
+            self._say_ready(f"batch={report.batch_id}")
+        if self._settings.says_batches:
+            say(f"batch {report.batch_id} ms {json.dumps(report.phases_ms)}")
+        if report.bad_records:
+            say(f"{report.bad_records} bad records in batch {report.batch_id}, kept in bad/")
+        if report.lost_records:
+            say(f"{report.lost_records} records were gone from the topic before they were read")
+
+    def _say_ready(self, what: str) -> None:
+        self._is_ready = True
+        seconds = time.monotonic() - self._began_s
+        store = self._settings.job.store
+        sys.stdout.write(f"ready store={store} {what} after {seconds:.1f} s\n")
+        sys.stdout.flush()
+
+    def _begin_checkpoint_anew(self, session: SparkSession, writer: StoreWriter) -> None:
+        """Leave a checkpoint that Spark cannot go on from, and records that nobody can read: the
+        store knows how far it has read."""
+        source = self._settings.job.source
+        known = decode_memory(writer.manifest.memory if writer.manifest else {})
+        found = find_readable(source, known.next_offsets, is_stopped=self._stopped.is_set)
+        if found is None:
+            return  # it is the brokers that do not answer
+        self._starts = found.starts
+        for partition, bad, end in found.damaged:
+            say(
+                f"the records from offset {bad} to {end - 1} of partition {partition} of the "
+                "metrics topic are damaged in its log, and are passed over"
+            )
+        try:
+            take_in(session, self._settings.job, found, writer=writer)
+        except (PySparkException, OSError) as error:
+            say(f"records before the damaged ones could not be taken in: {gist(error)}")
+        checkpoint = self._settings.job.checkpoint
+        try:
+            kept = set_checkpoint_aside(checkpoint)
+        except OSError as error:
+            say(f"the checkpoint {checkpoint} could not be set aside: {error}")
+            return
+        say(
+            f"the query failed {self._failures} times in turn, so it begins a checkpoint anew, "
+            f"from what the store has taken in; the old one lies in {kept}"
+        )
+
+    def _on_fatal(self, session: SparkSession, error: MetricsError) -> None:
+        """Keep the error, which the caller of ``run`` tells; the query's stack adds nothing."""
+        self._fatal = error
+        session.sparkContext.setLogLevel("OFF")
+
+
+def _has_failed(starting: Future[SparkSession]) -> bool:
+    return starting.done() and starting.exception() is not None
+
+
+def say(text: str) -> None:
+    """A line for people."""
+    sys.stderr.write(f"metrics: {text}\n")
+    sys.stderr.flush()
+
+
+def is_idle(query: StreamingQuery) -> bool:
+    """Whether it waits for records."""
+    status = query.status
+    return not status["isDataAvailable"] and not status["isTriggerActive"]
+
+
+def jvm_status() -> int | None:
+    """How the JVM that pyspark started has ended; None: it runs."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    try:
+        return None if process is None else int(process.wait(JVM_S_MAX))
+    except TimeoutExpired:
+        return None
+
+
+def silence_py4j() -> None:
+    """No stacks of calls that are cut off with the JVM: its end is told in words. py4j logs them by
+    its own logger and by the root's."""
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
+
+
+def end_jvm() -> None:
+    """End the JVM that pyspark started, so that nothing outlives this process."""
+    gateway = SparkContext._gateway
+    process = getattr(gateway, "proc", None)
+    if process is None:
+        return
+    # That server would print a stack because its peer is gone.
+    server: Any = getattr(SparkContext._active_spark_context, "_accumulatorServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
+    process.stdin.close()
+    process.terminate()
+    try:
+        process.wait(JVM_S_MAX)
+    except TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def leave(status: int) -> None:
+    """End this process at once: py4j's threads would hold it back."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _in_background(call: Callable[[], _T]) -> Future[_T]:
+    """Run the call in a daemon thread: a process that leaves does not wait for it."""
+    future: Future[_T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 (handed on to whoever asks)
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future

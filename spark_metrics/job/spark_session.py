@@ -1,0 +1,139 @@
+"""A Spark session that starts quickly, without network, and keeps small."""
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+import pyspark
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from spark_metrics.job.connector_jars import connector_jars, jars_folder
+from spark_metrics.job.java import find_java
+from spark_metrics.window.errors import SparkStartError
+
+JAVA_OPTIONS: Final = (
+    "-XX:+UseSerialGC",
+    "-Xshare:auto",
+    "-XX:MaxMetaspaceSize=256m",
+    # The first compiler alone compiles a micro-batch's code soonest.
+    "-XX:TieredStopAtLevel=1",
+    "-Dlog4j2.disable.jmx=true",
+    # Standard output is for our own `ready` line.
+    "-Xlog:disable",
+    "-Xlog:all=error:stderr",
+)
+"""One collector thread is enough for 2 cores."""
+DRIVER_MEMORY: Final = "768m"
+"""The JVM only reads the topic, whatever the size of the cluster."""
+TASK_ATTEMPTS_MAX: Final = 30
+"""Of a task in one JVM; with Spark's single one, a reader that gives up would end the query."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSettings:
+    """The settings that may differ between installations."""
+
+    master: str = "local[2]"
+    driver_memory: str = DRIVER_MEMORY
+    further: Mapping[str, str] = field(default_factory=dict)
+    """Further settings by Spark's own names; they win."""
+
+    @property
+    def has_executors(self) -> bool:
+        """Whether there are executors, in processes and perhaps on machines of their own."""
+        return not self.master.startswith("local")
+
+
+def archive_file() -> Path:
+    """Where the archive of Spark's classes is kept that fits this Java and this installation."""
+    java = find_java()
+    installed = f"{java.home.resolve()} {java.version} {Path(pyspark.__file__).resolve()}"
+    return jars_folder() / f"classes-{sha256(installed.encode()).hexdigest()[:12]}.jsa"
+
+
+def build_session(settings: SessionSettings) -> SparkSession:
+    """Start Spark, or return the running session.
+
+    Raises:
+        JavaMissingError: no Java that Spark can run on.
+        JarsError: set-up has not fetched the connector.
+        SparkStartError: the JVM ended, or the master cannot be reached.
+    """
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    # Executors fold with a Python that has the same packages.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder
+    for name, value in _options(settings).items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        raise SparkStartError(
+            f"Spark does not start with --master {settings.master}",
+            why=gist(error),
+            what_next="What Java wrote is above. See that the master runs and that its port is "
+            "reachable from here, or use local[2].",
+        ) from error
+
+
+def _options(settings: SessionSettings) -> dict[str, str]:
+    jars = [str(jar) for jar in connector_jars()]
+    is_local = not settings.has_executors
+    return {
+        "spark.master": with_retries(settings.master),
+        "spark.app.name": "partiscope metrics",
+        "spark.driver.memory": settings.driver_memory,
+        "spark.driver.extraJavaOptions": " ".join(_java_options()),
+        # In one JVM the class path does; elsewhere the executors fetch the jars.
+        **({"spark.driver.extraClassPath": os.pathsep.join(jars)} if is_local else {}),
+        **({} if is_local else {"spark.jars": ",".join(jars)}),
+        **({"spark.driver.host": "127.0.0.1"} if is_local else {}),
+        **({"spark.driver.bindAddress": "127.0.0.1"} if is_local else {}),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+        "spark.sql.streaming.metricsEnabled": "false",
+        "spark.sql.streaming.numRecentProgressUpdates": "5",
+        "spark.sql.streaming.minBatchesToRetain": "10",
+        # To write and compile code costs a small batch more than to interpret its plan.
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+        # Answers go to the driver as they are, not by way of the block manager and a socket.
+        "spark.task.maxDirectResultSize": "100m",
+        "spark.sql.ui.retainedExecutions": "5",
+        "spark.ui.retainedJobs": "10",
+        "spark.ui.retainedStages": "10",
+        "spark.ui.retainedTasks": "100",
+        "spark.cleaner.periodicGC.interval": "10min",
+        **settings.further,
+    }
+
+
+def with_retries(master: str) -> str:
+    """The master's name, with the attempts of a task in one JVM where it tells none. A reader whose
+    broker hangs gives up; the next attempt makes a new one. Pure."""
+    return re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{TASK_ATTEMPTS_MAX}]", master)
+
+
+def gist(error: Exception) -> str:
+    """The reason without Spark's stack; of an error in our own code, its last line."""
+    lines = [line for line in str(error).strip().splitlines() if line.strip()]
+    ours = [line for line in lines if "Error: " in line or "Exception: " in line]
+    return (ours or lines or [type(error).__name__])[-1 if ours else 0].strip(" :.")[:500]
+
+
+def _java_options() -> tuple[str, ...]:
+    archive = archive_file()
+    mapped = (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
+    return (*JAVA_OPTIONS, *mapped)

@@ -1,0 +1,1 @@
+"""Reads a store: the tables of now, history, and a past state."""

@@ -1,0 +1,163 @@
+"""A store opened for reading: the manifest, DuckDB over the files that it names, and again.
+
+A reading never blocks the job and is never blocked by it: it opens what the manifest names, and
+where the job has replaced a file meanwhile, it begins again with the newer manifest.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import pyarrow as pa
+
+from spark_metrics.history.point_merge import ROWS_MAX
+from spark_metrics.history.sql import Query
+from spark_metrics.read.row_lookup import Lookup
+from spark_metrics.store.existing import unreadable
+from spark_metrics.store.files import StoreFiles
+from spark_metrics.store.layout import MANIFEST, Manifest, ManifestError, decode_manifest
+
+ATTEMPTS: Final = 4
+"""How often a reading begins again because the job has replaced the files under it."""
+
+if TYPE_CHECKING:
+    import duckdb
+
+_T = TypeVar("_T")
+
+
+DUCKDB: Final[dict[str, Any]] = {
+    "threads": 2,
+    "memory_limit": "512MB",
+    # Its allocator gives back what a query needed once that is over.
+    "allocator_flush_threshold": "8MB",
+    "allocator_bulk_deallocation_flush_threshold": "8MB",
+}
+
+
+class QueryError(OSError):
+    """DuckDB could not answer over these files."""
+
+
+class OpenedStore:
+    """Safe to share between threads. Who asks of few rows of history never loads DuckDB."""
+
+    def __init__(self, store: str) -> None:
+        self._store = store
+        self.files = StoreFiles(store)
+        self._lookup = Lookup(self.files)
+        self._decoded: tuple[bytes, Manifest] | None = None
+        self._duckdb: duckdb.DuckDBPyConnection | None = None
+        self._lock = Lock()
+
+    def manifest(self) -> Manifest | None:
+        """The newest one; None while there is no store yet.
+
+        Raises:
+            StoreUnreadableError: there is a store, but its manifest cannot be read.
+        """
+        try:
+            value = self.files.read_bytes(MANIFEST)
+            if value is None:
+                return None
+            known = self._decoded
+            if known is None or known[0] != value:
+                known = self._decoded = (value, decode_manifest(value))
+                self._lookup.forget_all_but(known[1].paths())
+            return known[1]
+        except (ManifestError, OSError) as error:
+            raise unreadable(self._store, error) from error
+
+    def run(self, query: Query, paths: Sequence[str], stored: Any) -> pa.Table:
+        """The answer over these files of the schema ``stored``.
+
+        Raises:
+            QueryError: a file is gone or spoilt.
+        """
+        return self._answer(query, lambda it: open_history(it, self.files, paths, stored))
+
+    def run_for(
+        self,
+        keys: Mapping[str, object],
+        query: Query,
+        paths: Sequence[str],
+        stored: Any,
+        merge: Callable[[pa.Table], pa.Table],
+    ) -> pa.Table:
+        """The same, where the query wants no rows but those of these keys.
+
+        ``stored`` may be fewer columns than the files have: those that the query reads. ``merge``
+        answers it of few rows, without DuckDB.
+
+        Raises:
+            OSError, pyarrow.ArrowException: a file is gone or spoilt.
+        """
+        rows = self._lookup.rows(paths, keys, stored) if keys else None
+        if rows is None:
+            return self.run(query, paths, stored)
+        if rows.num_rows <= ROWS_MAX:
+            return merge(rows)
+        return self._answer(query, lambda it: it.register("history", rows))
+
+    def _answer(
+        self, query: Query, open_view: Callable[["duckdb.DuckDBPyConnection"], object]
+    ) -> pa.Table:
+        import duckdb
+
+        try:
+            with self._connection().cursor() as connection:
+                open_view(connection)
+                answer = connection.sql(query.sql, params=list(query.values))
+                found: Any = answer.to_arrow_table()
+        except duckdb.Error as error:
+            raise QueryError(str(error)) from error
+        return found.cast(query.schema)
+
+    def _connection(self) -> "duckdb.DuckDBPyConnection":
+        import duckdb
+
+        with self._lock:
+            if self._duckdb is None:
+                self._duckdb = duckdb.connect(config=DUCKDB)
+            return self._duckdb
+
+    def again(self, read: Callable[[Manifest], _T]) -> _T | None:
+        """Read by the newest manifest; begin again when the job has replaced its files.
+
+        Raises:
+            StoreUnreadableError: it fails however often it is begun.
+        """
+        failure: Exception | None = None
+        for _ in range(ATTEMPTS):
+            manifest = self.manifest()
+            if manifest is None:
+                return None
+            try:
+                return read(manifest)
+            except (OSError, KeyError, pa.ArrowException) as error:
+                failure = error
+        assert failure is not None
+        raise unreadable(self._store, failure) from failure
+
+
+def open_history(
+    connection: "duckdb.DuckDBPyConnection", files: StoreFiles, paths: Sequence[str], schema: Any
+) -> None:
+    """A view that only this connection sees, so that threads may ask at the same time."""
+    whole = [files.absolute(path) for path in paths]
+    if not whole:
+        connection.register("history", schema.empty_table())
+    elif files.is_local:
+        quoted = ", ".join("'" + path.replace("'", "''") + "'" for path in whole)
+        # Files of earlier versions lack some columns, and perhaps all do.
+        connection.register("columns_of_history", schema.empty_table())
+        connection.execute(
+            "CREATE OR REPLACE TEMP VIEW history AS "
+            f"FROM read_parquet([{quoted}], union_by_name = true) "
+            "UNION ALL BY NAME FROM columns_of_history"
+        )
+    else:
+        import pyarrow.dataset as ds
+
+        remote = ds.dataset(whole, schema, format="parquet", filesystem=files.system)
+        connection.register("history", remote)

@@ -1,0 +1,237 @@
+"""Reads a store: "now" by Arrow, history by DuckDB. Knows nothing of Spark."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+import pyarrow as pa
+
+from spark_metrics.history.point_merge import merged_few
+from spark_metrics.history.sql import HistoryRange, most_lag, points
+from spark_metrics.read.file_selection import files_for
+from spark_metrics.read.open_store import OpenedStore
+from spark_metrics.read.past_state import newest_points, now_tables_of
+from spark_metrics.store.layout import Manifest
+from spark_metrics.window.history_points import ALL_BROKERS, SHAPES
+from spark_metrics.window.tables import COMMITS, NOW_TABLES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregates:
+    """The state of everything, of one version or of one moment."""
+
+    version: int
+    """Of the store; of a past moment, that time in milliseconds."""
+    written_ms: int
+    tables: Mapping[str, pa.Table]
+    """Keyed by ``NOW_TABLES``, with exactly these schemas."""
+    gap_since_ms: int | None = None
+    """Of a moment at which nothing was measured: when the state was told, before it."""
+
+
+class AggregatesReader:
+    """Reads the store of a metrics job. Safe to share between threads.
+
+    Questions of history span any time that is kept: two hours as sampled, seven days by the
+    minute, 400 days by the hour. The answer has at most ``points_max`` points of each key, merged
+    as ``window.history_points`` tells: states are the newest, rates are means, and what has
+    peaks tells the least and the greatest, too. Before there is a store they are empty.
+
+    Raises (all of them):
+        StoreUnreadableError: there is a store, but it cannot be read.
+    """
+
+    def __init__(self, store: str) -> None:
+        """``store``: a folder, or a URL that pyarrow reaches; it need not exist yet."""
+        self._opened = OpenedStore(store)
+        self._cached: Aggregates | None = None
+        self._lock = Lock()
+
+    def version(self) -> int | None:
+        """Version of the newest committed state, from the manifest alone; None before it."""
+        manifest = self._opened.manifest()
+        return None if manifest is None else manifest.version
+
+    def now(self) -> Aggregates | None:
+        """The newest committed state (the same object while it has not changed)."""
+        with self._lock:
+            return self._opened.again(self._read_now)
+
+    def now_table(self, name: str) -> pa.Table:
+        """One table of "now" by itself; without rows while there is no store yet."""
+        schema, files = NOW_TABLES[name], self._opened.files
+        found = self._opened.again(lambda manifest: files.read_table(manifest.now[name], schema))
+        return schema.empty_table() if found is None else found
+
+    def as_of(self, *, cluster: str, at_ms: int) -> Aggregates | None:
+        """The state as history kept it at that time; None: nothing of it is kept.
+
+        What history does not keep (segments' sizes, members, followers' offsets) is null.
+        Within the last two hours it is of that second, then of that minute or hour. In a gap it
+        is the state at its beginning, for an hour.
+        """
+        found = newest_points(self._opened, cluster, at_ms)
+        if found is None:
+            return None
+        points, gap_since_ms = found
+        return Aggregates(
+            version=at_ms,
+            written_ms=at_ms,
+            tables=now_tables_of(points),
+            gap_since_ms=gap_since_ms,
+        )
+
+    @property
+    def kept_since_ms(self) -> int | None:
+        """From when on history is kept; None: there is none yet."""
+        files = self._opened.again(
+            lambda manifest: [file for name in SHAPES for file in manifest.history.get(name, ())]
+        )
+        return min((file.from_ms for file in files or ()), default=None)
+
+    def top_commits(self, *, cluster: str, count: int, group_id: str | None = None) -> pa.Table:
+        """The rows of ``COMMITS`` with the most lag, most first: what a list shows of millions."""
+        query = most_lag(cluster, group_id, count)
+        found = self._opened.again(
+            lambda manifest: self._opened.run(query, manifest.now["commits"], COMMITS)
+        )
+        return COMMITS.empty_table() if found is None else found
+
+    def partition_history(
+        self,
+        *,
+        cluster: str,
+        topic: str,
+        partition: int | None = None,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Rows of ``PARTITION_HISTORY`` by partition and time.
+
+        ``columns`` names the figures that are wanted: reading some is a fraction of reading all.
+        """
+        keys = {"cluster": cluster, "topic": topic, "partition": partition}
+        span = _range(since_ms, until_ms, points_max)
+        return self._history("partition_history", keys, span, columns)
+
+    def commit_history(
+        self,
+        *,
+        cluster: str,
+        group_id: str,
+        topic: str | None = None,
+        partition: int | None = None,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Rows of ``COMMIT_HISTORY`` by topic, partition and time."""
+        keys = {"cluster": cluster, "group_id": group_id, "topic": topic, "partition": partition}
+        span = _range(since_ms, until_ms, points_max)
+        return self._history("commit_history", keys, span, columns)
+
+    def topic_history(
+        self,
+        *,
+        cluster: str,
+        topic: str,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Rows of ``TOPIC_HISTORY`` of one topic."""
+        keys = {"cluster": cluster, "topic": topic}
+        span = _range(since_ms, until_ms, points_max)
+        return self._history("topic_history", keys, span, columns)
+
+    def broker_history(
+        self,
+        *,
+        cluster: str,
+        broker: int | None,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Rows of ``BROKER_HISTORY`` of one broker; None: of all, and of their sums."""
+        keys = {"cluster": cluster, "broker": broker}
+        span = _range(since_ms, until_ms, points_max)
+        return self._history("broker_history", keys, span, columns)
+
+    def cluster_history(
+        self,
+        *,
+        cluster: str,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Rows of ``BROKER_HISTORY`` that are the sums over all brokers."""
+        keys = {"cluster": cluster, "broker": ALL_BROKERS}
+        span = _range(since_ms, until_ms, points_max)
+        return self._history("broker_history", keys, span, columns)
+
+    def group_history(
+        self,
+        *,
+        cluster: str,
+        group_id: str,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        """Rows of ``GROUP_HISTORY`` of one group: its partitions summed."""
+        keys = {"cluster": cluster, "group_id": group_id}
+        span = _range(since_ms, until_ms, points_max)
+        return self._history("group_history", keys, span, columns)
+
+    def job_history(self, *, since_ms: int, until_ms: int, points_max: int = 600) -> pa.Table:
+        """Rows of ``JOB_HISTORY``: the health of the metrics job itself."""
+        return self._history("job_history", {}, _range(since_ms, until_ms, points_max))
+
+    def _read_now(self, manifest: Manifest) -> Aggregates:
+        if self._cached is not None and self._cached.version == manifest.version:
+            return self._cached
+        files = self._opened.files
+        tables = {
+            table: files.read_table(manifest.now[table], schema)
+            for table, schema in NOW_TABLES.items()
+        }
+        self._cached = Aggregates(
+            version=manifest.version, written_ms=manifest.written_ms, tables=tables
+        )
+        return self._cached
+
+    def _history(
+        self,
+        table: str,
+        keys: Mapping[str, object],
+        span: HistoryRange,
+        columns: Sequence[str] | None = None,
+    ) -> pa.Table:
+        shape = SHAPES[table]
+        schema = shape.schema if columns is None else shape.schema_of(columns)
+        reads = shape.schema if columns is None else shape.schema_of([*columns, "readings"])
+        known = {name: value for name, value in keys.items() if value is not None}
+
+        def read(manifest: Manifest) -> pa.Table:
+            choice = files_for(manifest.history.get(table, ()), span)
+            query = points(shape, keys, span, choice.bucket_ms, columns)
+            return self._opened.run_for(
+                *(known, query, choice.files, reads),
+                merge=lambda rows: merged_few(rows, shape, span, choice.bucket_ms, schema),
+            )
+
+        found = self._opened.again(read)
+        return schema.empty_table() if found is None else found
+
+
+def _range(since_ms: int, until_ms: int, points_max: int) -> HistoryRange:
+    return HistoryRange(since_ms=since_ms, until_ms=until_ms, points_max=points_max)

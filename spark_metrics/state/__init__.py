@@ -1,0 +1,1 @@
+"""State that the job keeps from batch to batch, besides its tables."""

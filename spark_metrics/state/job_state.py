@@ -1,0 +1,324 @@
+"""The job's memory from batch to batch besides its tables, pure.
+
+A handful of figures per broker, kept in the manifest: rounds, the registered brokers, and how
+far each partition of the metrics topic was read.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+from spark_metrics.state.known_groups import SILENT_MS_MAX
+from spark_metrics.state.rounds import (
+    RoundPart,
+    Source,
+    SourceKey,
+    Sources,
+    decode_source,
+    forget_sources,
+    heard_by_cluster,
+    newest_by_cluster,
+    observe_rounds,
+    orphans_by_cluster,
+    orphans_teller,
+    registry_by_cluster,
+    retired_clusters,
+    unheard_ms,
+)
+from spark_metrics.state.source_clocks import Clocks, decode_clocks, encode_clocks
+
+LATE_MS: Final = 1_500
+"""A round may come so much later than an interval after the one before."""
+NEVER_BACK_MS: Final = 1 << 62
+"""As the begin of a complete round: everything that the source reported is gone."""
+ALIVE_MS: Final = 1 << 62
+"""As since when a broker is lost: it is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegisteredBroker:
+    """A broker as the newest row of any source tells."""
+
+    cluster: str
+    broker: int
+    host: str
+    port: int
+    rack: str | None
+    is_fenced: bool
+    is_controller: bool
+    broker_epoch: int | None
+    disk_total_bytes: int | None
+    disk_usable_bytes: int | None
+    read_ms: int
+    log_dirs: int | None = None
+    cordoned_log_dirs: str | None = None
+
+
+Registry = Mapping[SourceKey, RegisteredBroker]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownBroker:
+    """A broker as far as it is known beside its rows; times in milliseconds."""
+
+    cluster: str
+    broker: int
+    complete_ms: int
+    """Begin of its newest complete round."""
+    fenced_ms: int | None
+    """When it was last seen fenced; None when it is not."""
+    silent_ms: int
+    """What it reported before, as a coordinator, has been silent for too long."""
+    patience_ms: int = 0
+    """It is silent when its newest round is older."""
+    lost_ms: int = ALIVE_MS
+    """Since when it is fenced or not registered, by the job's clock; ``ALIVE_MS``: neither."""
+    told_ms: int = 0
+    """When all orphans of its cluster were told last, by the job's clock; 0: nobody tells them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """The part of a batch that the driver itself looks at: all but the large tables."""
+
+    parts: tuple[RoundPart, ...]
+    brokers: tuple[RegisteredBroker, ...]
+    offsets: Mapping[int, tuple[int, int]]
+    """First and last offset read of each partition of the metrics topic."""
+    at_ms: int
+    """When the job looked at it, by its own clock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Everything remembered."""
+
+    sources: Mapping[SourceKey, Source] = field(default_factory=dict)
+    registry: Registry = field(default_factory=dict)
+    lost: Mapping[SourceKey, int] = field(default_factory=dict)
+    """Brokers that are fenced, or were sampled and are not registered any more, and since when, by
+    the job's clock."""
+    clocks: Clocks = field(default_factory=dict)
+    reached_ms: int | None = None
+    """When the last batch began that has read the topic to its end."""
+    next_offsets: Mapping[int, int] = field(default_factory=dict)
+    lost_records_total: int = 0
+    """Records that retention, or a topic begun anew, took away before they were read."""
+    late_rounds_total: int = 0
+    """Rounds that came after a newer one of their source; the newer one counts."""
+
+    def observe(self, observed: Observed) -> "Memory":
+        """The memory after a batch."""
+        sources = observe_rounds(self.sources, observed.parts, at_ms=observed.at_ms)
+        registry = merge_registry(self.registry, observed.brokers, registry_by_cluster(sources))
+        retired = retired_clusters(sources)
+        registry = {key: row for key, row in registry.items() if key.cluster not in retired}
+        sources = forget_sources(sources, set(registry))
+        last = {partition: ends[1] + 1 for partition, ends in observed.offsets.items()}
+        return replace(
+            self,
+            sources=sources,
+            registry=registry,
+            lost={
+                key: self.lost.get(key, observed.at_ms) for key in _lost_brokers(registry, sources)
+            },
+            next_offsets={**self.next_offsets, **last},
+            lost_records_total=self.lost_records_total + self._lost(observed.offsets),
+            late_rounds_total=self.late_rounds_total + self._late(observed.parts),
+        )
+
+    def of_the_topic(self) -> "Memory":
+        """The memory of the topic and of clocks, without what was read there."""
+        return Memory(
+            sources=self.sources,
+            clocks=self.clocks,
+            reached_ms=self.reached_ms,
+            next_offsets=self.next_offsets,
+            lost_records_total=self.lost_records_total,
+            late_rounds_total=self.late_rounds_total,
+        )
+
+    def _late(self, parts: Iterable[RoundPart]) -> int:
+        late = set()
+        for part in parts:
+            key = SourceKey(part.cluster, part.broker)
+            source = self.sources.get(key)
+            if source is None or part.round_ms >= source.newest_ms:
+                continue
+            if part.round_ms not in {opened.round_ms for opened in source.open_rounds}:
+                late.add((key, part.round_ms))
+        return len(late)
+
+    def _lost(self, offsets: Mapping[int, tuple[int, int]]) -> int:
+        return sum(
+            max(0, first - self.next_offsets[partition])
+            for partition, (first, _) in offsets.items()
+            if partition in self.next_offsets
+        )
+
+    @property
+    def interval_ms(self) -> int:
+        """The slowest source's interval, of those that are not silent."""
+        return max(self._intervals_ms, default=1_000)
+
+    @property
+    def quickest_ms(self) -> int:
+        """The quickest cluster's interval: batches wait for no slower one."""
+        return min(self._intervals_ms, default=0)
+
+    @property
+    def _intervals_ms(self) -> list[int]:
+        """The interval of the slowest source of each cluster that is heard of."""
+        heard = heard_by_cluster(self.sources)
+        newest_ms = max(heard.values(), default=0)
+        slowest: dict[str, int] = {}
+        for key, unheard in unheard_ms(self.sources).items():
+            if unheard <= SILENT_MS_MAX >= newest_ms - heard[key.cluster]:
+                told_ms = self.sources[key].interval_ms
+                slowest[key.cluster] = max(slowest.get(key.cluster, 0), told_ms)
+        return list(slowest.values())
+
+    @property
+    def newest_round_ms(self) -> int | None:
+        return max((source.newest_ms for source in self.sources.values()), default=None)
+
+    def complete_rounds(self) -> dict[tuple[str, int], int]:
+        """Per cluster and broker the begin of its newest complete round.
+
+        A broker that is registered no more is ``NEVER_BACK_MS``, and so are those of a cluster
+        that is retired.
+        """
+        retired = retired_clusters(self.sources)
+        return {
+            (key.cluster, key.broker): (
+                NEVER_BACK_MS
+                if key.cluster in retired or self._is_unregistered(source)
+                else source.complete_ms
+            )
+            for key, source in self.sources.items()
+        }
+
+    def known_brokers(self) -> list[KnownBroker]:
+        """Every source and every registered broker, as the fold looks them up."""
+        complete, silent = self.complete_rounds(), self.silent_sources()
+        listed, tellers = registry_by_cluster(self.sources), orphans_by_cluster(self.sources)
+        told_ms = {name: it.orphans_heard_ms for name, it in tellers.items() if listed.get(name)}
+        of_brokers = [
+            KnownBroker(
+                cluster=cluster,
+                broker=broker,
+                complete_ms=complete.get((cluster, broker), 0),
+                fenced_ms=row.read_ms if row is not None and row.is_fenced else None,
+                silent_ms=NEVER_BACK_MS if (cluster, broker) in silent else 0,
+                patience_ms=2 * source.interval_ms + LATE_MS if source is not None else 0,
+                lost_ms=self.lost.get(SourceKey(cluster, broker), ALIVE_MS),
+                told_ms=told_ms.get(cluster, 0),
+            )
+            for cluster, broker in sorted(
+                {*complete, *((it.cluster, it.broker) for it in self.registry)}
+            )
+            for key in (SourceKey(cluster, broker),)
+            for row, source in ((self.registry.get(key), self.sources.get(key)),)
+        ]
+        return [*self._orphans_tellers(tellers), *of_brokers]
+
+    def _orphans_tellers(self, newest: Mapping[str, Source]) -> list[KnownBroker]:
+        """The sources that told of orphans; only the newest one of each cluster counts."""
+        return sorted(
+            (
+                KnownBroker(
+                    cluster=key.cluster,
+                    broker=orphans_teller(key.broker),
+                    complete_ms=source.orphans_ms
+                    if source is newest[key.cluster]
+                    else NEVER_BACK_MS,
+                    fenced_ms=None,
+                    silent_ms=0,
+                    told_ms=newest[key.cluster].orphans_heard_ms,
+                )
+                for key, source in self.sources.items()
+                if source.orphans_ms
+            ),
+            key=lambda it: (it.cluster, it.broker),
+        )
+
+    def _is_unregistered(self, source: Source) -> bool:
+        listed_ms = registry_by_cluster(self.sources).get(source.cluster, 0)
+        is_listed = SourceKey(source.cluster, source.broker) in self.registry
+        return not is_listed and listed_ms > source.newest_ms
+
+    def newest_rounds(self) -> dict[str, int]:
+        return newest_by_cluster(self.sources)
+
+    def silent_sources(self) -> set[SourceKey]:
+        """Coordinators that fell silent too long ago."""
+        return {key for key, it in unheard_ms(self.sources).items() if it > SILENT_MS_MAX}
+
+
+def _lost_brokers(registry: Registry, sources: Sources) -> list[SourceKey]:
+    """Brokers that are fenced, or were sampled and are not registered any more."""
+    listed_ms = registry_by_cluster(sources)
+    gone = (
+        key
+        for key, source in sources.items()
+        if key not in registry and listed_ms[source.cluster] > source.newest_ms
+    )
+    return [*(key for key, row in registry.items() if row.is_fenced), *gone]
+
+
+def merge_registry(
+    known: Registry, rows: Iterable[RegisteredBroker], listed_ms: Mapping[str, int]
+) -> dict[SourceKey, RegisteredBroker]:
+    """Newest row of each broker; without those that a later complete listing left out.
+
+    Disks and log directories come on the broker's own rows only and stay until it tells others.
+    """
+    merged = dict(known)
+    for row in sorted(rows, key=lambda row: row.read_ms):
+        key = SourceKey(row.cluster, row.broker)
+        before = merged.get(key)
+        if before is not None and row.disk_total_bytes is None:
+            row = replace(
+                row,
+                disk_total_bytes=before.disk_total_bytes,
+                disk_usable_bytes=before.disk_usable_bytes,
+            )
+        if before is not None and row.log_dirs is None:
+            row = replace(row, log_dirs=before.log_dirs, cordoned_log_dirs=before.cordoned_log_dirs)
+        if before is None or row.read_ms >= before.read_ms:
+            merged[key] = row
+    return {key: row for key, row in merged.items() if row.read_ms >= listed_ms.get(row.cluster, 0)}
+
+
+def encode_memory(memory: Memory) -> dict[str, Any]:
+    """As JSON holds it."""
+    return {
+        "sources": [asdict(source) for source in memory.sources.values()],
+        "registry": [asdict(row) for row in memory.registry.values()],
+        "lost": [[*key, since_ms] for key, since_ms in memory.lost.items()],
+        "clocks": encode_clocks(memory.clocks),
+        "reached_ms": memory.reached_ms,
+        "next_offsets": {str(key): value for key, value in memory.next_offsets.items()},
+        "lost_records_total": memory.lost_records_total,
+        "late_rounds_total": memory.late_rounds_total,
+    }
+
+
+def decode_memory(document: Mapping[str, Any]) -> Memory:
+    """Inverse of ``encode_memory``; of an empty document, an empty memory."""
+    sources = [decode_source(source) for source in document.get("sources", ())]
+    registry = [RegisteredBroker(**row) for row in document.get("registry", ())]
+    offsets = document.get("next_offsets", {})
+    return Memory(
+        sources={SourceKey(it.cluster, it.broker): it for it in sources},
+        registry={SourceKey(it.cluster, it.broker): it for it in registry},
+        lost={
+            SourceKey(cluster, broker): since_ms
+            for cluster, broker, since_ms in document.get("lost", ())
+        },
+        clocks=decode_clocks(document.get("clocks", ())),
+        reached_ms=document.get("reached_ms"),
+        next_offsets={int(key): value for key, value in offsets.items()},
+        lost_records_total=document.get("lost_records_total", 0),
+        late_rounds_total=document.get("late_rounds_total", 0),
+    )

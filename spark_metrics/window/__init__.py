@@ -1,0 +1,1 @@
+"""Tables, history, their reader and errors: all that other rooms may import."""
