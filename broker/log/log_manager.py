@@ -267,6 +267,7 @@ class LogManager:
             is_clean=self.was_clean,
         )
         log.cleaning.handle_uncleaned = partial(self._checkpoints.forget_cleaned, key)
+        log.handle_cut = partial(self._checkpoints.handle_cut, key, log)
         return log
 
     def _retain(self, key: TopicPartition, log: PartitionLog, now_ms: int) -> None:

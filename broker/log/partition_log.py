@@ -5,7 +5,7 @@ left behind is cut off or finished by the next call that writes, or when the log
 Source: org.apache.kafka.storage.internals.log.UnifiedLog (Kafka 4.x).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
@@ -45,6 +45,10 @@ from broker.protocol.records import NO_TIMESTAMP
 _SYSTEM_CLOCK: Final = SystemClock()
 
 
+def _nothing() -> None:
+    """Nobody has written down where the log starts, or how far it is on the disk."""
+
+
 class LogName(NamedTuple):
     """Partition of a log; the topic id is all zeros when none was ever given."""
 
@@ -70,6 +74,8 @@ class PartitionLog(LogReader):
         """Changed configs of the topic count from the next append or retention on."""
         self.findings: Sequence[RecoveryFinding] = tuple(loaded.findings)
         self.is_abandoned = False
+        self.handle_cut: Callable[[], None] = _nothing
+        """Called when the log was cut or starts anew: checkpoints may say too much of it."""
         self._clock = clock
         self._chain = SegmentChain(request, loaded.segments, clock)
         self.retired = self._chain.retired
@@ -258,6 +264,7 @@ class PartitionLog(LogReader):
         self.log_start_offset = min(self.log_start_offset, end)
         self.epochs.truncate_from_end(end)
         self.producers.keep_if_none(known, end)
+        self.handle_cut()
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log then starts and ends at `offset`.
@@ -265,11 +272,16 @@ class PartitionLog(LogReader):
         :raises StorageError: the disk refused.
         """
         self.producers.remove_snapshots()
-        self._chain.start_anew(offset, self.config)
+        try:
+            self._chain.start_anew(offset, self.config)
+        except StorageError:
+            self._end_moved_back()
+            raise
         self.log_start_offset = self.durability.recovery_point = offset
         self.cleaning.cut_to(0)
         self.epochs.clear()
         self.producers.start_anew()
+        self.handle_cut()
 
     @property
     def recovery_point(self) -> int:

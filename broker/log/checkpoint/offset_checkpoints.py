@@ -1,9 +1,10 @@
 """Reads and writes the checkpoints of a data directory about its logs.
 
-After a power failure an old or missing file costs time (more is recovered or cleaned), never data,
-with one exception. The offset up to which a log is clean must not outlive the log. Otherwise it
-would apply to a new log with the same name: compaction would keep an old value of a key there and,
-in time, drop the tombstone behind it. So such an offset is removed at once.
+After a crash a file that says too little costs time: more is recovered or cleaned. One that says
+too much costs data. The start of a deleted log would empty a new log with the same name. A recovery
+point beyond the place where a log was cut would leave what was written there since unchecked. Where
+a log was clean, compaction would keep old values. So what a deletion or a cut makes untrue is taken
+out of the files at once, and not with the next periodic write.
 """
 
 import logging
@@ -59,18 +60,32 @@ class CheckpointFiles:
 
     def forget(self, key: TopicPartition) -> None:
         """Forgets the log of this name, which is deleted."""
-        for offsets in (self.recovery_points, self.log_starts, self.high_watermarks):
-            offsets.pop(key, None)
-        self.forget_cleaned(key)
+        for name in self._known():
+            self._lower(name, key, 0)
 
     def forget_cleaned(self, key: TopicPartition) -> None:
-        """The log is not as clean as was written: without delay the file says nothing of it."""
-        if self.cleaned.pop(key, None) is None:
+        """The log is not as clean as was written."""
+        self._lower(CLEANER_OFFSET_FILE, key, 0)
+
+    def handle_cut(self, key: TopicPartition, log: PartitionLog) -> None:
+        """The log was cut, or starts anew."""
+        self._lower(RECOVERY_POINT_FILE, key, log.recovery_point)
+        self._lower(LOG_START_FILE, key, log.log_start_offset)
+
+    def _lower(self, name: str, key: TopicPartition, offset: int) -> None:
+        """Write down without delay that an offset is not larger; for 0 the file has no line."""
+        known = self._known()[name]
+        is_true = known.get(key, 0) <= offset
+        if offset:
+            known[key] = min(known.get(key, 0), offset)
+        else:
+            known.pop(key, None)
+        if is_true:
             return
-        self._written.pop(CLEANER_OFFSET_FILE, None)
-        # Of many logs that go together, the writer writes the last only.
-        path = self._file(CLEANER_OFFSET_FILE)
-        self._writer.write(path, lambda: encode_offsets(dict(self.cleaned)), is_forced=True)
+        self._written.pop(name, None)
+        # Of many logs that are deleted or cut together, the writer writes the last only.
+        make = partial(_encode_now, self._known, name)
+        self._writer.write(self._file(name), make, is_forced=True)
 
     def loaded(self, logs: Logs) -> None:
         """Tell the logs found at start how clean they are; what cannot be true is forgotten."""
@@ -86,15 +101,17 @@ class CheckpointFiles:
         self.cleaned = {
             key: log.cleaning.cleaned_to for key, log in logs.items() if log.cleaning.cleaned_to
         }
-        offsets_of = {
+        for name, offsets in self._known().items():
+            if self._written.get(name) != offsets:
+                yield name, dict(offsets)
+
+    def _known(self) -> dict[str, dict[TopicPartition, int]]:
+        return {
             CLEANER_OFFSET_FILE: self.cleaned,
             RECOVERY_POINT_FILE: self.recovery_points,
             LOG_START_FILE: self.log_starts,
             HIGH_WATERMARK_FILE: self.high_watermarks,
         }
-        for name, offsets in offsets_of.items():
-            if self._written.get(name) != offsets:
-                yield name, dict(offsets)
 
     def _read(self, name: str) -> dict[TopicPartition, int]:
         try:
@@ -102,3 +119,8 @@ class CheckpointFiles:
         except StorageError as error:
             _logger.error("%s", error)
             return {}
+
+
+def _encode_now(known: Callable[[], dict[str, dict[TopicPartition, int]]], name: str) -> bytes:
+    """In the writer's thread: a file as it is by then."""
+    return encode_offsets(dict(known()[name]))

@@ -66,6 +66,8 @@ class Ledger:
     end: int = 0
     cut_due: int | None = None
     """A truncation that the disk refused: a follower repeats it before it does anything else."""
+    new_start: int | None = None
+    """Where the log is to start anew, refused likewise."""
     written: int = 0
     epoch: int = 0
     """The newest leader epoch that was written with."""
@@ -82,6 +84,7 @@ class Ledger:
         kept = {o: each for o, each in self.records.items() if o >= start}
         assert {o: found.get(o) for o in kept} == kept, story
         assert log.log_end_offset >= self.end, story
+        assert log.recovery_point <= log.log_end_offset, story
 
 
 Step = Callable[[PartitionLog, Ledger], None]
@@ -119,6 +122,17 @@ def settle(log: PartitionLog, ledger: Ledger) -> None:
     if ledger.cut_due is not None:
         log.truncate_to(ledger.cut_due)
         ledger.cut_due = None
+    if ledger.new_start is not None:
+        log.truncate_fully_and_start_at(ledger.new_start)
+        ledger.new_start = None
+
+
+def start_anew(log: PartitionLog, ledger: Ledger) -> None:
+    # The leader has told that its log starts behind ours.
+    ledger.new_start = ledger.start = log.log_end_offset + 100
+    ledger.end, ledger.cut_due = 0, None
+    ledger.records.clear()
+    settle(log, ledger)
 
 
 def roll(log: PartitionLog, ledger: Ledger) -> None:
@@ -160,6 +174,7 @@ SCRIPTS: Final[dict[str, tuple[Step, ...]]] = {
         look,
         write(3),
     ),
+    "started anew": (*(write(1),) * 5, flush, start_anew, write(2), look, write(2)),
     "deleted from the start": (*(write(1),) * 6, roll, drop, write(2), look, write(2)),
 }
 
@@ -189,6 +204,7 @@ def run_script(directory: Path, steps: tuple[Step, ...], kind: Kind, first: int)
             manager.maintain(NOW_MS)
     is_met = disk.count > first
     story = (kind, disk.story)
+    assert log.recovery_point <= log.log_end_offset, story
     if manager.disk.failure is None:
         # The disk is well again: it goes on as if nothing had been.
         settle(log, ledger)
@@ -238,8 +254,8 @@ def test_nothing_acknowledged_is_lost_in_long_random_lives(tmp_path: Path, seed:
     epoch, steps = 1, list[Step]()
     for _ in range(dice.randrange(10, 60)):
         epoch += dice.random() < 0.1
-        choices = (write(epoch), cut(dice.randrange(6)), roll, flush, look, drop)
-        steps += dice.choices(choices, (12, 1, 1, 1, 1, 1))
+        choices = (write(epoch), cut(dice.randrange(6)), roll, flush, look, drop, start_anew)
+        steps += dice.choices(choices, (24, 2, 2, 2, 2, 2, 1))
     kind = replace(dice.choice(list(FAULTS.values())), times=dice.choice((1, 2, 5, ALWAYS)))
     run_script(tmp_path / "log", tuple(steps), kind, dice.randrange(400))
 

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import shutil
 import tempfile
 import threading
 import time
@@ -224,6 +225,56 @@ def test_what_the_disk_refuses_to_remove_is_tried_again(
         return not list(tmp_path.glob("*-delete"))
 
     wait_until(is_gone, "the files have gone")
+    manager.shutdown()
+
+
+def _crashed(manager: LogManager, tmp_path: Path) -> Path:
+    """The files as a crash leaves them, once what was begun to be written is."""
+    manager._writer.stop()
+    return Path(shutil.copytree(manager.directory, tmp_path / "crashed"))
+
+
+def test_a_new_log_of_the_same_name_is_not_emptied_by_the_checkpoints_of_the_old_one(
+    tmp_path: Path,
+) -> None:
+    manager = _open(tmp_path / "data")
+    old = manager.create_log("orders", 0, TOPIC_ID)
+    append(old, batch(5))
+    old.increment_log_start_offset(4)
+    manager.write_checkpoints({("orders", 0): 5})
+    manager._writer.stop()
+    manager.delete_log("orders", 0)
+    append(manager.create_log("orders", 0, UUID(int=78)), batch(2))
+    again = _open(_crashed(manager, tmp_path))
+    found = again.log("orders", 0)
+    assert found is not None
+    assert (found.log_start_offset, found.log_end_offset) == (0, 2)
+    assert again.high_watermark_checkpoint().get(("orders", 0), 0) == 0
+    again.shutdown()
+    manager.shutdown()
+
+
+def test_what_is_written_behind_a_cut_is_checked_after_a_crash(tmp_path: Path) -> None:
+    """A batch of the first segment is damaged, as a power failure does to what was not forced."""
+    manager = _open(tmp_path / "data")
+    log = manager.create_log("orders", 0, TOPIC_ID)
+    append(log, batch(8))
+    append(log, batch(1))
+    log.flush()
+    manager.write_checkpoints({("orders", 0): 9})
+    manager._writer.stop()
+    log.truncate_to(8)
+    append(log, batch(1, value=b"after the cut"))
+    log.roll()
+    append(log, batch(1))
+    crashed = _crashed(manager, tmp_path)
+    path = crashed / "orders-0" / f"{0:020}.log"
+    path.write_bytes(path.read_bytes().replace(b"after the cut", b"after the cuT"))
+    again = _open(crashed)
+    found = again.log("orders", 0)
+    assert found is not None
+    assert found.log_end_offset == 8
+    again.shutdown()
     manager.shutdown()
 
 
