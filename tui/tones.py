@@ -29,12 +29,14 @@ def facts_text(head: Text, facts: Iterable[Fact], width: int) -> Text:
     return Text("\n").join(lines)
 
 
-def cell_text(cell: Cell, *, is_number: bool = False, with_shape: bool = False) -> Text:
+def cell_text(
+    cell: Cell, *, is_number: bool = False, with_shape: bool = False, wraps: bool = False
+) -> Text:
     """A cell as text: numbers to the right, the tone's shape in front where it has one."""
     shape = f"{cell.shape} " if with_shape and cell.shape.strip() else ""
     return Text(
         f"{shape}{cell.text}",
         style=STYLES[cell.tone],
         justify="right" if is_number else "left",
-        no_wrap=True,
+        no_wrap=not wraps,
     )

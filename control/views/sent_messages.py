@@ -3,13 +3,15 @@
 All of it is what the snapshot knows, so it changes with every round of figures.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
 import pyarrow.compute as pc
 
+from control.lab.session import ProduceProgress
 from control.model.ids import TopicPartition
-from control.views.format import NA
+from control.views.format import NA, plural_text
 from control.views.snapshots.snapshot import OperatorSnapshot, partition_record
 from control.views.tables import cells, units
 from control.views.tables.column import Table, column, name_column
@@ -56,19 +58,35 @@ SENT: Final = Table(
 )  # fmt: skip
 
 
-def sent_rows(
-    snapshot: OperatorSnapshot,
-    topic: str,
-    ranges: Mapping[int, tuple[int, int, int]],
-) -> tuple[Row, ...]:
-    """A row for each partition that acknowledged some, at most ``PARTITIONS_FOLLOWED``.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """The messages of one run."""
 
-    ``ranges`` are records, first and last offset by partition.
-    """
-    followed = sorted(ranges)[:PARTITIONS_FOLLOWED]
-    return SENT.rows(
-        _record(snapshot, TopicPartition(topic, number), *ranges[number]) for number in followed
-    )
+    topic: str
+    ranges: Sequence[tuple[int, int, int, int]]
+    """Partition, number of records, first and last offset."""
+
+    @classmethod
+    def of(cls, topic: str, progress: ProduceProgress) -> Self:
+        """Those that a run has sent so far and whose offsets were acknowledged."""
+        found = (
+            (number, progress.per_partition[number], first, last)
+            for number, (first, last) in sorted(progress.offsets.items())
+        )
+        return cls(topic=topic, ranges=tuple(found))
+
+    def rows(self, snapshot: OperatorSnapshot) -> tuple[Row, ...]:
+        """A row for each partition, at most ``PARTITIONS_FOLLOWED``."""
+        return SENT.rows(
+            _record(snapshot, TopicPartition(self.topic, number), *told)
+            for number, *told in self.ranges[:PARTITIONS_FOLLOWED]
+        )
+
+    @property
+    def more(self) -> str:
+        """How many partitions have no row; empty: none."""
+        left = len(self.ranges) - PARTITIONS_FOLLOWED
+        return f"and {plural_text(left, 'more partition')}" if left > 0 else ""
 
 
 def _record(

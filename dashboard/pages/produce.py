@@ -1,7 +1,8 @@
 """Produce: where a key will land before it is sent, and where it landed after."""
 
+from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
@@ -9,31 +10,26 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_props
 
-from control.kafka.errors import NoSuchPartitionError, RecordTooLargeError
 from control.lab.forecast import Forecast
-from control.lab.session import ProduceProgress
-from control.operations.catalogue.produce import PRODUCE, Produce, ProduceRun
+from control.lab.lines import lines_of, records_of
+from control.lab.session import KeyAndValue, ProduceProgress
+from control.operations.catalogue.produce import PRODUCE, Produce
 from control.operations.errors import InvalidInputError
-from control.views.key_preview import partition_count
+from control.views.key_preview import NO_TOPIC, known_leaders, landing
 from control.views.key_spread import keys_spread, spread_heads, spread_rows, spread_words
 from control.views.paths import ViewPath
-from control.views.sent_messages import SENT, sent_rows
+from control.views.produce_progress import limits_cell, progress_cells
+from control.views.sent_messages import SENT, Sent
 from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components import operation_form as fields
-from dashboard.components.forms import good, problem, text_field
-from dashboard.components.parts import BLANK, card, crumbs, empty, graph
+from dashboard.components.forms import problem, text_field
+from dashboard.components.parts import BLANK, card, crumbs, empty, graph, toned
 from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
 from dashboard.figures.latency import latency_histogram
 from dashboard.frame import rights
-from dashboard.pages.produce_form import (
-    latency_words,
-    preview_words,
-    records_of_file,
-    result_words,
-)
 
 FIRST_FIELDS: Final = ("topic", "key", "value")
 """What every message needs; the others are folded away."""
@@ -108,12 +104,8 @@ def register(app: Dash, context: PageContext) -> None:
         set_props(ids.PRODUCE_SENT, {"data": None})
         set_props(ids.PRODUCE_CHART, {"figure": BLANK})
         try:
-            asked = Produce.of(PRODUCE.parse(given))
-            job = replace(asked.job, records=tuple(records_of_file(lines)))
-            run = ProduceRun(partial(show, given, scheme))
-            await context.actions.produce(
-                session, replace(asked, job=job, run=run), typed=typed or ""
-            )
+            asked = Produce.of_form(given, records_of_file(lines), partial(show, given, scheme))
+            await context.actions.produce(session, asked, typed=typed or "")
         except ClusterActionError as error:
             return problem(error), fields.errors_of(found, error)
         return None, fields.errors_of(found, None)
@@ -134,7 +126,7 @@ def register(app: Dash, context: PageContext) -> None:
 def spread_table(found: Sequence[Forecast]) -> list[Any]:
     """A line of each client's rule, and a row of each partition."""
     if not found:
-        return [html.P("choose a topic to see where keys land", className="note")]
+        return [html.P(NO_TOPIC, className="note")]
     lines = [html.P(spread_words(item), className="note") for item in found]
     head = html.Tr([html.Th(name, className="number") for name in spread_heads(found)])
     body = [
@@ -151,11 +143,16 @@ def _register_beforehand(app: Dash, context: PageContext) -> None:
         Output(ids.PRODUCE_PREVIEW, "children"),
         *(Input(fields.field_id(fields.PRODUCE, name), "value") for name in _ASKED),
         Input(ids.TICK, "data"),
+        Input(ids.PRODUCE_FILE_NONE, "hidden"),
+        State(ids.PRODUCE_FILE, "filename"),
         websocket=True,
     )
-    def show_preview(*values: Any) -> str:
+    def show_preview(*told: Any) -> Any:
+        *values, _, has_no_file, name = told
         found = [fields.field_id(fields.PRODUCE, name) for name in _ASKED]
-        return preview_words(context.snapshot, fields.values_of(found, values[:-1]))
+        given, file = fields.values_of(found, values), "" if has_no_file else name or ""
+        leaders = known_leaders(context.snapshot, given["topic"])
+        return toned(landing(context.snapshot, leaders, given, file=file))
 
     @app.callback(
         Output(ids.PRODUCE_SPREAD, "children"),
@@ -165,9 +162,9 @@ def _register_beforehand(app: Dash, context: PageContext) -> None:
         websocket=True,
     )
     def show_spread(topic: str | None, key: str | None, then: str | None, lines: Any) -> Any:
-        partitions = partition_count(context.snapshot, topic or "")
+        partitions = known_leaders(context.snapshot, topic or "")
         try:
-            told = keys_spread(partitions, key or "", then or "", records_of_file(lines))
+            told = keys_spread(len(partitions), key or "", then or "", records_of_file(lines))
         except InvalidInputError as error:
             return problem(error)
         return spread_table(told)
@@ -180,18 +177,11 @@ def _register_beforehand(app: Dash, context: PageContext) -> None:
     )
     async def show_limits(*told: Any) -> Any:
         found, values = told[-2:]
-        given = fields.values_of(found, values)
-        if not given["topic"]:
-            return ""
         try:
-            asked = Produce.of(PRODUCE.parse(given))
-            return await context.actions.session.limits(asked)
-        except NoSuchPartitionError:
-            return ""  # told by the line above already
-        except RecordTooLargeError as error:
-            return html.Span(f"✖ {error}; {error.next_step}", className="tone-critical")
-        except ClusterActionError as error:
-            return html.Span(f"✖ {error}", className="tone-critical")
+            session = context.actions.session
+        except ValueError:
+            return ""
+        return toned(await limits_cell(session, fields.values_of(found, values)))
 
 
 def _register_followed(app: Dash, context: PageContext) -> None:
@@ -219,37 +209,37 @@ def _register_file(app: Dash) -> None:
     )
 
 
+def records_of_file(chosen: Mapping[str, str] | None) -> tuple[KeyAndValue, ...]:
+    """The lines of the file that the browser has read (``name``, and ``contents`` as a data URL);
+    none where none is chosen.
+
+    Raises:
+        LinesError: a file that cannot be sent.
+    """
+    if not chosen:
+        return ()
+    data = b64decode(chosen["contents"].partition(",")[2])
+    return records_of(lines_of(data, chosen["name"]))
+
+
 def show(given: Mapping[str, str], scheme: str, progress: ProduceProgress) -> None:
     """Send how far it is to the page, while it goes on."""
-    words = result_words(given["acks"], progress)
-    lines: list[Any] = [good(words)] if progress.acked else []
-    lines += [html.P(latency_words(progress), className="note")]
-    lines += [
-        html.P(f"✖ {count:,} × {kind}", className="tone-critical")
-        for kind, count in progress.errors_by_kind.items()
-        if progress.failed > 1
-    ]
-    lines += [html.P(f"✖ {error}", className="tone-critical") for error in progress.errors]
+    first, *others = progress_cells(progress, given["acks"])
+    head = html.Div(toned(first), className=f"finding edge-{first.tone}", role="status")
+    lines = [head, *(html.P(toned(cell)) for cell in others)]
     set_props(ids.PRODUCE_RESULT, {"children": lines})
     chart = latency_histogram(progress.histogram_ms, scheme)
     set_props(ids.PRODUCE_CHART, {"figure": chart})
     if progress.is_done and progress.offsets:
-        ranges = {
-            str(number): (progress.per_partition[number], first, last)
-            for number, (first, last) in progress.offsets.items()
-        }
-        set_props(ids.PRODUCE_SENT, {"data": {"topic": given["topic"], "ranges": ranges}})
+        set_props(ids.PRODUCE_SENT, {"data": asdict(Sent.of(given["topic"], progress))})
 
 
 def followed(snapshot: OperatorSnapshot, sent: Mapping[str, Any] | None) -> Any:
     """Where the sent messages are now: segment, replicas, groups."""
     if not sent:
         return None
-    ranges = {int(number): told for number, told in sent["ranges"].items()}
-    rows = sent_rows(snapshot, sent["topic"], ranges)
-    more = len(ranges) - len(rows)
-    note = f"and {more:,} more partitions" if more else ""
-    return [rows_table(rows, SENT.columns), html.P(note, className="note")]
+    told = Sent(**sent)
+    return [rows_table(told.rows(snapshot), SENT.columns), html.P(told.more, className="note")]
 
 
 def _form(context: PageContext, given: dict[str, str]) -> html.Div:

@@ -6,12 +6,17 @@ import sys
 from typing import Any, Final
 
 from control.kafka.errors import KafkaPortError
-from control.kafka.producer import Delivery
 from control.lab.session import ProduceJob, ProduceProgress
 from control.operations.catalogue.produce import Produce
 from control.operations.errors import OperationError
 from control.operations.session import OperationSession
-from control.views.format import NA, latency_text, plural_text, record_rate_text
+from control.views.format import NA, plural_text
+from control.views.produce_progress import (
+    failed_words,
+    landed_words,
+    latency_words,
+    progress_words,
+)
 from partiscope.cli.exits import CommandError, Exit
 from partiscope.cli.options import note, write_json
 from partiscope.cli.tables import figure, write_progress, write_table
@@ -39,7 +44,7 @@ def send(target: Target, asked: Produce, *, as_json: bool) -> Exit:
     if isinstance(ended, Exception):
         raise ended
     if done is not None and done.failed and not is_interrupted:
-        kinds = ", ".join(f"{count:,} × {kind}" for kind, count in done.errors_by_kind.items())
+        kinds = failed_words(done)
         words = f"{done.failed} records were not acknowledged ({kinds}): {done.errors[0]}"
         raise CommandError(words)
     return ended
@@ -92,7 +97,7 @@ def _report(done: ProduceProgress, job: ProduceJob, *, is_interrupted: bool, as_
             f"{_fresh_line()}interrupted: {plural_text(done.acked, 'record')} acknowledged{unknown}"
         )
     if done.total == 1 and done.last is not None:
-        sys.stdout.write(f"{_landed(done.last)}, acks {job.options.acks}\n")
+        sys.stdout.write(f"{landed_words(done.last, job.options.acks)}\n")
         return
     if not is_interrupted:
         note(f"{_fresh_line()}{_progress_line(done)}")
@@ -113,19 +118,7 @@ def _partition_rows(done: ProduceProgress) -> list[list[str]]:
 
 
 def _progress_line(progress: ProduceProgress) -> str:
-    latencies = progress.latencies
-    times = ""
-    if latencies is not None:
-        p50, p95, p99 = map(latency_text, (latencies.p50_ms, latencies.p95_ms, latencies.p99_ms))
-        times = f"  ack p50 {p50} p95 {p95} p99 {p99}"
-    rate = record_rate_text(progress.records_per_s)
-    return f"{progress.acked} of {progress.total} acknowledged  {rate}{times}"
-
-
-def _landed(delivery: Delivery) -> str:
-    where = f"{delivery.topic}-{delivery.partition}"
-    offset = f"@ {delivery.offset}" if delivery.offset >= 0 else "(no acknowledgement asked)"
-    return f"{where} {offset}, {latency_text(delivery.latency_ms)}"
+    return "; ".join(filter(None, (progress_words(progress), latency_words(progress))))
 
 
 def _document(done: ProduceProgress) -> dict[str, Any]:

@@ -183,7 +183,7 @@ async def _send_file(app: PartiscopeApp, pilot: Pilot[None], file: Path) -> None
     field.focus()
     await settle(pilot, lambda: "the lines of" in _line(app, "#where"), "what will be sent")
     await pilot.press("enter")
-    await settle(pilot, lambda: "sent 5 of 5" in _line(app, "#outcome"), "the file is sent")
+    await settle(pilot, lambda: "5 of 5 acknowledged" in _line(app, "#outcome"), "the file is sent")
     await pilot.press("escape")
 
 

@@ -1,7 +1,6 @@
 """Produce: the partition that a key will hit before sending, partition and offset after."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -13,17 +12,19 @@ from textual.widgets import Input, Label, Static
 
 from control.kafka.errors import KafkaPortError
 from control.lab.lines import LinesError, lines_of, records_of
-from control.lab.partitioners import partitions_for_key
 from control.lab.session import KeyAndValue, ProduceProgress
-from control.model.ids import no_partition_words
 from control.operations.catalogue.produce import PRODUCE, Produce, ProduceRun
 from control.operations.errors import OperationError
-from control.views.format import latency_text, record_rate_text
+from control.views.format import latency_text
+from control.views.key_preview import Leaders, known_leaders, landing
 from control.views.paths import ViewPath
+from control.views.produce_progress import progress_cells
+from control.views.sent_messages import Sent
 from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen
 from tui.session import TerminalSession
+from tui.tones import cell_text
 from tui.widgets.form import FormPanel
 from tui.widgets.produced import LimitsLine, SentMessages, spread_text
 from tui.widgets.sparkline import bar
@@ -46,9 +47,10 @@ class ProduceScreen(ViewScreen):
         self._run: ProduceRun | None = None
         self._is_sent = self._leaves = False
         """The run's records are all dealt with; the view is left once the journal has it."""
-        self._topic = ""
+        self._topic = self._acks = ""
         """Of the run."""
-        self._leaders: dict[str, dict[int | None, int]] = {}
+        self._leaders: dict[str, Leaders] = {}
+        """Of each topic, as the cluster itself told."""
         self._typed = ""
         """The cluster's name, once it was typed here."""
 
@@ -88,8 +90,8 @@ class ProduceScreen(ViewScreen):
     async def _read_topics(self) -> None:
         try:
             topics = await self.session.operations.topics()
-        except KafkaPortError as error:
-            self.put("#where", Text(f"✖ {error}. {error.next_step}"))
+        except KafkaPortError:
+            self._show_where()  # the line of the limits tells that nobody answers
             return
         self._leaders = {
             topic.name: {item.partition: item.leader for item in topic.partitions}
@@ -104,7 +106,7 @@ class ProduceScreen(ViewScreen):
         event.stop()
         if event.input.id == "then":
             values = self.query_one(FormPanel).values()
-            partitions = len(self._leaders.get(values["topic"], ()))
+            partitions = len(self._leaders_of(values["topic"]))
             try:
                 records = _records_of_file(self._file)
                 then = event.value.strip()
@@ -144,17 +146,16 @@ class ProduceScreen(ViewScreen):
 
     def _begin(self, values: Mapping[str, str]) -> None:
         try:
-            asked = Produce.of(PRODUCE.parse(values))
-            job = replace(asked.job, records=_records_of_file(self._file))
+            records = _records_of_file(self._file)
+            asked = Produce.of_form(values, records, self._show_progress)
         except (OperationError, LinesError, OSError) as error:
             self._say(f"✖ {error}", "bold red")
             return
         self._is_sent = self._leaves = False
-        self._topic = values["topic"]
+        self._topic, self._acks = values["topic"], values["acks"]
         self.query_one(SentMessages).forget()
-        self._run = ProduceRun(self._show_progress)
+        self._run = asked.run
         self._say("sending …", "")
-        asked = replace(asked, job=job, run=self._run)
         self.run_worker(self._send(asked), exclusive=True, group="produce")
 
     @property
@@ -184,50 +185,26 @@ class ProduceScreen(ViewScreen):
 
     def _show_where(self) -> None:
         values = self.query_one(FormPanel).values()
-        self.put("#where", self._where(values))
+        leaders = self._leaders_of(values["topic"])
+        where = landing(self.session.snapshot, leaders, values, file=self._file)
+        self.put("#where", cell_text(where, with_shape=True, wraps=True))
         self.query_one(LimitsLine).judge(self.session.operations, values)
 
-    def _where(self, values: Mapping[str, str]) -> str:
-        topic, key = values["topic"], values["key"]
-        leaders = self._leaders.get(topic)
-        if leaders is None:
-            return "choose a topic; its partitions and leaders are shown here"
-        if wanted := values["partition"]:
-            if not wanted.isdecimal() or int(wanted) not in leaders:
-                return f"✖ {no_partition_words(topic, wanted, len(leaders))}"
-            return f"→ {topic}-{wanted}, whatever the key"
-        if self._file:
-            return f"the lines of {self._file}: each key goes to its partition"
-        if not key:
-            return "no key: the producer spreads such records"
-        places = partitions_for_key(key.encode(), len(leaders))
-        return " · ".join(
-            f"{rule} → {place} (leader {leaders.get(place, '–')})" for rule, place in places.items()
-        )
+    def _leaders_of(self, topic: str) -> Leaders:
+        return self._leaders.get(topic) or known_leaders(self.session.snapshot, topic)
 
     def _show_progress(self, progress: ProduceProgress) -> None:
         self._is_sent = progress.is_done
         if progress.is_done:
-            sent = self.query_one(SentMessages)
-            sent.follow(self._topic, progress, self.session.snapshot)
-        if progress.total == 1 and progress.is_done and progress.last is not None:
-            landed = progress.last
-            place = f"✔ {landed.topic}-{landed.partition} @ {landed.offset}"
-            self._say(f"{place}, {latency_text(landed.latency_ms)}", "green")
-            return
-        word = "sent" if progress.is_done else "sending"
-        rate = record_rate_text(progress.records_per_s)
-        head = f"{word} {progress.acked} of {progress.total} acknowledged, {rate}"
-        text = Text(head, style="green" if progress.is_done and not progress.failed else "")
-        if progress.failed:
-            kinds = ", ".join(f"{n:,} × {kind}" for kind, n in progress.errors_by_kind.items())
-            text.append(f"\n✖ {kinds}; first {progress.errors[0]}", style="bold red")
-        if progress.latencies is not None:
-            times = progress.latencies
-            p50, p95, p99 = map(latency_text, (times.p50_ms, times.p95_ms, times.p99_ms))
-            text.append(f"\nack latency  p50 {p50}  p95 {p95}  p99 {p99}")
-        text.append(_histogram(progress))
-        self.put("#outcome", text)
+            sent = Sent.of(self._topic, progress)
+            self.query_one(SentMessages).follow(sent, self.session.snapshot)
+        lines = [
+            cell_text(cell, with_shape=True, wraps=True)
+            for cell in progress_cells(progress, self._acks)
+        ]
+        if progress.total > 1:
+            lines += _histogram(progress)
+        self.put("#outcome", Text("\n").join(lines))
 
     def _say(self, line: str, style: str) -> None:
         self.put("#outcome", Text(line, style=style))
@@ -238,11 +215,10 @@ def _records_of_file(name: str) -> tuple[KeyAndValue, ...]:
     return records_of(lines_of(Path(name).expanduser().read_bytes(), name)) if name else ()
 
 
-def _histogram(progress: ProduceProgress) -> str:
+def _histogram(progress: ProduceProgress) -> list[Text]:
     top = max((count for _, count in progress.histogram_ms), default=0)
-    lines = [
-        f"\n{'≤ ' + latency_text(edge):>12}  {bar(count / top, BAR_WIDTH)} {count}"
+    return [
+        Text(f"{'≤ ' + latency_text(edge):>12}  {bar(count / top, BAR_WIDTH)} {count}")
         for edge, count in progress.histogram_ms
         if count
     ]
-    return "".join(lines)

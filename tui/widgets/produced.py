@@ -6,15 +6,15 @@ from rich.text import Text
 from textual import work
 from textual.widgets import Static
 
-from control.kafka.errors import KafkaPortError, RecordTooLargeError
-from control.lab.session import KeyAndValue, ProduceProgress
-from control.operations.catalogue.produce import PRODUCE, Produce
-from control.operations.errors import OperationError
+from control.lab.session import KeyAndValue
 from control.operations.session import OperationSession
+from control.views.key_preview import NO_TOPIC
 from control.views.key_spread import keys_spread, spread_heads, spread_rows, spread_words
-from control.views.sent_messages import sent_rows
+from control.views.produce_progress import limits_cell
+from control.views.sent_messages import Sent
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import Row
+from tui.tones import cell_text
 
 
 class LimitsLine(Static):
@@ -22,42 +22,30 @@ class LimitsLine(Static):
 
     @work(exclusive=True)
     async def judge(self, session: OperationSession, values: Mapping[str, str]) -> None:
-        """Ask for the limits. A partition that is not there is told elsewhere."""
-        told: str | Text = ""
-        try:
-            told = await session.limits(Produce.of(PRODUCE.parse(values)))
-        except RecordTooLargeError as error:
-            told = Text(f"✖ {error}; {error.next_step}", style="bold red")
-        except (KafkaPortError, OperationError):
-            told = ""
-        self.update(told)
+        """Ask for the limits."""
+        self.update(cell_text(await limits_cell(session, values), with_shape=True))
 
 
 class SentMessages(Static):
     """Follows the messages of the last run to segments, replicas and groups."""
 
-    _topic = ""
-    _progress: ProduceProgress | None = None
+    _sent: Sent | None = None
 
     def forget(self) -> None:
         """A new run begins."""
-        self._progress = None
+        self._sent = None
         self.update("")
 
-    def follow(self, topic: str, progress: ProduceProgress, snapshot: OperatorSnapshot) -> None:
+    def follow(self, sent: Sent, snapshot: OperatorSnapshot) -> None:
         """Follow the messages of a run that has ended."""
-        self._topic, self._progress = topic, progress
+        self._sent = sent
         self.show(snapshot)
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Show where they are now."""
-        if self._progress is None:
-            return
-        ranges = {
-            number: (self._progress.per_partition[number], first, last)
-            for number, (first, last) in self._progress.offsets.items()
-        }
-        self.update(Text("\n".join(map(_line, sent_rows(snapshot, self._topic, ranges)))))
+        if self._sent is not None:
+            lines = [*map(_line, self._sent.rows(snapshot)), self._sent.more]
+            self.update(Text("\n".join(lines)))
 
 
 def spread_text(partitions: int, key: str, then: str, records: Sequence[KeyAndValue]) -> str:
@@ -67,7 +55,7 @@ def spread_text(partitions: int, key: str, then: str, records: Sequence[KeyAndVa
     """
     found = keys_spread(partitions, key, then, records)
     if not found:
-        return "choose a topic to see where keys land"
+        return NO_TOPIC
     rows = [spread_heads(found), *spread_rows(found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(map(str.rjust, row, widths)) for row in rows]

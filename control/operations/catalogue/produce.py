@@ -1,7 +1,7 @@
 """Produce test messages: the form, the job that its fields mean, and its run."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
 
 from control.kafka.collector.rights import AclOperation, Lacking
@@ -9,7 +9,13 @@ from control.kafka.producer import ACKS, COMPRESSIONS, ProducerOptions
 from control.kafka.settings import KafkaSettings
 from control.lab.keys import KeySpecError
 from control.lab.partitioners import KeyRule
-from control.lab.session import ProduceJob, ProduceProgress, ProduceSession, RecordStream
+from control.lab.session import (
+    KeyAndValue,
+    ProduceJob,
+    ProduceProgress,
+    ProduceSession,
+    RecordStream,
+)
 from control.lab.templates import TemplateError
 from control.lab.topic_limits import TopicLimits
 from control.model.units import counted
@@ -134,6 +140,21 @@ class Produce(Operation):
     def of(cls, fields: Mapping[str, str]) -> Self:
         """The command of a form's checked fields."""
         return cls(job=produce_job(fields), reason=fields["reason"])
+
+    @classmethod
+    def of_form(
+        cls,
+        values: Mapping[str, str],
+        records: Sequence[KeyAndValue],
+        listen: Callable[[ProduceProgress], object],
+    ) -> Self:
+        """The command of a form as typed, or of the records of a file where there are any.
+
+        :raises InvalidInputError: a wrong field.
+        """
+        asked = cls.of(cls.FORM.parse(values))
+        job = replace(asked.job, records=tuple(records))
+        return replace(asked, job=job, run=ProduceRun(listen))
 
     @property
     def what(self) -> str:

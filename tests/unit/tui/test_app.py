@@ -251,8 +251,8 @@ async def _sort_by_first_column(pilot: Pilot[None]) -> None:
 async def test_an_unreachable_cluster_is_a_message_in_the_form(read_only: Services) -> None:
     app = PartiscopeApp(read_only, path="produce/topic-0")
     async with app.run_test() as pilot:
-        where = app.screen.query_one("#where")
-        await settle(pilot, lambda: "✖" in str(where.render()), "that nobody answers")
+        limits = app.screen.query_one("#limits")
+        await settle(pilot, lambda: "✖" in str(limits.render()), "that nobody answers")
 
 
 @pytest.mark.parametrize(("key", "place"), [("R", "plan?topics=topic-1"), ("P", "produce/topic-1")])

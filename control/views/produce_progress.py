@@ -1,0 +1,76 @@
+"""Lines of the produce views: the limits of a topic, and how far a run is."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from control.kafka.errors import KafkaPortError, NoSuchPartitionError, RecordTooLargeError
+from control.kafka.producer import Delivery
+from control.lab.session import ProduceProgress
+from control.operations.catalogue.produce import PRODUCE, Produce
+from control.operations.errors import OperationError
+from control.operations.session import OperationSession
+from control.views.format import latency_text, record_rate_text
+from control.views.tables.rows import Cell, Tone
+
+NOTHING_ACKNOWLEDGED: Final = "nothing was acknowledged"
+
+
+async def limits_cell(session: OperationSession, values: Mapping[str, str]) -> Cell:
+    """The limits of the topic of a form, or why it would refuse the first record. Empty without a
+    topic; a partition that is not there is told by the preview of the key."""
+    if not values["topic"]:
+        return Cell(None, "")
+    try:
+        words = await session.limits(Produce.of(PRODUCE.parse(values)))
+    except NoSuchPartitionError:
+        return Cell(None, "")
+    except RecordTooLargeError as error:
+        return Cell(None, f"{error}; {error.next_step}", Tone.CRITICAL)
+    except (KafkaPortError, OperationError) as error:
+        return Cell(None, str(error), Tone.CRITICAL)
+    return Cell(None, words, Tone.MUTED)
+
+
+def landed_words(last: Delivery, acks: str) -> str:
+    """``orders-10 @ 254, 3.1 ms, acks all``."""
+    offset = "offset unknown" if last.offset < 0 else last.offset
+    latency = latency_text(last.latency_ms)
+    return f"{last.topic}-{last.partition} @ {offset}, {latency}, acks {acks}"
+
+
+def progress_words(progress: ProduceProgress) -> str:
+    """``3 of 5 acknowledged, 12 records/s, 2 failed``."""
+    pace = record_rate_text(progress.records_per_s)
+    failed = f", {progress.failed:,} failed" if progress.failed else ""
+    return f"{progress.acked:,} of {progress.total:,} acknowledged, {pace}{failed}"
+
+
+def latency_words(progress: ProduceProgress) -> str:
+    """Percentiles of acknowledgement times; empty: none came."""
+    found = progress.latencies
+    if found is None:
+        return ""
+    return (
+        f"p50 {latency_text(found.p50_ms)} · p95 {latency_text(found.p95_ms)} · "
+        f"p99 {latency_text(found.p99_ms)} · max {latency_text(found.max_ms)}"
+    )
+
+
+def failed_words(progress: ProduceProgress) -> str:
+    """``2 × record too large, 1 × timed out``; empty: none failed."""
+    return ", ".join(f"{count:,} × {kind}" for kind, count in progress.errors_by_kind.items())
+
+
+def progress_cells(progress: ProduceProgress, acks: str) -> tuple[Cell, ...]:
+    """A line each: what was acknowledged, how soon, what failed and why."""
+    landed = "" if progress.last is None else landed_words(progress.last, acks)
+    words = landed or NOTHING_ACKNOWLEDGED
+    if progress.total > 1:
+        words = progress_words(progress) + (f"; last {landed}" if landed else "")
+    is_fine = progress.acked and progress.is_done and not progress.failed
+    lines = [Cell(progress.acked, words, Tone.FINE if is_fine else Tone.PLAIN)]
+    if latencies := latency_words(progress):
+        lines.append(Cell(None, f"acknowledged after {latencies}", Tone.MUTED))
+    errors = [failed_words(progress)] if progress.failed > 1 else []
+    lines += (Cell(None, it, Tone.CRITICAL) for it in (*errors, *progress.errors))
+    return tuple(lines)
