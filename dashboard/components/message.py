@@ -9,7 +9,7 @@ from control.kafka.records import FetchedRecord
 from control.lab.decoding.decoder import DecodedRecord
 from control.lab.decoding.formats import Decoded, Format
 from control.views import format as text
-from control.views.message_details import message_facts, resend_path
+from control.views.messages.details import message_facts, resend_path
 from control.views.printable import printable, readable
 from control.views.tables.messages import message_row
 from control.views.tables.rows import SHAPES, Tone

@@ -15,11 +15,11 @@ from control.lab.lines import lines_of, records_of
 from control.lab.session import KeyAndValue, ProduceProgress
 from control.operations.catalogue.produce import PRODUCE, Produce
 from control.operations.errors import InvalidInputError
-from control.views.key_preview import NO_TOPIC, known_leaders, landing
-from control.views.key_spread import keys_spread, spread_heads, spread_rows, spread_words
+from control.views.messages.key_preview import NO_TOPIC, known_leaders, landing
+from control.views.messages.key_spread import keys_spread, spread_heads, spread_rows, spread_words
+from control.views.messages.progress import limits_cell, progress_cells
+from control.views.messages.sent import SENT, Sent
 from control.views.paths import ViewPath
-from control.views.produce_progress import limits_cell, progress_cells
-from control.views.sent_messages import SENT, Sent
 from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError

@@ -7,7 +7,7 @@ from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
 from control.kafka.connections import settings_of
 from control.lab.message_search import MessageSearch
-from control.views.message_files import WRITERS
+from control.views.messages.files import WRITERS
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.context import PageContext
 

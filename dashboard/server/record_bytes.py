@@ -16,7 +16,7 @@ from control.kafka.reader import Bounds, Browsed, Looking, Start, StartKind
 from control.kafka.records import FetchedRecord
 from control.lab.message_search import MessageSearch
 from control.model.ids import TopicPartition
-from control.views.message_details import message_json
+from control.views.messages.details import message_json
 from control.views.printable import json_text
 from control.views.tables.messages import skipped_words
 from dashboard.context import PageContext

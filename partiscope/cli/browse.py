@@ -11,7 +11,7 @@ from control.kafka.reader import Bounds, Browsed, Looking, RecordReader, Start, 
 from control.kafka.records import FetchedRecord
 from control.lab.decoding.decoder import DecodedRecord
 from control.model.ids import TopicPartition
-from control.views.message_details import (
+from control.views.messages.details import (
     decoded_words,
     message_facts,
     message_json,

@@ -23,7 +23,7 @@ from control.lab.session import ProduceJob, RecordStream
 from control.operations.catalogue.produce import Produce
 from control.operations.checks import PARTITIONS_MAX
 from control.operations.protected_topics import check_topic
-from control.views.key_spread import spread_heads, spread_of, spread_rows, spread_words
+from control.views.messages.key_spread import spread_heads, spread_of, spread_rows, spread_words
 from control.views.printable import told_bytes
 from partiscope.cli.confirm import require_change
 from partiscope.cli.exits import CommandError, Exit

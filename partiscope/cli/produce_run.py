@@ -11,7 +11,7 @@ from control.operations.catalogue.produce import Produce
 from control.operations.errors import OperationError
 from control.operations.session import OperationSession
 from control.views.format import NA, plural_text
-from control.views.produce_progress import (
+from control.views.messages.progress import (
     failed_words,
     landed_words,
     latency_words,

@@ -32,7 +32,7 @@ from control.lab.message_filters import (
 from control.lab.message_search import MessageSearch, chosen_partitions
 from control.lab.starts import parse_start
 from control.views.format import plural_text
-from control.views.message_details import message_json
+from control.views.messages.details import message_json
 from control.views.printable import json_text, printable
 from control.views.tables.messages import (
     gap_words,

@@ -26,7 +26,7 @@ from control.lab.decoding.formats import Decoded, Format
 from control.lab.message_search import LATEST, SCAN_RECORDS, MessageSearch
 from control.lab.starts import START_HELP
 from control.views.format import bytes_text
-from control.views.message_details import message_facts, resend_path
+from control.views.messages.details import message_facts, resend_path
 from control.views.paths import ViewPath
 from control.views.printable import printable, readable
 from control.views.snapshots.snapshot import OperatorSnapshot

@@ -16,10 +16,10 @@ from control.lab.session import KeyAndValue, ProduceProgress
 from control.operations.catalogue.produce import PRODUCE, Produce, ProduceRun
 from control.operations.errors import OperationError
 from control.views.format import latency_text
-from control.views.key_preview import Leaders, known_leaders, landing
+from control.views.messages.key_preview import Leaders, known_leaders, landing
+from control.views.messages.progress import progress_cells
+from control.views.messages.sent import Sent
 from control.views.paths import ViewPath
-from control.views.produce_progress import progress_cells
-from control.views.sent_messages import Sent
 from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.confirm import ConfirmScreen

@@ -8,10 +8,10 @@ from textual.widgets import Static
 
 from control.lab.session import KeyAndValue
 from control.operations.session import OperationSession
-from control.views.key_preview import NO_TOPIC
-from control.views.key_spread import keys_spread, spread_heads, spread_rows, spread_words
-from control.views.produce_progress import limits_cell
-from control.views.sent_messages import Sent
+from control.views.messages.key_preview import NO_TOPIC
+from control.views.messages.key_spread import keys_spread, spread_heads, spread_rows, spread_words
+from control.views.messages.progress import limits_cell
+from control.views.messages.sent import Sent
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import Row
 from tui.tones import cell_text

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from control.kafka.producer import Delivery
 from control.lab.session import Latencies, ProduceProgress
-from control.views.produce_progress import progress_cells
+from control.views.messages.progress import progress_cells
 from control.views.tables.rows import Tone
 
 LANDED = Delivery(topic="orders", partition=10, offset=1254, timestamp_ms=0, latency_ms=3.1)

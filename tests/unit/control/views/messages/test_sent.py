@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from control.model.ids import TopicPartition
-from control.views.sent_messages import PARTITIONS_FOLLOWED, Sent
+from control.views.messages.sent import PARTITIONS_FOLLOWED, Sent
 from control.views.snapshots.snapshot import partition_record
 from tests.support.store_builder import SyntheticSizes
 from tests.unit.dashboard.page_context import context_on

@@ -9,7 +9,7 @@ from typing import Final
 from control.kafka.records import FetchedRecord
 from control.lab.decoding.decoder import Decoder
 from control.lab.decoding.formats import Decoded
-from control.views.message_details import message_json
+from control.views.messages.details import message_json
 from control.views.printable import json_text, told_bytes
 
 _COLUMNS: Final = (

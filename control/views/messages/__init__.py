@@ -1,0 +1,1 @@
+"""Views of messages: what is read, where a record lands, and where it went."""
