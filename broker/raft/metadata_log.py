@@ -62,6 +62,7 @@ class MetadataLog(ForcedLog):
         self._log = log
         self._clock = clock
         self.snapshots = SnapshotFiles(log.directory)
+        self.snapshots.drop_parts()
         self._ids = self.snapshots.ids()
         self._settle()
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from broker.log.disk.durable import force_file, rename_durably
+from broker.log.disk.durable import force_file, remove_if_there, rename_durably
 from broker.protocol.errors import ProtocolError
 from broker.protocol.records import (
     NewRecord,
@@ -51,6 +51,7 @@ class SnapshotFiles:
 
     def __init__(self, directory: str | Path) -> None:
         self._directory = Path(directory)
+        self._written: Path | None = None
 
     def ids(self) -> list[SnapshotId]:
         """All snapshots, oldest first."""
@@ -64,19 +65,28 @@ class SnapshotFiles:
         for id_ in reversed(self.ids()):
             if id_.end_offset > offset_max:
                 continue
-            values = _read(self._directory / id_.file_name)
-            if values is not None:
-                return Snapshot(id=id_, values=values)
-            log.warning("%s is damaged: an older snapshot or the log is read", id_.file_name)
+            reason: object = "it is damaged"
+            try:
+                if (values := _read(self._directory / id_.file_name)) is not None:
+                    return Snapshot(id=id_, values=values)
+            except OSError as error:
+                reason = error
+            log.warning("an older snapshot than %s, or the log, is read: %s", id_.file_name, reason)
         return None
 
     async def write(self, id_: SnapshotId, values: Iterable[bytes], *, now_ms: int) -> None:
         """Write a snapshot a batch at a time, letting others run in between; drop old ones."""
-        part = self._part(id_)
-        with part.open("wb") as file:
-            async for batch in _batches(id_, values, now_ms):
-                file.write(batch)
-        await asyncio.to_thread(self._name_durably, id_)
+        part = self._written = self._part(id_)
+        try:
+            with part.open("wb") as file:
+                async for batch in _batches(id_, values, now_ms):
+                    file.write(batch)
+            await asyncio.to_thread(self._name_durably, id_)
+        except OSError:
+            remove_if_there(str(part))
+            raise
+        finally:
+            self._written = None
         self.keep_only(self.ids()[-KEPT_MAX:])
 
     def read_part(self, id_: SnapshotId, position: int, *, bytes_max: int) -> SnapshotPart | None:
@@ -90,7 +100,10 @@ class SnapshotFiles:
         return SnapshotPart(size_bytes=size_bytes, data=data)
 
     def write_part(self, id_: SnapshotId, position: int, data: bytes) -> None:
-        """Bytes of another node's snapshot, in their place; position 0 begins the file anew."""
+        """Bytes of another node's snapshot, in their place; position 0 begins the file anew, and
+        takes the place of other snapshots that were fetched in part."""
+        if not position:
+            self.drop_parts()
         with self._part(id_).open("r+b" if position else "wb") as file:
             file.seek(position)
             file.write(data)
@@ -102,6 +115,12 @@ class SnapshotFiles:
             self._name_durably(id_)
         else:
             part.unlink(missing_ok=True)
+
+    def drop_parts(self) -> None:
+        """Remove what nobody will finish: the one that is being written stays."""
+        for part in self._directory.glob(f"*.checkpoint{PART_SUFFIX}"):
+            if part != self._written:
+                remove_if_there(str(part))
 
     def keep_only(self, ids: Collection[SnapshotId]) -> None:
         """Remove all others."""

@@ -35,6 +35,8 @@ class VoteFile:
             return Vote()
         except (ValueError, KeyError, TypeError) as error:
             raise VoteFileError(f"{self._path} is not a quorum state: {error}") from error
+        except OSError as error:
+            raise VoteFileError(f"{self._path} cannot be read: {error.strerror}") from error
 
     def write(self, vote: Vote) -> None:
         """Replace the file atomically; returns when it is on the disk."""

@@ -189,12 +189,14 @@ class PeerClient:
             raise PeerUnavailableError(f"{self.host}:{self.port} has too many requests in flight")
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         correlation_id = self._correlation_id
+        # Before anybody waits: what cannot be built is never answered.
+        frame = build(correlation_id)
         connection.pending[correlation_id] = pending
         pending.timer = Timer(
             "deadline of a request", partial(self._expire, connection, correlation_id)
         )
         pending.timer.set(timeout_s * 1000)
-        for part in build(correlation_id):
+        for part in frame:
             connection.transport.write(part)
 
     def _expire(self, connection: _PeerConnection, correlation_id: int) -> None:

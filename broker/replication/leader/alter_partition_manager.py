@@ -7,6 +7,7 @@ while its fate is unknown, the high watermark waits for everyone who may be in t
 import asyncio
 import logging
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
@@ -25,6 +26,9 @@ log = logging.getLogger(__name__)
 ALTER_PARTITION: Final = 56
 ALTER_PARTITION_VERSION: Final = 3
 RETRY_MS: Final = 100
+PROPOSALS_MAX: Final = 1_000
+"""Of one request: to build and to decide 10,000 would hold up this node and the controller for
+half a second each."""
 
 _NOT_APPLIED: Final = frozenset(
     {
@@ -46,7 +50,7 @@ _METADATA_DECIDES: Final = frozenset(
 
 
 class AlterPartitionManager:
-    """One AlterPartition request at a time, carrying everything proposed meanwhile."""
+    """One AlterPartition request at a time, carrying what was proposed meanwhile."""
 
     def __init__(
         self,
@@ -86,7 +90,9 @@ class AlterPartitionManager:
 
     async def _run(self) -> None:
         while self._waiting:
-            batch, self._waiting = self._waiting, {}
+            batch = dict(islice(self._waiting.items(), PROPOSALS_MAX))
+            for key in batch:
+                del self._waiting[key]
             proposals = {
                 key: (partition, partition.state.proposed)
                 for key, partition in batch.items()

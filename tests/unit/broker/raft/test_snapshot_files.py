@@ -1,3 +1,5 @@
+import errno
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -75,3 +77,36 @@ async def test_damaged_snapshot_is_passed_over(
 async def test_unfinished_snapshot_has_no_valid_name(files: SnapshotFiles, tmp_path: Path) -> None:
     (tmp_path / "00000000000000000050-0000000003.checkpoint.part").write_bytes(b"half")
     assert files.ids() == []
+
+
+async def test_a_snapshot_that_cannot_be_read_is_passed_over(
+    files: SnapshotFiles, tmp_path: Path
+) -> None:
+    await files.write(id_(5), [b"a"], now_ms=0)
+    (tmp_path / id_(9).file_name).mkdir()
+    found = files.read_latest(offset_max=9)
+    assert found is not None
+    assert found.id == id_(5)
+
+
+async def test_what_a_full_disk_did_not_take_leaves_nothing_behind(
+    files: SnapshotFiles, tmp_path: Path
+) -> None:
+    def values() -> Iterator[bytes]:
+        yield b"a"
+        raise OSError(errno.ENOSPC, "full")
+
+    with pytest.raises(OSError, match="full"):
+        await files.write(id_(5), values(), now_ms=0)
+    assert not content(tmp_path)
+
+
+def test_of_snapshots_that_were_fetched_in_part_the_newest_stays(
+    files: SnapshotFiles, tmp_path: Path
+) -> None:
+    for end_offset in (5, 9):
+        files.write_part(id_(end_offset), 0, b"half")
+    files.write_part(id_(9), 4, b"more")
+    assert content(tmp_path) == {f"{id_(9).file_name}.part": b"halfmore"}
+    files.drop_parts()
+    assert not content(tmp_path)

@@ -28,3 +28,9 @@ def test_damaged_file_is_no_reason_to_vote_again(tmp_path: Path, content: str) -
     (tmp_path / "quorum-state").write_text(content)
     with pytest.raises(VoteFileError, match="not a quorum state"):
         VoteFile(tmp_path, voters=(1,)).read()
+
+
+def test_an_unreadable_file_is_told_in_words(tmp_path: Path) -> None:
+    (tmp_path / "quorum-state").mkdir()
+    with pytest.raises(VoteFileError, match="cannot be read: Is a directory"):
+        VoteFile(tmp_path, voters=(1,)).read()

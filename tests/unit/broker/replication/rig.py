@@ -172,6 +172,7 @@ class Rig:
         self.held: list[Callable[[], None]] | None = None
         self.requests = self.request_bytes = self.response_bytes = 0
         self.isr_answer = self.isr_requests = 0
+        self.isr_request_partitions: list[int] = []
         brokers = {n: _broker(n) for n in range(1, nodes + 1)}
         self.image = replace(self.image, brokers=MappingProxyType(brokers))
         for node_id in brokers:
@@ -346,6 +347,7 @@ class Controller:
     async def submit(self, api_key: int, api_version: int, message: Any, *, lane: str) -> Any:
         assert api_key == 56
         self._rig.isr_requests += 1
+        self._rig.isr_request_partitions.append(sum(len(t.partitions) for t in message.topics))
         await asyncio.sleep(0.001)
         topics = [
             {"topic_id": topic.topic_id, "partitions": [self._alter(topic.topic_id, p)]}

@@ -54,6 +54,22 @@ async def test_a_callback_gets_the_raw_answer() -> None:
         await peer.close()
 
 
+async def test_what_cannot_be_built_is_told_once() -> None:
+    async with listening(Handlers()) as server:
+        peer = PeerClient(host="127.0.0.1", port=server.port)
+        got: list[memoryview | PeerError] = []
+
+        def build(correlation_id: int) -> tuple[bytes, ...]:
+            raise ValueError("cannot be built")
+
+        with pytest.raises(ValueError, match="cannot be built"):
+            await peer.submit(build, got.append)
+        peer.disconnect()
+        await asyncio.sleep(0.01)
+        assert not got
+        await peer.close()
+
+
 async def test_no_answer_in_time() -> None:
     async with listening(Handlers()) as server:
         peer = PeerClient(host="127.0.0.1", port=server.port)

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from tests.support.settle import until
-from tests.unit.broker.replication.rig import Rig
+from broker.replication.leader import alter_partition_manager
+from tests.support.settle import TIMEOUT_S, until
+from tests.unit.broker.replication.rig import Rig, records
 
 
 @pytest.mark.parametrize(
@@ -33,4 +34,19 @@ async def test_an_answer_ahead_of_our_metadata_is_asked_for_once(
     assert rig.isr_requests == 1
     assert rig.nodes[1].partition().state.proposed is not None, "until the metadata is here"
     waiting.cancel()
+    await rig.close()
+
+
+async def test_proposals_of_many_partitions_travel_in_requests_of_bounded_size(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alter_partition_manager, "PROPOSALS_MAX", 6)
+    rig = Rig(tmp_path, replica_lag_time_max_ms="100")
+    rig.cut = {frozenset({1, 2})}
+    rig.create(1, 2, partitions=15)
+    appends = [rig.nodes[1].replicas.append_and_wait("t", n, records("a")) for n in range(15)]
+    results = await asyncio.wait_for(asyncio.gather(*appends), TIMEOUT_S)
+    assert [result.error for result in results] == [None] * 15
+    assert max(rig.isr_request_partitions) == 6
+    assert sum(rig.isr_request_partitions) == 15
     await rig.close()
