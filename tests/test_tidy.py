@@ -31,7 +31,6 @@ FOLDERS_ALLOWED: Final[dict[str, str]] = {
     "broker/handlers": "one file per API key",
     "control/kafka": "connections, records and administration are to be rooms of their own",
     "control/operations/catalogue": "operations are to stand by what they are about",
-    "partiscope/cli": "one file per command; its helpers are to be a room",
     "tui/screens": "one file per view; lists, plans, messages and dialogs are to be rooms",
 }
 FUNCTIONS_ALLOWED: Final[dict[str, str]] = {}

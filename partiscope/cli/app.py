@@ -15,7 +15,7 @@ def main() -> None:
 def _run_whole(arguments: list[str]) -> int:
     with _ended_by_interrupt():
         from partiscope.cli.commands import load_called
-        from partiscope.cli.streams import flush_streams, settle_streams
+        from partiscope.cli.shared.streams import flush_streams, settle_streams
 
         load_called(arguments)
     settle_streams(arguments)
@@ -23,10 +23,10 @@ def _run_whole(arguments: list[str]) -> int:
 
 
 def _run_tui(arguments: list[str]) -> int:
-    """Its first figures are waited for: see ``partiscope.cli.tui_start``."""
+    """Its first figures are waited for: see ``partiscope.cli.processes.tui_start``."""
     with _ended_by_interrupt():
-        from partiscope.cli.opening import Opening, show
-        from partiscope.cli.tui_start import read_beside
+        from partiscope.cli.processes.tui_opening import Opening, show
+        from partiscope.cli.processes.tui_start import read_beside
 
         try:
             told, status = read_beside(arguments, _run_whole)
@@ -62,7 +62,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _status_of(act: Callable[[], object]) -> int:
-    from partiscope.cli.streams import ReaderGoneError
+    from partiscope.cli.shared.streams import ReaderGoneError
 
     try:
         act()
@@ -71,13 +71,13 @@ def _status_of(act: Callable[[], object]) -> int:
     except ReaderGoneError:
         return 0
     except (KeyboardInterrupt, Exception) as error:
-        from partiscope.cli.exits import CommandError, Exit
+        from partiscope.cli.shared.exits import CommandError, Exit
 
         if isinstance(error, KeyboardInterrupt):
             return Exit.INTERRUPTED
         if isinstance(error, CommandError):
             return _told(error.status, str(error))
-        from partiscope.cli.failures import exit_status_of, explain
+        from partiscope.cli.shared.failures import exit_status_of, explain
 
         status = exit_status_of(error)
         if status is None:
@@ -87,7 +87,7 @@ def _status_of(act: Callable[[], object]) -> int:
 
 
 def _told(status: int, words: str) -> int:
-    from partiscope.cli.streams import ReaderGoneError
+    from partiscope.cli.shared.streams import ReaderGoneError
 
     with suppress(ReaderGoneError):
         from control.model.command_line import typed

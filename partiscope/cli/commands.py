@@ -21,161 +21,190 @@ from typer.core import TyperCommand, TyperGroup
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A command of the contract; ``partiscope.cli.<module>`` holds it, loaded when it is called."""
+    """A command of the contract; the file of its name in its folder is loaded when it is called."""
 
     name: str
+    folder: str
     summary: str
     example: str
     is_group: bool = False
 
     @property
     def module(self) -> str:
-        return f"partiscope.cli.{self.name.replace('-', '_')}"
+        return f"partiscope.cli.{self.folder}.{self.name.replace('-', '_')}"
 
 
 COMMANDS: Final = (
     Command(
         name="up",
+        folder="processes",
         summary="Run all of it, with a demo load, until Ctrl-C.",
         example="partiscope up --brokers 3 --data /tmp/demo",
     ),
     Command(
         name="cluster",
+        folder="processes",
         summary="Run only the bundled brokers.",
         example="partiscope cluster --brokers 3 --port 9092 --data /tmp/demo",
     ),
     Command(
         name="broker",
+        folder="processes",
         summary="Run one node from a Kafka-style properties file.",
         example="partiscope broker --config data/broker-101.properties",
     ),
     Command(
         name="metrics",
+        folder="processes",
         summary="Run the Spark job that turns samples into figures.",
         example="partiscope metrics --bootstrap 127.0.0.1:9092 --store s",
     ),
     Command(
         name="executor",
+        folder="processes",
         summary="Carry out operations, one at a time on each cluster.",
         example="partiscope executor --bus 127.0.0.1:9092",
     ),
     Command(
         name="collect",
+        folder="processes",
         summary="Sample a Kafka cluster by its protocol alone.",
         example="partiscope collect --cluster prod --bus 127.0.0.1:9092",
     ),
     Command(
         name="dashboard",
+        folder="processes",
         summary="Serve the web page.",
         example="partiscope dashboard --port 8050 --read-only",
     ),
     Command(
         name="tui",
+        folder="processes",
         summary="Open the terminal screen.",
         example="partiscope tui topics/orders/partitions/3",
     ),
     Command(
         name="status",
+        folder="watch",
         summary="Show cluster, findings, groups and age; exit 5 if critical.",
         example="partiscope status --json",
     ),
     Command(
         name="clusters",
+        folder="watch",
         summary="List the watched clusters side by side.",
         example="partiscope clusters --json",
     ),
     Command(
         name="brokers",
+        folder="resources",
         summary="List brokers with load and skew; describe or cordon one.",
         example="partiscope brokers --sort -skew",
         is_group=True,
     ),
     Command(
         name="topics",
+        folder="resources",
         summary="List, describe, create, alter, delete topics.",
         example="partiscope topics list",
         is_group=True,
     ),
     Command(
         name="partitions",
+        folder="resources",
         summary="List partitions with their figures, or describe one.",
         example="partiscope partitions --filter 'lag>10k broker:102'",
         is_group=True,
     ),
     Command(
         name="groups",
+        folder="resources",
         summary="List, describe, alter (offsets), delete consumer groups.",
         example="partiscope groups describe billing",
         is_group=True,
     ),
     Command(
         name="configs",
+        folder="resources",
         summary="List and describe configs of topics and brokers.",
         example="partiscope configs describe orders",
         is_group=True,
     ),
     Command(
         name="what-if",
+        folder="watch",
         summary="Show what fails if a broker or rack dies.",
         example="partiscope what-if --broker 103",
     ),
     Command(
         name="plan",
+        folder="reassignments",
         summary="Plan a reassignment; changes nothing.",
         example="partiscope plan --goal minimal --out plan.json",
     ),
     Command(
         name="check",
+        folder="reassignments",
         summary="Judge a plan of any tool; exit 3 if it fails.",
         example="partiscope check plan.json --max-waste 20",
     ),
     Command(
         name="reassign",
+        folder="reassignments",
         summary="Check a plan, then run it until it is done.",
         example="partiscope reassign plan.json --throttle auto --yes",
     ),
     Command(
         name="moves",
+        folder="reassignments",
         summary="List reassignments; watch, pause, cancel, roll back one.",
         example="partiscope moves watch",
     ),
     Command(
         name="elect",
+        folder="reassignments",
         summary="Make preferred replicas leaders again.",
         example="partiscope elect --topic orders",
     ),
     Command(
         name="journal",
+        folder="watch",
         summary="List what was changed: when, by whom, why.",
         example="partiscope journal --since 1d",
     ),
     Command(
         name="produce",
+        folder="messages",
         summary="Send messages: typed, generated, or lines of a pipe.",
         example="partiscope produce orders --key user-7 --value hello",
     ),
     Command(
         name="tail",
+        folder="messages",
         summary="Show messages of a topic, and follow it.",
         example="partiscope tail orders --since 10m --filter user-7",
     ),
     Command(
         name="browse",
+        folder="messages",
         summary="Show one message in full, decoded and raw.",
         example="partiscope browse orders --partition 3 --offset 1200",
     ),
     Command(
         name="segments",
+        folder="resources",
         summary="Show segment files and indexes of a partition.",
         example="partiscope segments orders 3 --json",
     ),
     Command(
         name="demo",
+        folder="processes",
         summary="Run a load that gives the screens something to show.",
         example="partiscope demo --bootstrap 127.0.0.1:9092",
     ),
     Command(
         name="doctor",
+        folder="processes",
         summary="Check what could keep it from running here.",
         example="partiscope doctor",
     ),
@@ -261,7 +290,7 @@ def _app(*, has_completion: bool = False) -> typer.Typer:
 
 def _offering_data(function: Callable[..., Any]) -> Callable[..., Any]:
     """``--data`` for a command that has none of its own: what runs from there is found."""
-    from partiscope.cli.options import Data, check_data_directory
+    from partiscope.cli.shared.options import Data, check_data_directory
 
     own = signature(function)
     if "data" in own.parameters:

@@ -15,12 +15,12 @@ from control.operations.bus.client import OperationsClient
 from control.operations.bus.journal import Journal
 from control.planner.proposal import PartitionChange, Proposal
 from partiscope.cli.app import run
-from partiscope.cli.exits import Exit
-from partiscope.cli.options import target_with
+from partiscope.cli.shared.exits import Exit
+from partiscope.cli.shared.options import target_with
 from partiscope.identity import Target
 from tests.support.cluster import LocalCluster
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
-from tests.unit.partiscope.test_told import store
+from tests.unit.partiscope.cli.test_told import store
 
 __all__ = ["store"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from partiscope.cli.app import run
 from partiscope.cli.commands import COMMANDS, loaded
-from partiscope.cli.exits import Exit
+from partiscope.cli.shared.exits import Exit
 from tests.contract.group_clients import produce
 
 Typed = Callable[..., tuple[int, str, str]]

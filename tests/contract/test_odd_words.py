@@ -12,8 +12,8 @@ import typer
 
 from partiscope.cli.app import run
 from partiscope.cli.commands import COMMANDS, loaded
-from partiscope.cli.exits import Exit
-from partiscope.cli.streams import settle_streams
+from partiscope.cli.shared.exits import Exit
+from partiscope.cli.shared.streams import settle_streams
 from tests.support.cluster import LocalCluster
 
 SERVE: Final = frozenset(

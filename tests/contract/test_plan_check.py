@@ -18,7 +18,7 @@ from control.operations.session import OperationSession
 from control.views.checked_plan import balance_rows, checked, figure_rows
 from dashboard.pages import check as check_page
 from partiscope.cli.app import run
-from partiscope.cli.exits import Exit
+from partiscope.cli.shared.exits import Exit
 from tests.contract.operations_rig import topic_with_data
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster, ready_admin, run_tool
 from tui.screens import check as check_screen

@@ -10,7 +10,7 @@ import pytest
 from control.kafka.admin import KafkaAdmin
 from control.planner.reassignment_json import format_reassignment, parse_reassignment
 from partiscope.cli.app import run
-from partiscope.cli.plan import before_file
+from partiscope.cli.reassignments.plan import before_file
 from tests.contract.operations_rig import placement_of, topic_with_data
 from tests.support.kafka_oracle import run_tool
 from tests.support.settle import wait_until

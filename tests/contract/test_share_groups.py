@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from partiscope.cli.groups import app
+from partiscope.cli.resources.groups import app
 from tests.contract.operations_rig import unique
 from tests.support.kafka_oracle import KafkaCluster, run_tool
 

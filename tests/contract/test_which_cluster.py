@@ -13,7 +13,7 @@ from control.kafka.ports import NewTopic
 from control.operations.bus.client import OperationsClient
 from control.planner.proposal import PartitionChange, Proposal
 from partiscope.cli.app import run
-from partiscope.cli.options import target_with
+from partiscope.cli.shared.options import target_with
 from partiscope.installation import Installation, Watched
 from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster

@@ -18,7 +18,7 @@ import pytest
 from confluent_kafka import Producer
 
 from partiscope.cli.app import run
-from partiscope.cli.exits import Exit
+from partiscope.cli.shared.exits import Exit
 from tests.support.documented import DOCUMENTS, documented_shell_lines, is_start, words_of
 from tests.support.installation import Installation
 from tests.support.kafka_eyes import KafkaEyes

@@ -13,7 +13,7 @@ from control.views.paths import parse_path
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
 from control.views.tables.query import Page, TableQuery
-from partiscope.cli.status import _document
+from partiscope.cli.watch.status import _document
 from spark_metrics.window.tables import NOW_TABLES
 from tests.support.store_builder import table_of
 from tests.unit.control import clusters

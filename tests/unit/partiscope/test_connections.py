@@ -13,9 +13,9 @@ from control.model.fleet import Site
 from control.operations.catalogue.moves.cancel import Cancel
 from control.operations.catalogue.moves.resume import Resume
 from partiscope.cli.app import run
-from partiscope.cli.confirm import require_control
-from partiscope.cli.exits import CommandError
-from partiscope.cli.options import known_bootstrap, settings_with, target_with
+from partiscope.cli.shared.confirm import require_control
+from partiscope.cli.shared.exits import CommandError
+from partiscope.cli.shared.options import known_bootstrap, settings_with, target_with
 from partiscope.connections import ConnectionSettings, read_client_properties
 from partiscope.identity import cluster_by_name
 from partiscope.installation import Installation, Watched

@@ -16,7 +16,7 @@ from control.operations.catalogue.reset_offsets import ResetOffsets
 from control.operations.checks import config_pairs, pairs, spread_seconds
 from control.operations.errors import InvalidInputError
 from control.planner.waves import USUAL_WAVES
-from partiscope.cli.reassign import reassign
+from partiscope.cli.reassignments.reassign import reassign
 
 
 def test_names_and_keys_are_unique() -> None:

@@ -1,0 +1,148 @@
+"""Sends what ``partiscope produce`` was given, and tells where it lies, also when interrupted."""
+
+import asyncio
+import signal
+import sys
+from typing import Any, Final
+
+from control.kafka.errors import KafkaPortError
+from control.lab.session import ProduceJob, ProduceProgress
+from control.operations.catalogue.produce import Produce
+from control.operations.errors import OperationError
+from control.operations.session import OperationSession
+from control.views.format import NA, plural_text
+from control.views.messages.progress import (
+    failed_words,
+    landed_words,
+    latency_words,
+    progress_words,
+)
+from partiscope.cli.shared.exits import CommandError, Exit
+from partiscope.cli.shared.options import note, write_json
+from partiscope.cli.shared.tables import figure, write_progress, write_table
+from partiscope.identity import Target
+
+ANSWERS_WAIT_S: Final = 3.0
+"""For so long an interrupted session waits for the answers of what is under way."""
+
+
+def send(target: Target, asked: Produce, *, as_json: bool) -> Exit:
+    """Send, show progress on a terminal, tell what was acknowledged; the exit status.
+
+    Raises:
+        CommandError: status 1; records were not acknowledged.
+        KafkaPortError: the cluster refused, or does not answer.
+        OperationError: it may not be done.
+    """
+    if sys.stderr.isatty() and not as_json:
+        asked.run.listen = _show_progress
+    ended = asyncio.run(_until_done(target, asked))
+    done = asked.run.progress
+    is_interrupted = ended is Exit.INTERRUPTED
+    if done is not None and (done.sent or done.failed or is_interrupted):
+        _report(done, asked.job, is_interrupted=is_interrupted, as_json=as_json)
+    if isinstance(ended, Exception):
+        raise ended
+    if done is not None and done.failed and not is_interrupted:
+        kinds = failed_words(done)
+        words = f"{done.failed} records were not acknowledged ({kinds}): {done.errors[0]}"
+        raise CommandError(words)
+    return ended
+
+
+async def _until_done(target: Target, asked: Produce) -> Exit | Exception:
+    """Waits for the session. The first Ctrl-C stops sending and waits for answers; a second, or
+    `ANSWERS_WAIT_S` later, gives up.
+
+    What went wrong is answered, not raised: what was acknowledged is told first.
+    """
+    loop, own = asyncio.get_running_loop(), asyncio.current_task()
+    ended: list[Exit] = []
+
+    def interrupt() -> None:
+        assert own is not None
+        asked.run.stop()
+        if ended:
+            own.cancel()
+        else:
+            ended.append(Exit.INTERRUPTED)
+            loop.call_later(ANSWERS_WAIT_S, own.cancel)
+
+    for signum in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(signum, interrupt)
+    try:
+        async with OperationSession(target.watched, bus=target.bus) as session:
+            previewed = await session.preview(asked)
+            await session.perform(previewed, typed=previewed.word)
+    except asyncio.CancelledError:
+        return Exit.INTERRUPTED
+    except (KafkaPortError, OperationError, CommandError) as error:
+        return error
+    return Exit.INTERRUPTED if ended else Exit.DONE
+
+
+def _show_progress(progress: ProduceProgress) -> None:
+    if progress.total > 1:
+        write_progress(_progress_line(progress))
+
+
+def _report(done: ProduceProgress, job: ProduceJob, *, is_interrupted: bool, as_json: bool) -> None:
+    """Prints the acknowledged records and their offsets."""
+    if as_json:
+        write_json({**_document(done), "interrupted": is_interrupted})
+        return
+    if is_interrupted:
+        unknown = f", {done.unanswered:,} had no answer yet" if done.unanswered else ""
+        note(
+            f"{_fresh_line()}interrupted: {plural_text(done.acked, 'record')} acknowledged{unknown}"
+        )
+    if done.total == 1 and done.last is not None:
+        sys.stdout.write(f"{landed_words(done.last, job.options.acks)}\n")
+        return
+    if not is_interrupted:
+        note(f"{_fresh_line()}{_progress_line(done)}")
+    heads = ["partition", "records", "first offset", "last offset"]
+    write_table(list(map(figure, heads)), _partition_rows(done))
+
+
+def _fresh_line() -> str:
+    """Over the progress that a terminal shows."""
+    return "\r\033[K" if sys.stderr.isatty() else ""
+
+
+def _partition_rows(done: ProduceProgress) -> list[list[str]]:
+    return [
+        [str(partition), str(count), *map(str, done.offsets.get(partition, (NA, NA)))]
+        for partition, count in done.per_partition.items()
+    ]
+
+
+def _progress_line(progress: ProduceProgress) -> str:
+    return "; ".join(filter(None, (progress_words(progress), latency_words(progress))))
+
+
+def _document(done: ProduceProgress) -> dict[str, Any]:
+    last, latencies = done.last, done.latencies
+    return {
+        "sent": done.sent,
+        "acked": done.acked,
+        "failed": done.failed,
+        "unanswered": done.unanswered,
+        "seconds": round(done.elapsed_s, 3),
+        "records_per_s": round(done.records_per_s, 1),
+        "per_partition": {str(number): count for number, count in done.per_partition.items()},
+        "partitions": [
+            {
+                "partition": partition,
+                "records": count,
+                "first_offset": done.offsets.get(partition, (None, None))[0],
+                "last_offset": done.offsets.get(partition, (None, None))[1],
+            }
+            for partition, count in done.per_partition.items()
+        ],
+        "latency_ms": latencies
+        and {"p50": latencies.p50_ms, "p95": latencies.p95_ms, "p99": latencies.p99_ms},
+        "last": last and {"partition": last.partition, "offset": last.offset},
+        "errors": list(done.errors),
+        "errors_by_kind": dict(done.errors_by_kind),
+    }

@@ -1,0 +1,1 @@
+"""Commands that run a process or a screen until it is stopped."""

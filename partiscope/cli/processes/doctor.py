@@ -1,0 +1,46 @@
+"""``partiscope doctor``: what could keep the product from running here, and what to do."""
+
+import json
+import sys
+from dataclasses import asdict
+from typing import Annotated, Final
+
+import typer
+
+from partiscope.cli.shared.exits import Exit
+from partiscope.cli.shared.options import Bootstrap, CommandConfig, Data, Json, settings_with
+from partiscope.diagnosis import Check, Verdict, diagnose
+
+_SIGN: Final = {Verdict.FINE: "✔", Verdict.WARNING: "▲", Verdict.CRITICAL: "✖"}
+
+
+def doctor(
+    data: Data = None,
+    reach: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT,…", help="Also check this cluster.")
+    ] = None,
+    bootstrap: Bootstrap = None,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+) -> None:
+    """Check Java, Spark's connector, ports, disk, memory, reachability."""
+    settings = settings_with(
+        data=data, bootstrap=bootstrap, command_config=command_config, may_create=True
+    )
+    checks = diagnose(settings, reach=reach, bundled=settings.bundled_bootstrap)
+    sys.stdout.write(_as_json(checks) if as_json else _as_text(checks))
+    if any(check.verdict is Verdict.CRITICAL for check in checks):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _as_json(checks: list[Check]) -> str:
+    return json.dumps({"checks": [asdict(check) for check in checks]}, indent=2) + "\n"
+
+
+def _as_text(checks: list[Check]) -> str:
+    lines = []
+    for check in checks:
+        lines.append(f"{_SIGN[check.verdict]} {check.name:<12} {check.found}")
+        if check.next_step:
+            lines.append(f"  {'':<12} → {check.next_step}")
+    return "\n".join(lines) + "\n"

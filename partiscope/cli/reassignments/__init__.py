@@ -1,0 +1,1 @@
+"""Commands that plan, check and run reassignments, and what steers them."""

@@ -1,0 +1,94 @@
+"""``partiscope check``: judges a reassignment file of any tool; changes nothing."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from control.kafka.admin import KafkaAdmin
+from control.operations.reassignment.plan_check import (
+    PlanCheck,
+    Targets,
+    check_document,
+    check_offline,
+    check_plan,
+)
+from control.operations.verdict import Verdict
+from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
+from control.views.checked_plan import BALANCES, FIGURES, balance_rows, figure_rows
+from control.views.preflight_checks import check_words
+from partiscope.cli.reassignments.plan import topology_in
+from partiscope.cli.shared.arguments import text_of
+from partiscope.cli.shared.exits import CommandError, Exit
+from partiscope.cli.shared.options import (
+    Bootstrap,
+    Json,
+    known_bootstrap,
+    settings_with,
+    write_json,
+)
+from partiscope.cli.shared.tables import figure, words, write_table
+
+
+def check(
+    *,
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PLAN.json",
+            help="Kafka's reassignment JSON, or what its tool prints with --generate.",
+        ),
+    ],
+    topology: Annotated[
+        Path | None, typer.Option(help="Check offline, for the cluster in this JSON file.")
+    ] = None,
+    throttle: Annotated[str, typer.Option(help="auto, none, or a rate: 50MiB.")] = "auto",
+    max_waste: Annotated[
+        float,
+        typer.Option(min=0, max=100, help="Fail if more percent of the bytes move needlessly."),
+    ] = 100.0,
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings fail as well.")] = False,
+    bootstrap: Bootstrap = None,
+    as_json: Json = False,
+) -> None:
+    """Judge a plan: bytes, the least for the same balance, racks, min ISR, disks, cordons, leaders,
+    throttle. Ends with 3 if a check fails."""
+    try:
+        targets = parse_reassignment(text_of(plan))
+    except ReassignmentJsonError as error:
+        raise CommandError(f"{plan}: {error}", Exit.WRONG_USE) from error
+    if topology is not None:
+        found = _offline(topology, targets, max_waste)
+    else:
+        found = asyncio.run(_online(bootstrap, targets, (throttle, max_waste)))
+    if as_json:
+        write_json(check_document(found, is_strict=strict))
+    else:
+        _print(found)
+    if found.verdict(is_strict=strict) is Verdict.FAIL:
+        raise typer.Exit(Exit.REFUSED)
+
+
+def _offline(path: Path, targets: Targets, max_waste: float) -> PlanCheck:
+    before = topology_in(path)
+    unknown = sorted(targets.keys() - {partition.key for partition in before.partitions})
+    if unknown:
+        raise CommandError(f"{path} has no partition {unknown[0]}", Exit.WRONG_USE)
+    return check_offline(before, targets, waste_percent_max=max_waste)
+
+
+async def _online(bootstrap: str | None, targets: Targets, limits: tuple[str, float]) -> PlanCheck:
+    throttle, max_waste = limits
+    async with KafkaAdmin.to(known_bootstrap(settings_with(bootstrap=bootstrap))) as admin:
+        return await check_plan(admin, targets, throttle=throttle, waste_percent_max=max_waste)
+
+
+def _print(found: PlanCheck) -> None:
+    for heads, rows in ((FIGURES, figure_rows(found)), (BALANCES, balance_rows(found))):
+        first, *others = heads
+        write_table([words(first, is_long=True), *map(figure, others)], rows)
+        sys.stdout.write("\n" if heads is FIGURES else "")
+    for each in found.checks:
+        sys.stdout.write(f"{check_words(each)}\n")

@@ -1,0 +1,247 @@
+"""``partiscope plan``: alternatives for a better placement; changes nothing."""
+
+import asyncio
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from control.kafka.admin import KafkaAdmin
+from control.operations.reassignment.planning import Planning
+from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
+from control.planner.goals import Goal, GoalError, PlanRequest
+from control.planner.optimizer import Alternative, Plan, judged_plan
+from control.planner.optimizer import plan as make_plan
+from control.planner.reassignment_json import format_reassignment
+from control.planner.report import plan_document
+from control.planner.topology import Topology, TopologyError, parse_topology
+from control.views.format import bytes_text, count_text
+from control.views.plans import gap_text, nothing_to_move
+from partiscope.cli.shared.arguments import text_of
+from partiscope.cli.shared.exits import CommandError, Exit
+from partiscope.cli.shared.options import (
+    Bootstrap,
+    Json,
+    known_bootstrap,
+    note,
+    settings_with,
+    write_json,
+)
+from partiscope.cli.shared.tables import figure, words, write_table
+
+Hand = tuple[str, LeaderOrder]
+Edit = Annotated[
+    str,
+    typer.Option(
+        metavar="TEXT|FILE",
+        help="Check this placement instead of planning: orders-3: 101,102; … or Kafka's JSON.",
+    ),
+]
+Leaders = Annotated[
+    LeaderOrder, typer.Option(help="Leaders with --edit: as given, those of now, or balanced.")
+]
+Ids = Annotated[str, typer.Option(metavar="ID,…")]
+RequireRacks = Annotated[
+    bool, typer.Option("--require-racks", help="Refuse while a broker has no rack.")
+]
+
+
+def plan(
+    *,
+    bootstrap: Bootstrap = None,
+    topology: Annotated[
+        Path | None, typer.Option(help="Plan offline, for the cluster in this JSON file.")
+    ] = None,
+    goal: Annotated[Goal, typer.Option(help="Goal of the plan.")] = Goal.BALANCE,
+    topics: Annotated[str, typer.Option(metavar="NAME,…", help="Only topics; * matches.")] = "",
+    partitions: Annotated[str, typer.Option(metavar="TOPIC-N,…", help="Only partitions.")] = "",
+    exclude_topics: Annotated[
+        str, typer.Option(metavar="NAME,…", help="Without these topics; * matches.")
+    ] = "",
+    keep: Annotated[
+        str, typer.Option(metavar="TOPIC-N,…", help="Partitions that stay as they are.")
+    ] = "",
+    exclude_brokers: Ids = "",
+    add_brokers: Ids = "",
+    remove_brokers: Ids = "",
+    relieve_brokers: Ids = "",
+    replication_factor: Annotated[
+        int | None, typer.Option(min=1, help="New replication factor; sets --goal replication.")
+    ] = None,
+    require_racks: RequireRacks = False,
+    edit: Edit = "",
+    leaders: Leaders = LeaderOrder.GIVEN,
+    alternatives: Annotated[int, typer.Option(min=1, max=9, help="Most plans to offer.")] = 3,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the first one here, as Kafka's reassignment JSON.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Plan a reassignment: what would move, how even it would get, and the least that must."""
+    if replication_factor is not None:
+        goal = Goal.REPLICATION
+    elif relieve_brokers and goal is Goal.BALANCE:
+        goal = Goal.RELIEVE
+    request = PlanRequest(
+        goal=goal,
+        topics=_names(topics),
+        partitions=_names(partitions),
+        exclude_topics=_names(exclude_topics),
+        keep_partitions=_names(keep),
+        relieve_brokers=_ids(relieve_brokers),
+        replication_factor=replication_factor,
+        exclude_brokers=_ids(exclude_brokers),
+        add_brokers=_ids(add_brokers),
+        remove_brokers=_ids(remove_brokers),
+        require_racks=require_racks,
+        alternatives=alternatives,
+    )
+    before = None if topology is None else topology_in(topology)
+    hand = (_entries(edit), leaders)
+    started_s = time.perf_counter()
+    made = _made(before, bootstrap, request, hand)
+    seconds = time.perf_counter() - started_s
+    if out is not None:
+        _write(out, made)
+    if as_json:
+        write_json(plan_document(made, seconds=seconds))
+    else:
+        _print(made, seconds)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(word) for word in text.split(",") if word)
+    except ValueError as error:
+        raise CommandError(
+            f"{text!r} is not a list of broker ids such as 101,102", Exit.WRONG_USE
+        ) from error
+
+
+def topology_in(path: Path) -> Topology:
+    """The cluster that a file describes.
+
+    Raises:
+        CommandError: status 2; it is no topology.
+    """
+    try:
+        return parse_topology(json.loads(text_of(path)))
+    except json.JSONDecodeError as error:
+        raise CommandError(f"{path} is not JSON: {error}", Exit.WRONG_USE) from error
+    except TopologyError as error:
+        raise CommandError(f"{path}: {error}", Exit.WRONG_USE) from error
+
+
+def _entries(edit: str) -> str:
+    """The text itself, or what the file of this name holds."""
+    try:
+        is_file = bool(edit) and Path(edit).is_file()
+    except (OSError, ValueError):  # longer than any name, or with what no name has
+        is_file = False
+    return text_of(Path(edit)) if is_file else edit
+
+
+def _made(before: Topology | None, bootstrap: str | None, request: PlanRequest, hand: Hand) -> Plan:
+    """For a cluster in a file, or as it is now."""
+    try:
+        if before is not None:
+            return _offline(before, request, hand)
+        return asyncio.run(_for_cluster(bootstrap, request, hand))
+    except GoalError as error:
+        raise CommandError(str(error), Exit.WRONG_USE) from error
+
+
+def _offline(before: Topology, request: PlanRequest, hand: Hand) -> Plan:
+    entries, leaders = hand
+    if not entries:
+        return make_plan(before, request)
+    edits = parse_edits(entries)
+    return judged_plan(before, request, edited(before, NOTHING, edits, leaders=leaders))
+
+
+async def _for_cluster(bootstrap: str | None, request: PlanRequest, hand: Hand) -> Plan:
+    entries, leaders = hand
+    settings = settings_with(bootstrap=bootstrap)
+    async with KafkaAdmin.to(known_bootstrap(settings)) as admin:
+        planning = Planning(admin)
+        if not entries:
+            return await planning.plan(request)
+        return await planning.by_hand(request, entries, leaders=leaders)
+
+
+def before_file(plan: Path) -> Path:
+    """Beside PLAN.json: where its partitions were when it was made. By it `reassign` knows a
+    stale plan, and kafka-reassign-partitions takes it to go back."""
+    return plan.with_suffix(f".before{plan.suffix}")
+
+
+def _write(out: Path, made: Plan) -> None:
+    chosen = made.alternatives[0]
+    proposal = chosen.proposal
+    if not out.name:
+        raise CommandError(f"cannot write {str(out)!r}: it names no file", Exit.WRONG_USE)
+    files = {out: proposal.targets(), before_file(out): proposal.inverse().targets()}
+    try:
+        for path, targets in files.items():
+            path.write_text(format_reassignment(targets))
+    except OSError as error:
+        raise CommandError(f"cannot write {out}: {error.strerror}") from error
+    if not proposal.changes:
+        title, broken = nothing_to_move(chosen.violations, made.limits)
+        note(f"{chosen.name}: {'; '.join((title, *broken))}. {out} is empty")
+        return
+    note(f"wrote {chosen.name} to {out}, and the rollback to {before_file(out)}")
+
+
+def _print(made: Plan, seconds: float) -> None:
+    now = made.balance_before
+    heads = [
+        words("plan", is_long=True),
+        figure("moves"),
+        figure("least moves", rank=3),
+        figure("bytes"),
+        figure("least bytes", rank=3),
+        figure("above", rank=2),
+        figure("leaders", rank=2),
+        figure("replicas", rank=2),
+        figure("leads", rank=2),
+        figure("max bytes", rank=2),
+    ]
+    rows = [
+        [
+            *("(now)", "0", "–", "0 B", "–", "–", "0"),
+            *(f"{now.replicas.min}–{now.replicas.max}", f"{now.leaders.min}–{now.leaders.max}"),
+            bytes_text(now.bytes.max),
+        ]
+    ]
+    rows.extend(_row(alternative) for alternative in made.alternatives)
+    write_table(heads, rows)
+    for alternative in made.alternatives:
+        for violation in alternative.violations:
+            sys.stdout.write(f"▲ {alternative.name}: {violation}\n")
+    for limit in made.limits:
+        sys.stdout.write(f"◆ {limit}\n")
+    note(f"planned in {seconds:.2f} s; nothing was changed")
+
+
+def _row(alternative: Alternative) -> list[str]:
+    proposal, balance = alternative.proposal, alternative.balance
+    return [
+        alternative.name,
+        count_text(proposal.moved_replicas),
+        count_text(alternative.lower_bound_replicas),
+        bytes_text(proposal.moved_bytes),
+        bytes_text(alternative.lower_bound_bytes),
+        gap_text(alternative),
+        count_text(proposal.moved_leaders),
+        f"{balance.replicas.min}–{balance.replicas.max}",
+        f"{balance.leaders.min}–{balance.leaders.max}",
+        bytes_text(balance.bytes.max),
+    ]

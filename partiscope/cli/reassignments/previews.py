@@ -1,0 +1,57 @@
+"""A move before it is asked for: brokers now, during and after; what travels; pre-flight."""
+
+import sys
+from typing import Any
+
+from control.operations.catalogue.moves.roll_back import RollBack
+from control.operations.catalogue.operation import Effect, Operation
+from control.operations.reassignment.planning import Preview
+from control.views.format import bytes_text, plural_text
+from control.views.plans import PLAN_BROKERS
+from control.views.preflight_checks import check_words
+from partiscope.cli.shared.options import write_json
+from partiscope.cli.shared.tables import write_rows
+
+
+def show_preview(preview: Preview) -> None:
+    """All of it, on stdout."""
+    write_rows(PLAN_BROKERS.columns, PLAN_BROKERS.rows(preview.brokers))
+    proposal = preview.proposal
+    sys.stdout.write(
+        f"to move: {plural_text(proposal.moved_replicas, 'replica')}, "
+        f"{bytes_text(proposal.moved_bytes)}, "
+        f"{plural_text(proposal.moved_leaders, 'new leader')}; {preview.pace_words}\n"
+    )
+    for check in preview.checks:
+        sys.stdout.write(f"{check_words(check)}\n")
+
+
+def show_rollback(effect: Effect[Operation], *, as_json: bool) -> None:
+    """Prints what a rollback would do."""
+    command, review = effect.command, effect.review
+    assert isinstance(command, RollBack)
+    assert command.way is not None
+    assert review is not None
+    if not as_json:
+        sys.stdout.write(f"{effect.lines[0]}\n")
+        show_preview(review)
+        return
+    rolled_back = {"rollback_of": command.move, "is_cancelled_first": command.way.is_running}
+    write_json({**rolled_back, **preview_document(review)})
+
+
+def preview_document(preview: Preview) -> dict[str, Any]:
+    """A preview for scripts."""
+    proposal = preview.proposal
+    return {
+        "partitions": len(proposal.changes),
+        "replicas": proposal.moved_replicas,
+        "bytes": proposal.moved_bytes,
+        "throttle_bytes_per_s": preview.throttle_bytes_per_s,
+        "expected_s": [preview.seconds_min, preview.seconds_max],
+        "is_refused": preview.is_refused,
+        "checks": [
+            {"name": check.name, "verdict": check.verdict.value, "reason": check.reason}
+            for check in preview.checks
+        ],
+    }

@@ -1,0 +1,115 @@
+"""``partiscope reassign``: pre-flight a plan, then run it with progress."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from control.model.ids import TopicPartition
+from control.operations.catalogue.reassign import Reassign
+from control.operations.previews import Previewed
+from control.operations.session import OperationSession
+from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
+from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
+from partiscope.cli.reassignments.moves import follow
+from partiscope.cli.reassignments.plan import before_file
+from partiscope.cli.reassignments.previews import preview_document, show_preview
+from partiscope.cli.shared.arguments import text_of
+from partiscope.cli.shared.confirm import require_change, require_typed
+from partiscope.cli.shared.exits import CommandError, Exit
+from partiscope.cli.shared.options import (
+    Bootstrap,
+    Bus,
+    Json,
+    note,
+    seconds_of_spread,
+    target_with,
+    write_json,
+)
+from partiscope.identity import Target
+
+Targets = dict[TopicPartition, tuple[int, ...]]
+
+
+def reassign(
+    *,
+    plan: Annotated[Path, typer.Argument(metavar="PLAN.json", help="Kafka's reassignment JSON.")],
+    throttle: Annotated[str, typer.Option(help="auto (adapts), none, or a rate: 50MiB.")] = "auto",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Pre-flight only.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    reason: Annotated[str, typer.Option(help="For the journal.")] = "",
+    partitions_per_wave: Annotated[
+        int, typer.Option(min=1, help="Number of partitions at a time.")
+    ] = USUAL_WAVES.partitions,
+    partitions_per_broker: Annotated[
+        int | None, typer.Option(min=1, help="Partitions at a time to or from one broker, at most.")
+    ] = None,
+    order: Annotated[
+        SizeOrder, typer.Option(help="Partitions that move first.")
+    ] = USUAL_WAVES.order,
+    new_leaders: Annotated[
+        LeaderTurn, typer.Option(help="When to move partitions that get another leader.")
+    ] = USUAL_WAVES.leaders,
+    spread: Annotated[
+        str,
+        typer.Option(
+            help="Longest time until the last partition begins, to spare producers; or none."
+        ),
+    ] = "5m",
+    bootstrap: Bootstrap = None,
+    bus: Bus = None,
+    as_json: Json = False,
+) -> None:
+    """Run a plan until it is done. Safe to interrupt: the executor goes on (`partiscope moves`)."""
+    waves = WaveRules(
+        partitions=partitions_per_wave,
+        per_broker=partitions_per_broker,
+        order=order,
+        leaders=new_leaders,
+        spread_s=seconds_of_spread(spread),
+    )
+    asked = Reassign(throttle=throttle, waves=waves, reason=reason)
+    target = target_with(bootstrap=bootstrap, bus=bus)
+    targets, before = _targets(plan), before_file(plan)
+    made_for = _targets(before) if before.exists() else {}
+    previewed = asyncio.run(_preview(target, plan.stem, (targets, made_for), asked))
+    effect = previewed.effect
+    assert effect.review is not None
+    if not as_json:
+        show_preview(effect.review)
+    elif dry_run or effect.refusal:
+        write_json(preview_document(effect.review))
+    if effect.refusal:
+        raise CommandError(effect.refusal.reason, Exit.REFUSED)
+    if dry_run:
+        note("pre-flight passed; nothing was changed")
+        return
+    require_change(bootstrap)
+    require_typed("yes", "this moves data", is_confirmed=yes)
+    raise typer.Exit(asyncio.run(_run(target, previewed, as_json=as_json)))
+
+
+def _targets(plan: Path) -> Targets:
+    try:
+        return parse_reassignment(text_of(plan))
+    except ReassignmentJsonError as error:
+        raise CommandError(f"{plan}: {error}", Exit.WRONG_USE) from error
+
+
+async def _preview(
+    target: Target, name: str, files: tuple[Targets, Targets], asked: Reassign
+) -> Previewed:
+    targets, made_for = files
+    async with OperationSession(target.watched, bus=target.bus) as session:
+        proposal = await session.planning.proposal(targets, name=name, made_for=made_for)
+        return await session.preview(replace(asked, proposal=proposal))
+
+
+async def _run(target: Target, previewed: Previewed, *, as_json: bool) -> int:
+    async with OperationSession(target.watched, bus=target.bus) as session:
+        done = await session.perform(previewed, typed=previewed.word)
+        move = done.params["move"]
+        note(f"{done.words}; `partiscope moves watch {move}` shows it anywhere")
+        return await follow(session.moves, move, as_json=as_json)

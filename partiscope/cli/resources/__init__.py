@@ -1,0 +1,1 @@
+"""Commands about brokers, topics, partitions, groups and configs."""

@@ -1,0 +1,1 @@
+"""Flags, tables, errors, confirmation and operations that all commands share."""

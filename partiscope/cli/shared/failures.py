@@ -1,0 +1,48 @@
+"""Which exit status an error means, and what an operator is told of it."""
+
+import struct
+
+from control.kafka.errors import KafkaPortError, NoSuchPartitionError, UnreachableError
+from control.model.command_line import typed
+from control.operations.errors import InvalidInputError, OperationError
+from partiscope.cli.shared.exits import CommandError, Exit
+from partiscope.layout import LayoutError
+from partiscope.settings import SettingsError
+from partiscope.supervisor import PartFailedError
+
+
+def exit_status_of(error: Exception) -> Exit | None:
+    """The status for an error that an operator can act on; None for a defect of ours."""
+    match error:
+        case CommandError():
+            return error.status
+        case SettingsError() | InvalidInputError() | NoSuchPartitionError():
+            return Exit.WRONG_USE
+        case struct.error():
+            return Exit.WRONG_USE
+        case UnicodeEncodeError():  # only words of the command line have bytes that are no text
+            return Exit.WRONG_USE
+        case UnreachableError():
+            return Exit.UNREACHABLE
+        case OperationError():
+            return Exit.REFUSED
+        case LayoutError() | PartFailedError() | KafkaPortError():
+            return Exit.FAILED
+        case OSError():  # a disk is full, a file may not be read
+            return Exit.FAILED
+        case _:
+            return None
+
+
+def explain(error: Exception) -> str:
+    """What, why, what next."""
+    if isinstance(error, KafkaPortError | OperationError):
+        return f"{error}. Next: {error.next_step}."
+    if isinstance(error, struct.error):
+        return "a number is larger than Kafka's protocol can hold: write a smaller one"
+    if isinstance(error, UnicodeEncodeError):
+        return f"{str(error.object)!r} has bytes that are not UTF-8: write it as UTF-8"
+    if isinstance(error, OSError) and error.strerror:
+        of = "" if error.filename is None else f" {error.filename}:"
+        return f"the system refused:{of} {error.strerror}"
+    return typed(str(error)) or type(error).__name__

@@ -1,0 +1,134 @@
+"""Runs operations of the catalogue from the command line: preview, ask, perform."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from control.operations import checks
+from control.operations.catalogue.operation import Change, Done, Operation
+from control.operations.previews import Previewed
+from control.operations.session import OperationSession
+from partiscope.cli.shared.confirm import require_change, require_typed
+from partiscope.cli.shared.exits import CommandError, Exit
+from partiscope.cli.shared.options import note, target_with, write_json
+from partiscope.cli.shared.tables import words, write_table
+from partiscope.identity import Target
+
+Reason = Annotated[str, typer.Option("--reason", help="Why, for the journal.")]
+
+
+def _checked_partitions(text: str) -> str:
+    problem = checks.partitions(text)
+    if problem is not None:
+        raise CommandError(f"--partitions: {problem}", Exit.WRONG_USE)
+    return text
+
+
+Partitions = Annotated[
+    str,
+    typer.Option(
+        "--partitions",
+        "--partition",
+        callback=_checked_partitions,
+        help="Only these, like 0,3-5.",
+        show_default=False,
+    ),
+]
+"""For ``partition_numbers``."""
+
+
+def config_pairs(texts: Sequence[str] | None) -> dict[str, str]:
+    """key=value of a repeatable option, by key.
+
+    Raises:
+        CommandError: status 2; one is not key=value.
+    """
+    for text in texts or ():
+        if "=" not in text:
+            raise CommandError(f"{text!r} is not key=value", Exit.WRONG_USE)
+    split = (text.partition("=") for text in texts or ())
+    return {name: value for name, _, value in split}
+
+
+def run_operations(
+    asked: Sequence[Operation],
+    document: dict[str, Any],
+    *,
+    bootstrap: str | None,
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Preview all of them, ask once for each name that must be typed, then do them in order.
+
+    ``document`` begins the one JSON document: what the command is about.
+
+    Raises:
+        CommandError: status 3; it may not be done, or was not confirmed.
+        OperationError: it may not be done, is stale, or was done in part.
+        KafkaPortError: the cluster refuses or does not answer.
+    """
+    for operation in asked:
+        operation.check()
+    if not dry_run:
+        require_change(bootstrap)
+    target = target_with(bootstrap=bootstrap)
+    previews = [each for each in asyncio.run(_preview(target, asked)) if each.is_needed]
+    changes = [change for each in previews for change in each.effect.changes]
+    if not as_json:
+        _show(changes)
+    done: list[Done] = []
+    if previews and not dry_run:
+        _ask(previews, is_confirmed=yes)
+        done = asyncio.run(_perform(target, previews))
+    if as_json:
+        write_json({
+            **document,
+            "dry_run": dry_run,
+            "changes": {it.name: {"now": it.now, "then": it.then} for it in changes},
+            "done": [result.words for result in done],
+        })  # fmt: skip
+    _tell(done, is_needed=bool(previews), is_journaled=target.bus is not None)
+
+
+async def _preview(target: Target, asked: Sequence[Operation]) -> list[Previewed]:
+    async with OperationSession(target.watched, bus=target.bus) as session:
+        return [await session.preview(operation) for operation in asked]
+
+
+async def _perform(target: Target, previews: Sequence[Previewed]) -> list[Done]:
+    async with OperationSession(target.watched, bus=target.bus) as session:
+        return [await session.perform(each, typed=each.word) for each in previews]
+
+
+def _ask(previews: Sequence[Previewed], *, is_confirmed: bool) -> None:
+    for each in previews:
+        for line in each.effect.notes:
+            note(line)
+        command = each.effect.command
+        if command.thing:
+            require_typed(command.thing, command.what, is_confirmed=is_confirmed)
+
+
+def _tell(done: Sequence[Done], *, is_needed: bool, is_journaled: bool) -> None:
+    for result in done:
+        note(result.words)
+    if not done:
+        note("nothing was changed" if is_needed else "nothing to change")
+    elif not is_journaled:
+        note("the change is in no journal: no bus is known for this cluster")
+
+
+def _show(changes: Sequence[Change]) -> None:
+    if changes:
+        rows = [[it.name, _text(it.now), _text(it.then)] for it in changes]
+        heads = [words(name, is_long=True) for name in ("change", "now", "then")]
+        write_table(heads, rows)
+        sys.stdout.flush()
+
+
+def _text(value: str | int | None) -> str:
+    return "–" if value is None else str(value)

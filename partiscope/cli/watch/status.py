@@ -1,0 +1,140 @@
+"""``partiscope status``: what the overview shows, for a terminal line or a script."""
+
+import sys
+import time
+from dataclasses import asdict
+from typing import Any
+
+import typer
+
+from control.model.command_line import typed
+from control.model.findings import Finding
+from control.model.status import Severity
+from control.views.cluster.collector_requests import load_words
+from control.views.cluster.metrics_job import job_document, job_figures
+from control.views.format import age_text, phrase
+from control.views.snapshots.snapshot import (
+    OperatorSnapshot,
+    broker_page,
+    group_page,
+)
+from control.views.tables.export import values_of
+from control.views.tables.findings import consequence_words
+from control.views.tables.query import Page, TableQuery
+from control.views.tables.rows import SHAPES, Tone
+from partiscope.cli.shared.arguments import zoned
+from partiscope.cli.shared.exits import Exit
+from partiscope.cli.shared.listing import snapshot_of
+from partiscope.cli.shared.options import Bootstrap, Data, Json, Store, target_with, write_json
+from partiscope.cli.shared.tables import figure, words, write_rows, write_table
+
+ROWS_MAX = 1_000
+
+
+def status(
+    store: Store = None, bootstrap: Bootstrap = None, data: Data = None, as_json: Json = False
+) -> None:
+    """Cluster, findings, groups, age of the data; exit 5 when a critical finding stands."""
+    target = target_with(data=data, bootstrap=bootstrap, store=store)
+    now_ms = time.time_ns() // 1_000_000
+    snapshot = snapshot_of(target, now_ms)
+    if as_json:
+        write_json(_document(snapshot, now_ms))
+    else:
+        _print(snapshot, now_ms)
+    if any(finding.severity is Severity.CRITICAL for finding in snapshot.findings):
+        raise typer.Exit(Exit.CRITICAL_FINDING)
+    if target.unreached is not None:
+        raise typer.Exit(Exit.UNREACHABLE)
+
+
+def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
+    query = TableQuery(limit=ROWS_MAX)
+    head = snapshot.headline
+    return {
+        "cluster": head.cluster.value,
+        "controller": head.controller.value,
+        "age_ms": snapshot.age_ms(now_ms),
+        "stale": snapshot.is_stale(now_ms),
+        "topics": head.topics.value,
+        "partitions": head.partitions.value,
+        "moving": head.moving.value,
+        "in_bytes_per_s": head.in_bytes.value,
+        "out_bytes_per_s": head.out_bytes.value,
+        "findings": [
+            {
+                **_finding_document(finding),
+                "consequences": [_finding_document(it) for it in finding.consequences],
+            }
+            for finding in snapshot.findings
+        ],
+        "brokers": values_of(broker_page(snapshot, query)),
+        "groups": values_of(group_page(snapshot, query)),
+        "metrics_job": job_document(snapshot, now_ms),
+        "collector": None if snapshot.watch is None else asdict(snapshot.watch),
+    }
+
+
+def _finding_document(finding: Finding) -> dict[str, Any]:
+    return {
+        "severity": finding.severity.name.lower(),
+        "kind": finding.kind,
+        "subject": finding.subject,
+        "title": phrase(finding.title, finding.facts),
+        "reason": phrase(finding.reason, finding.facts),
+        "since_ms": finding.since_ms,
+        "next_step": typed(phrase(finding.next_step, finding.facts)),
+    }
+
+
+def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
+    head = snapshot.headline
+    cells = [head.cluster, head.brokers, head.controller, head.in_bytes, head.out_bytes]
+    cells += [head.moving] if head.moving.value else []
+    line = "  ".join(cell.text for cell in cells)
+    age = age_text(snapshot.age_ms(now_ms))
+    old = f"{SHAPES[Tone.CRITICAL]} " if snapshot.is_stale(now_ms) else ""
+    sys.stdout.write(f"{line}  {old}{age}\n\nFINDINGS\n")
+    for row in snapshot.finding_rows:
+        sys.stdout.write(
+            f"{row.severity.shape} {row.label.text}: {row.title.text}  {zoned(row.since).text}\n"
+        )
+        sys.stdout.write(f"    {row.reason.text} → {row.next_step.text}\n")
+        if row.consequences:
+            sys.stdout.write(f"    {consequence_words(row)}\n")
+    if not snapshot.findings:
+        sys.stdout.write("✔ nothing is wrong\n")
+    sys.stdout.write("\nBROKERS\n")
+    brokers = (
+        "broker",
+        "status",
+        "rack",
+        "replicas",
+        "leaders",
+        "size_bytes",
+        "skew",
+        "disk",
+        "age",
+    )
+    _print_page(broker_page(snapshot, TableQuery(limit=ROWS_MAX)), brokers)
+    if snapshot.watch is not None:
+        sys.stdout.write("\nCOLLECTOR\n")
+        rows = [[str(each.broker), load_words(each)] for each in snapshot.watch.brokers]
+        write_table([figure("broker"), words("is asked", is_long=True)], rows)
+    sys.stdout.write("\nGROUPS\n")
+    groups = ("group", "status", "lag", "velocity", "clears", "members")
+    shown = group_page(snapshot, TableQuery(limit=ROWS_MAX))
+    _print_page(shown, groups)
+    for group in shown.rows:
+        if group.partitions.value and group.status_unknown_because.value:
+            reason = f"no verdict because {group.status_unknown_because.text}"
+            sys.stdout.write(f"    {group.group.text}: {reason} (rests on {group.rests_on.text})\n")
+    if figures := job_figures(snapshot, now_ms):
+        sys.stdout.write("\nMETRICS JOB\n")
+        width = max(len(it.title) for it in figures)
+        for it in figures:
+            sys.stdout.write(f"{it.title.ljust(width)}  {it.cell.text}\n")
+
+
+def _print_page(page: Page, names: tuple[str, ...]) -> None:
+    write_rows([column for column in page.columns if column.id in names], page.rows)

@@ -1,0 +1,154 @@
+"""Tables of the screens on the command line: columns that fit, filters, JSON, CSV, colour."""
+
+import csv
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from control.views.tables.brokers import BROKERS
+from control.views.tables.partitions import PARTITIONS
+from partiscope.cli.app import run
+from tests.support.node_cluster import ROOT
+from tests.unit.partiscope.cli.test_told import store
+
+__all__ = ["store"]
+
+Capture = pytest.CaptureFixture[str]
+
+
+Typed = Callable[..., int]
+Lines = Callable[..., list[str]]
+
+
+@pytest.fixture
+def typed(store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
+    """Runs a command on the store; its status."""
+    monkeypatch.setenv("PARTISCOPE_DATA", str(tmp_path))
+    return lambda *words: run([*words, "--store", store])
+
+
+@pytest.fixture
+def lines(typed: Typed, capsys: Capture) -> Lines:
+    """Runs a command on the store; what it writes."""
+
+    def written(*words: str) -> list[str]:
+        assert typed(*words) == 0
+        return capsys.readouterr().out.splitlines()
+
+    return written
+
+
+TABLES = (
+    ("brokers",), ("partitions",), ("partitions", "--topic", "topic-1"),
+    ("what-if", "--broker", "101"), ("partitions", "describe", "topic-0", "0"),
+    ("brokers", "describe", "101"), ("clusters",), ("status",),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", TABLES, ids=" ".join)
+def test_tables_fit_80_columns(
+    typed: Typed, words: tuple[str, ...], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert typed(*words) in (0, 5)
+    written = capsys.readouterr().out.splitlines()
+    tables = [line for line in written if not line.startswith("    ")]  # reasons are sentences
+    assert [line for line in tables if len(line) > 80] == []
+
+
+def test_wide_screens_and_chosen_columns_have_more(
+    lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    heads = lines("partitions")[0]
+    assert all(column.title in heads for column in PARTITIONS.columns)
+    monkeypatch.setenv("COLUMNS", "40")
+    heads = lines("brokers", "--columns", "all")[0]
+    assert all(column.title in heads for column in BROKERS.columns)
+    assert lines("brokers", "--columns", "leaders")[0].split() == ["broker", "leaders"]
+
+
+def test_filter_order_and_formats_are_those_of_the_screens(lines: Lines) -> None:
+    words = ("partitions", "--filter", "topic:topic-1", "--sort", "-partition")
+    document = json.loads("\n".join(lines(*words, "--json")))
+    numbers = [row["partition"] for row in document["partitions"]]
+    assert (numbers, document["total"], document["matching"]) == ([3, 2, 1, 0], 12, 4)
+    rows = list(csv.DictReader(lines(*words, "--csv")))
+    assert [int(row["partition"]) for row in rows] == numbers
+    assert [line.split()[1] for line in lines(*words)[1:]] == ["3", "2", "1", "0"]
+    assert len(lines(*words, "--limit", "2")) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("partitions", "--filter", "lagg>1"), "did you mean 'lag'?"),
+        (("brokers", "--sort", "nope"), "no column 'nope' to sort by"),
+        (("brokers", "--columns", "nope"), "no column 'nope'"),
+        (("brokers", "describe", "9"), "there is no broker 9; there are 101, 102, 103"),
+        (("partitions", "describe", "topic-0", "99"), "topic-0 has no partition 99 (0–3)"),
+        (("partitions", "describe", "no", "0"), "nothing is known of a topic 'no'"),
+        (("partitions", "--topic", "no"), "nothing is known of a topic 'no'"),
+        (("what-if",), "--broker ID or --rack NAME"),
+        (("what-if", "--rack", "z"), "there is no rack 'z'; there are a, b, c"),
+        (("brokers", "--at", "tomorrow"), "'tomorrow' is no time"),
+        (("brokers", "--at", "2100-01-01"), "is in the future"),
+    ],
+)
+def test_what_is_not_there_is_told(
+    typed: Typed, words: tuple[str, ...], told: str, capsys: Capture
+) -> None:
+    assert typed(*words) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_lost_broker_is_told_as_json(lines: Lines) -> None:
+    told: dict[str, Any] = json.loads("\n".join(lines("what-if", "--broker", "101", "--json")))
+    assert told["lost"] == {"broker": "101", "brokers": [101]}
+    assert {row["broker"] for row in told["survivors"]} == {102, 103}
+    assert told["replicas"] == len(told["partitions"]) > 0
+
+
+@pytest.mark.parametrize("no_color", [False, True])
+def test_colour_is_for_terminals_alone(store: str, no_color: bool, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "partiscope",
+        "partitions",
+        "describe",
+        "topic-0",
+        "0",
+        "--store",
+        store,
+    ]
+    env = {**os.environ, "PARTISCOPE_DATA": str(tmp_path),
+           "TERM": "xterm"}  # fmt: skip
+    env.pop("NO_COLOR", None)
+    if no_color:
+        env["NO_COLOR"] = "1"
+    master, slave = pty.openpty()
+    with subprocess.Popen(command, cwd=ROOT, env=env, stdout=slave, stderr=subprocess.PIPE) as it:
+        os.close(slave)
+        shown = b""
+        while chunk := _read(master):
+            shown += chunk
+        it.communicate()
+    os.close(master)
+    assert (b"\x1b[" in shown) is not no_color
+    piped = subprocess.run(command, cwd=ROOT, env=env, capture_output=True)
+    assert b"\x1b[" not in piped.stdout
+
+
+def _read(master: int) -> bytes:
+    try:
+        return os.read(master, 65536)
+    except OSError:  # the other end is closed
+        return b""
