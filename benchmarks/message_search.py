@@ -19,7 +19,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from control.kafka.scanning import Scan
+from control.kafka.records.scan_progress import Scan
 from control.lab.message_search import MessageSearch
 from tests.support.cluster import LocalCluster
 

@@ -34,7 +34,7 @@ from benchmarks.moves_felt import (
     other_traffic,
     p99s_ms,
 )
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.ids import TopicPartition
 from control.operations.bus.client import OperationsClient
 from control.operations.bus.commands import THROTTLE_AUTO

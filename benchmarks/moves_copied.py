@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
 from benchmarks.moves_cases import Case
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.errors import KafkaPortError
 from control.model.ids import TopicPartition
 

@@ -6,10 +6,10 @@ Everything here runs on the page's event loop.
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from control.kafka.connections import settings_of
+from control.kafka.connection.connections import settings_of
 from control.kafka.errors import KafkaPortError
-from control.kafka.following import TopicFollower
-from control.kafka.reader import Looking, RecordReader
+from control.kafka.records.following import TopicFollower
+from control.kafka.records.reader import Looking, RecordReader
 from control.model.fleet import WatchedCluster
 from control.operations.bus.client import MovesReader
 from control.operations.bus.moves_feed import Moves

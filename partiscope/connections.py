@@ -20,8 +20,13 @@ from pydantic import (
     model_validator,
 )
 
-from control.kafka.oauth import ClientCredentials, Token, token_of_credentials, token_of_file
-from control.kafka.settings import KafkaSettings, RegistrySettings
+from control.kafka.connection.oauth import (
+    ClientCredentials,
+    Token,
+    token_of_credentials,
+    token_of_file,
+)
+from control.kafka.connection.settings import KafkaSettings, RegistrySettings
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"]

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from control.kafka.connections import settings_of
+from control.kafka.connection.connections import settings_of
+from control.kafka.connection.wire import explain_unreachable
 from control.kafka.errors import KafkaPortError
-from control.kafka.wire import explain_unreachable
 from control.views.snapshots.collector_findings import read_report
 from partiscope.layout import LayoutError, check_port
 from partiscope.settings import Settings

@@ -10,9 +10,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from control.kafka.connections import settings_of, use_connections
+from control.kafka.connection.connections import settings_of, use_connections
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, UnreachableError
-from control.kafka.settings import KafkaSettings
 from control.lab.outages import SOCKET_FILE
 from control.model.command_line import CommandFlags
 from control.model.fleet import WatchedCluster, is_of_any
@@ -214,7 +214,7 @@ async def identify(bootstrap: str) -> Identity:
     Raises:
         KafkaPortError: it does not answer, or does not let us in.
     """
-    from control.kafka.admin import KafkaAdmin  # screens start without a Kafka client
+    from control.kafka.admin.kafka_admin import KafkaAdmin  # screens start without a Kafka client
 
     anyone = replace(settings_of(bootstrap), cluster_id=None, attempts_max=ATTEMPTS_MAX)
     async with KafkaAdmin.to(anyone) as admin:

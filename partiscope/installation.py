@@ -102,7 +102,7 @@ def _identified(settings: Settings) -> tuple[Watched, ...]:
 
 
 async def _id_of(bootstrap: str) -> str:
-    from control.kafka.admin import KafkaAdmin  # screens start without a Kafka client
+    from control.kafka.admin.kafka_admin import KafkaAdmin  # screens start without a Kafka client
 
     async with KafkaAdmin.to(bootstrap) as admin:
         return (await admin.describe_cluster()).cluster_id

@@ -97,7 +97,7 @@ async def _start_brokers(supervisor: Supervisor, layout: ClusterLayout, settings
 
 
 async def _forget(layout: ClusterLayout) -> None:
-    from control.kafka.admin import KafkaAdmin  # most starts need no Kafka client
+    from control.kafka.admin.kafka_admin import KafkaAdmin  # most starts need no Kafka client
     from control.kafka.errors import KafkaPortError
 
     try:

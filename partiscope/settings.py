@@ -23,7 +23,7 @@ from pydantic_settings import (
     TomlConfigSettingsSource,
 )
 
-from control.kafka.settings import KafkaSettings
+from control.kafka.connection.settings import KafkaSettings
 from control.model.fleet import COLORS, is_of_any
 from control.model.ids import ClusterId
 from control.model.units import parse_duration

@@ -1,6 +1,6 @@
 """Data and Protocols by which the operator core asks a cluster, in Kafka's words.
 
-The use cases know only these; `control.kafka.admin` and `control.kafka.groups` are the adapters.
+The use cases know only these; `admin.kafka_admin` and `admin.groups` are the adapters.
 Every method raises KafkaPortError (see control.kafka.errors).
 """
 

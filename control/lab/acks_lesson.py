@@ -12,12 +12,18 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Final
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import NewTopic
-from control.kafka.producer import ACKS, Delivery, OutgoingRecord, ProducerOptions, RecordProducer
-from control.kafka.reader import RecordReader, Start, StartKind
-from control.kafka.settings import KafkaSettings
+from control.kafka.records.producer import (
+    ACKS,
+    Delivery,
+    OutgoingRecord,
+    ProducerOptions,
+    RecordProducer,
+)
+from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.model.ids import TopicPartition
 from control.model.units import counted
 

@@ -23,12 +23,12 @@ from typing import Final
 import numpy as np
 from kio.schema.errors import ErrorCode
 
-from control.kafka.admin import KafkaAdmin
-from control.kafka.consumer import GroupConsumer
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, RefusedError
 from control.kafka.ports import NewTopic
-from control.kafka.producer import OutgoingRecord, ProducerOptions, RecordProducer
-from control.kafka.settings import KafkaSettings
+from control.kafka.records.consumer import GroupConsumer
+from control.kafka.records.producer import OutgoingRecord, ProducerOptions, RecordProducer
 from control.lab.keys import KeyChooser, parse_keys
 from control.lab.templates import Template
 from control.model.ids import TopicPartition

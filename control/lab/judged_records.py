@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import re2
 
-from control.kafka.records import FetchedRecord
+from control.kafka.records.record import FetchedRecord
 from control.lab.decoding.decoder import Decoder
 
 JUDGED_BYTES_MAX: Final = 1 << 20

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
-from control.kafka.producer import OutgoingRecord
+from control.kafka.records.producer import OutgoingRecord
 from control.lab.session import KeyAndValue
 
 LINES_MAX: Final = 1_000_000

@@ -12,7 +12,7 @@ from typing import Final
 
 import re2
 
-from control.kafka.records import FetchedRecord, Matches, MayMatch
+from control.kafka.records.record import FetchedRecord, Matches, MayMatch
 from control.lab.decoding.decoder import Decoder
 from control.lab.judged_records import FilterError, Judge, Judged, pattern_of
 

@@ -8,12 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from control.kafka.connections import settings_of
+from control.kafka.connection.connections import settings_of
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import NoSuchPartitionError
-from control.kafka.following import Followed, TopicFollower
-from control.kafka.reader import Bounds, Browsed, Looking, RecordReader, Start
-from control.kafka.scanning import Scan
-from control.kafka.settings import KafkaSettings
+from control.kafka.records.following import Followed, TopicFollower
+from control.kafka.records.reader import Bounds, Browsed, Looking, RecordReader, Start
+from control.kafka.records.scan_progress import Scan
 from control.lab.decoding.decoder import Decoder, decoder_of
 from control.lab.decoding.formats import format_of
 from control.lab.decoding.remembered import RememberedFormats

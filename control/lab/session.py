@@ -13,15 +13,15 @@ from typing import Any, Final
 import numpy as np
 from kio.schema.errors import ErrorCode
 
-from control.kafka.connections import settings_of
+from control.kafka.connection.connections import settings_of
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import (
     KafkaPortError,
     NoSuchPartitionError,
     RecordTooLargeError,
     RefusedError,
 )
-from control.kafka.producer import Delivery, OutgoingRecord, ProducerOptions, RecordProducer
-from control.kafka.settings import KafkaSettings
+from control.kafka.records.producer import Delivery, OutgoingRecord, ProducerOptions, RecordProducer
 from control.lab.keys import KeyChooser, from_list, parse_keys
 from control.lab.partitioners import KeyRule, partition_for
 from control.lab.templates import Template

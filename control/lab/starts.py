@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from control.kafka.reader import Start, StartKind
+from control.kafka.records.reader import Start, StartKind
 from control.model.moments import TimeError, parse_moment
 
 START_HELP: Final = (

@@ -4,12 +4,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import Final
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.settings import KafkaSettings
+from control.kafka.connection.wire import answers_soon
 from control.kafka.errors import RecordTooLargeError, RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope
-from control.kafka.producer import OutgoingRecord, ProducerOptions, batch_bytes
-from control.kafka.settings import KafkaSettings
-from control.kafka.wire import answers_soon
+from control.kafka.records.producer import OutgoingRecord, ProducerOptions, batch_bytes
 
 FRESH_S: Final = 10.0
 KNOWN_MAX: Final = 100

@@ -19,11 +19,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from control.kafka.admin import KafkaAdmin
-from control.kafka.connections import settings_of
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.connections import settings_of
+from control.kafka.connection.settings import KafkaSettings
+from control.kafka.connection.wire import answers_soon
 from control.kafka.ports import ConfigEntry, ConfigResource, TopicMetadata
-from control.kafka.settings import KafkaSettings
-from control.kafka.wire import answers_soon
 from control.lab.topic_limits import KnownLimits
 from control.model.fleet import WatchedCluster
 from control.model.units import duration_text

@@ -3,9 +3,7 @@ streams group its topology. Page, terminal and command line show the same."""
 
 from typing import Any, Final, NamedTuple
 
-from control.kafka.admin import KafkaAdmin
-from control.kafka.errors import KafkaPortError
-from control.kafka.group_details import (
+from control.kafka.admin.group_details import (
     DeadLetters,
     ShareDetails,
     StreamsDetails,
@@ -13,7 +11,9 @@ from control.kafka.group_details import (
     read_share_details,
     read_streams_details,
 )
-from control.kafka.streams_topology import Subtopology
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.admin.streams_topology import Subtopology
+from control.kafka.errors import KafkaPortError
 from control.operations.session import OperationSession
 from control.views.format import NA, age_text, count_text, plural_text
 

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from dash import dcc, html
 
-from control.kafka.records import FetchedRecord
+from control.kafka.records.record import FetchedRecord
 from control.lab.decoding.decoder import DecodedRecord
 from control.lab.decoding.formats import Decoded, Format
 from control.views import format as text

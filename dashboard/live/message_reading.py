@@ -21,11 +21,11 @@ from typing import Any, Final
 from fastapi import WebSocket, WebSocketDisconnect
 from plotly.utils import PlotlyJSONEncoder
 
-from control.kafka.browsing import Browsed, Skipped
-from control.kafka.following import Followed, Notice, TopicFollower
-from control.kafka.reader import Looking, Start, StartKind
-from control.kafka.records import FetchedRecord, Gap, Passed
-from control.kafka.scanning import NOTHING_SCANNED, Scan
+from control.kafka.records.browsing import Browsed, Skipped
+from control.kafka.records.following import Followed, Notice, TopicFollower
+from control.kafka.records.reader import Looking, Start, StartKind
+from control.kafka.records.record import FetchedRecord, Gap, Passed
+from control.kafka.records.scan_progress import NOTHING_SCANNED, Scan
 from control.lab.decoding.decoder import Decoder
 from control.lab.judged_records import FilterError
 from control.lab.message_filters import NO_FILTERS, FilterTexts, build_filter

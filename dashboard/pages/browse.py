@@ -8,9 +8,9 @@ import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 from fastapi import FastAPI, WebSocket
 
-from control.kafka.reader import Browsed
-from control.kafka.records import FetchedRecord
-from control.kafka.scanning import Scan
+from control.kafka.records.reader import Browsed
+from control.kafka.records.record import FetchedRecord
+from control.kafka.records.scan_progress import Scan
 from control.lab.decoding.formats import FORMATS, Formats
 from control.lab.decoding.remembered import RememberedFormats
 from control.lab.message_filters import FILTER_HELP

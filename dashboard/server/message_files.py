@@ -5,7 +5,7 @@ from typing import Final
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
-from control.kafka.connections import settings_of
+from control.kafka.connection.connections import settings_of
 from control.lab.message_search import MessageSearch
 from control.views.messages.files import WRITERS
 from dashboard.cluster_actions import ClusterActionError

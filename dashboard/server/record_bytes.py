@@ -10,10 +10,10 @@ from typing import Final
 from fastapi import FastAPI
 from fastapi.responses import PlainTextResponse, Response
 
-from control.kafka.connections import settings_of
+from control.kafka.connection.connections import settings_of
 from control.kafka.errors import KafkaPortError
-from control.kafka.reader import Bounds, Browsed, Looking, Start, StartKind
-from control.kafka.records import FetchedRecord
+from control.kafka.records.reader import Bounds, Browsed, Looking, Start, StartKind
+from control.kafka.records.record import FetchedRecord
 from control.lab.message_search import MessageSearch
 from control.model.ids import TopicPartition
 from control.views.messages.details import message_json

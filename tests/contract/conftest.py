@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from tests.support import kafka_oracle
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster

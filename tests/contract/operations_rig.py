@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
 from control.lab.session import ProduceJob, ProduceSession
 from control.model.fleet import WatchedCluster

@@ -18,7 +18,7 @@ from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, To
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from control.kafka.settings import KafkaSettings
+from control.kafka.connection.settings import KafkaSettings
 from control.model import ids
 from tests.support.collecting import Collected, becomes, collecting
 from tests.support.installation import Installation

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.cimpl import NewTopic
 
-from control.kafka.settings import KafkaSettings
+from control.kafka.connection.settings import KafkaSettings
 from tests.support.cluster import LocalCluster
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import ready_admin

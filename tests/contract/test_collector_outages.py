@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.cimpl import NewTopic
 
 from control.kafka.collector.source import wall_ms
-from control.kafka.settings import KafkaSettings
+from control.kafka.connection.settings import KafkaSettings
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
 from tests.support.kafka_proxied import PROXIED, LoopbackProxy, ProxiedKafka

@@ -15,10 +15,10 @@ from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import LoginError, TlsError, UnreachableError
-from control.kafka.producer import RecordProducer
-from control.kafka.settings import KafkaSettings
+from control.kafka.records.producer import RecordProducer
 from partiscope.connections import ConnectionSettings
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import run_tool

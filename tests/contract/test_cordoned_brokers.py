@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic
-from control.kafka.settings import KafkaSettings
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.catalogue.cordon import Cordon

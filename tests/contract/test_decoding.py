@@ -19,8 +19,8 @@ from confluent_kafka.schema_registry.avro import AvroSerializer
 from confluent_kafka.schema_registry.json_schema import JSONSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from control.kafka.schema_registry import SchemaRegistry
-from control.kafka.settings import RegistrySettings
+from control.kafka.connection.settings import RegistrySettings
+from control.kafka.records.schema_registry import SchemaRegistry
 from control.lab.decoding.decoder import Decoder
 from control.lab.decoding.formats import Decoded, Format, Formats
 from tests.support.cluster import LocalCluster

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from control.kafka.reader import RecordReader, Start, StartKind
+from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.lab.decoding.decoder import Decoder
 from tests.support.kafka_oracle import KafkaCluster, ready_admin, run_tool
 

@@ -9,8 +9,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from control.kafka.admin import KafkaAdmin
-from control.kafka.reader import RecordReader, Start, StartKind
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.lab.partitioners import KeyRule, partition_for
 from control.model.ids import TopicPartition
 from tests.contract.operations_rig import end_offsets, unique

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from control.kafka.errors import NoSuchPartitionError
-from control.kafka.scanning import Scan
+from control.kafka.records.scan_progress import Scan
 from control.lab.message_search import MessageSearch
 from control.views.paths import parse_path
 from control.views.tables.messages import summary

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from confluent_kafka import Producer
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic
 from control.model.ids import TopicPartition
 from tests.contract.operations_rig import unique

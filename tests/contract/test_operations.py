@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.ids import TopicPartition
 from control.operations.bus.client import OperationsClient, wait_for
 from control.operations.bus.commands import ControlAction

@@ -9,12 +9,12 @@ import pytest
 from confluent_kafka import Message, Producer
 from kio.schema.errors import ErrorCode
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import RefusedError, UnreachableError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
-from control.kafka.producer import OutgoingRecord, ProducerOptions, RecordProducer
-from control.kafka.reader import RecordReader, Start, StartKind
-from control.kafka.settings import KafkaSettings
+from control.kafka.records.producer import OutgoingRecord, ProducerOptions, RecordProducer
+from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.lab.lines import records_of
 from control.lab.partitioners import KeyRule, partition_for
 from control.lab.session import ProduceJob, ProduceSession
@@ -103,7 +103,7 @@ async def test_pre_flight_tells_how_long_brokers_say_that_followers_wait(
 async def test_of_many_topics_those_are_told_that_exist(
     admin: KafkaAdmin, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("control.kafka.admin.TOGETHER_MAX", 1)
+    monkeypatch.setattr("control.kafka.admin.kafka_admin.TOGETHER_MAX", 1)
     other, unknown = unique("other"), unique("unknown")
     await admin.create_topic(NewTopic(name=other, partitions=1, replication_factor=1))
     told = await admin.topics([topic, unknown, other], leaves_out_unknown=True)

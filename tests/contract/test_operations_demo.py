@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.lab import demo
 from control.model.ids import TopicPartition
 from tests.support.cluster import LocalCluster

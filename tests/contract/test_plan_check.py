@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from plotly.utils import PlotlyJSONEncoder
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.fleet import WatchedCluster
 from control.operations.errors import InvalidInputError
 from control.operations.reassignment.plan_check import check_document

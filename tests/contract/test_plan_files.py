@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.planner.reassignment_json import format_reassignment, parse_reassignment
 from partiscope.cli.app import run
 from partiscope.cli.reassignments.plan import before_file

@@ -2,11 +2,16 @@
 
 import pytest
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.errors import NoSuchPartitionError, RefusedError
 from control.kafka.ports import NewTopic
-from control.kafka.producer import OutgoingRecord, ProducerOptions, RecordProducer, batch_bytes
-from control.kafka.reader import RecordReader, Start, StartKind
+from control.kafka.records.producer import (
+    OutgoingRecord,
+    ProducerOptions,
+    RecordProducer,
+    batch_bytes,
+)
+from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.lab.session import ProduceJob, ProduceProgress, ProduceSession
 
 MOST_BYTES = 5_000

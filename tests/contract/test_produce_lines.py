@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
-from control.kafka.reader import FetchedRecord, RecordReader, Start, StartKind
+from control.kafka.records.reader import FetchedRecord, RecordReader, Start, StartKind
 from tests.support.node_cluster import ROOT
 
 PARTITIONS = 3

@@ -11,13 +11,13 @@ from confluent_kafka import Producer
 from confluent_kafka.cimpl import NewTopic as ClientTopic
 
 from broker.protocol.records import NewRecord, build_batch, compute_crc
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.errors import RefusedError
-from control.kafka.following import Followed, Notice, TopicFollower
 from control.kafka.ports import NewTopic
-from control.kafka.producer import OutgoingRecord, RecordProducer
-from control.kafka.reader import RecordReader, Start, StartKind
-from control.kafka.records import FetchedRecord, Gap, Transaction
+from control.kafka.records.following import Followed, Notice, TopicFollower
+from control.kafka.records.producer import OutgoingRecord, RecordProducer
+from control.kafka.records.reader import RecordReader, Start, StartKind
+from control.kafka.records.record import FetchedRecord, Gap, Transaction
 from control.model.ids import TopicPartition
 from tests.contract.operations_rig import unique
 from tests.contract.test_record_bytes import Route
@@ -136,7 +136,7 @@ async def test_what_cannot_be_read_to_the_end_is_named_and_makes_the_status_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A leader is lost while a topic is read to its end, and is away when it is read again."""
-    monkeypatch.setattr("control.kafka.browsing.STALLED_S", 2.0)
+    monkeypatch.setattr("control.kafka.records.browsing.STALLED_S", 2.0)
     with LocalCluster(tmp_path / "cluster") as cluster:
         async with KafkaAdmin.to(cluster.bootstrap) as admin:
             topic = await topic_of(admin, 3, 1)
@@ -208,7 +208,7 @@ async def sent_to_new(bootstrap: str, topic: str) -> bool:
 async def test_new_partitions_are_followed(
     bootstrap: str, admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("control.kafka.following.REFRESH_S", 0.2)
+    monkeypatch.setattr("control.kafka.records.following.REFRESH_S", 0.2)
     topic = await topic_of(admin, 1, 1)
     async with TopicFollower(bootstrap, topic) as follower:
         await follower.begin(Start(kind=StartKind.LATEST))
@@ -240,7 +240,7 @@ async def test_records_that_are_deleted_first_are_counted(
 async def test_a_topic_made_anew_is_followed_from_its_start(
     bootstrap: str, admin: KafkaAdmin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("control.kafka.following.REFRESH_S", 0.2)
+    monkeypatch.setattr("control.kafka.records.following.REFRESH_S", 0.2)
     topic = await topic_of(admin, 2, 1)
     await send(bootstrap, topic, [b"old"] * 5)
     async with TopicFollower(bootstrap, topic) as follower:

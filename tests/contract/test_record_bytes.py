@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 from fastapi import FastAPI, Response
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from dashboard.server import record_bytes
 from tests.contract.operations_rig import unique

@@ -7,7 +7,7 @@ import pytest
 
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from tests.contract.operations_rig import unique
 from tests.support.wire import ask, metadata, wait_for_topic

@@ -7,7 +7,7 @@ import pytest
 
 from control.kafka.collector.delivery import Delivery
 from control.kafka.collector.report_writer import WatchReport
-from control.kafka.settings import KafkaSettings
+from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import ClusterId
 from control.views.snapshots.collector_findings import SILENT_MS, ReportWatch, watch_findings
 from tests.support.cluster import LocalCluster

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition

@@ -3,10 +3,10 @@
 import time
 from pathlib import Path
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.settings import KafkaSettings
+from control.kafka.connection.wire import brokers_that_answer
 from control.kafka.ports import NewTopic
-from control.kafka.settings import KafkaSettings
-from control.kafka.wire import brokers_that_answer
 from control.lab.session import ProduceJob, ProduceSession
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import broker_page

@@ -17,9 +17,9 @@ from typing import Final
 import pytest
 from rich.cells import cell_len
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
-from control.kafka.producer import OutgoingRecord, RecordProducer
+from control.kafka.records.producer import OutgoingRecord, RecordProducer
 from control.model.ids import TopicPartition
 from partiscope.cli.app import run
 from tests.support.cluster import LocalCluster

@@ -8,10 +8,10 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic
-from control.kafka.producer import OutgoingRecord, RecordProducer
+from control.kafka.records.producer import OutgoingRecord, RecordProducer
 from control.model.ids import TopicPartition as Key
 from tests.contract.operations_rig import terminal_on, unique
 from tests.support.cluster import LocalCluster

@@ -12,12 +12,12 @@ from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic as Topic
 from kio.schema.errors import ErrorCode
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, ElectionType, NewTopic
-from control.kafka.producer import OutgoingRecord, RecordProducer
-from control.kafka.reader import RecordReader
-from control.kafka.settings import KafkaSettings
+from control.kafka.records.producer import OutgoingRecord, RecordProducer
+from control.kafka.records.reader import RecordReader
 from control.model.fleet import Site
 from control.model.ids import TopicPartition as Key
 from control.operations.bus.client import OperationsClient

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from control.operations.bus.client import OperationsClient
 from control.planner.proposal import PartitionChange, Proposal

@@ -11,9 +11,9 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.cimpl import NewTopic
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic as WantedTopic
-from control.kafka.reader import RecordReader, Start, StartKind
+from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.model.ids import TopicPartition
 from tests.contract.operations_site import Site, site_of
 from tests.support.command_line import CommandLine

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from broker.protocol.errors import ProtocolError
 from broker.protocol.message_formats import crc_is_valid, iter_batches, open_batch
 from broker.protocol.records import NewRecord, build_batch, compute_crc
-from control.kafka.browsing import Browsed
-from control.kafka.reader import Start, StartKind
-from control.kafka.records import FetchedRecord
+from control.kafka.records.browsing import Browsed
+from control.kafka.records.reader import Start, StartKind
+from control.kafka.records.record import FetchedRecord
 from control.model.ids import TopicPartition
 from tests.support.memory_log import MemoryCluster, MemoryLog, Stored
 
@@ -83,7 +83,7 @@ def log_of(draw: random.Random) -> tuple[MemoryLog, set[int]]:
 async def test_reading_a_damaged_log_ends_and_shows_what_is_good(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("control.kafka.browsing.SILENT_S", 0.01)
+    monkeypatch.setattr("control.kafka.records.browsing.SILENT_S", 0.01)
     draw = random.Random(seed)
     log, good = log_of(draw)
     for start in (

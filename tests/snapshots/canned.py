@@ -6,9 +6,9 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, Final
 
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.ports import BrokerNode, PartitionMetadata, TopicMetadata
-from control.kafka.reader import FetchedRecord
-from control.kafka.settings import KafkaSettings
+from control.kafka.records.reader import FetchedRecord
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.bus.events import MoveProgress, MovingPartition, Outcome, StalledMove

@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
-from control.kafka.reader import Browsed
+from control.kafka.records.reader import Browsed
 from control.lab.message_search import MessageSearch
 from control.model.fleet import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed

@@ -15,7 +15,7 @@ from broker.metrics_schema import (
 )
 from control.kafka.collector.collector import Collector, CollectorSettings
 from control.kafka.collector.report_writer import WatchReport
-from control.kafka.settings import KafkaSettings
+from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import TopicPartition
 from control.operations.catalogue import NEEDED_RIGHTS
 from tests.support.settle import eventually

@@ -20,7 +20,7 @@ from confluent_kafka.admin._acl import (
 )
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
-from control.kafka.settings import KafkaSettings
+from control.kafka.connection.settings import KafkaSettings
 from partiscope.connections import ConnectionSettings
 from tests.support.kafka_oracle import START_TIMEOUT_S, KafkaCluster, run_tool
 from tests.support.node_cluster import CLUSTER_ID

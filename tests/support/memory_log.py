@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Final
 
-from control.kafka.decoding import AbortedTransaction, FetchedBytes
 from control.kafka.errors import KafkaPortError
-from control.kafka.fetching import Answers
-from control.kafka.log_bounds import LogExtents
 from control.kafka.ports import OffsetAt, OffsetSpec
-from control.kafka.reader import RecordReader
-from control.kafka.records import Isolation
+from control.kafka.records.decoding import AbortedTransaction, FetchedBytes
+from control.kafka.records.fetching import Answers
+from control.kafka.records.log_bounds import LogExtents
+from control.kafka.records.reader import RecordReader
+from control.kafka.records.record import Isolation
 from control.model.ids import TopicPartition
 
 FETCHES_MAX: Final = 5_000

@@ -17,10 +17,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
 from control.kafka.errors import KafkaPortError
-from control.kafka.following import Notice
-from control.kafka.reader import Browsed
-from control.kafka.records import FetchedRecord, Gap, Passed
-from control.kafka.scanning import Scan
+from control.kafka.records.following import Notice
+from control.kafka.records.reader import Browsed
+from control.kafka.records.record import FetchedRecord, Gap, Passed
+from control.kafka.records.scan_progress import Scan
 from control.lab.decoding.decoder import DecodedRecord, Decoder
 from control.lab.decoding.formats import Decoded, Format
 from control.lab.message_search import LATEST, SCAN_RECORDS, MessageSearch

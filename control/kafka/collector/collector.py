@@ -40,9 +40,9 @@ from control.kafka.collector.rights import (
 from control.kafka.collector.rows import orphan_rows, round_rows
 from control.kafka.collector.source import BrokerSource, wall_ms
 from control.kafka.collector.traffic import Traffic
+from control.kafka.connection.settings import KafkaSettings
+from control.kafka.connection.wire import KafkaWire
 from control.kafka.errors import KafkaPortError
-from control.kafka.settings import KafkaSettings
-from control.kafka.wire import KafkaWire
 
 GROUPS_WAIT_S: Final = 0.5
 """How long a turn waits for the slowest coordinator before it reads end offsets."""

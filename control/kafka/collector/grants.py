@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from control.kafka.collector.rights import Lacking
-from control.kafka.settings import KafkaSettings
+from control.kafka.connection.settings import KafkaSettings
 
 UNKNOWN_NAME: Final = "NAME"
 """Of a principal that only the brokers know: of a certificate, a ticket or a token."""

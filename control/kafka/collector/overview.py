@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from control.kafka import apis
+from control.kafka.admin.reassignments import KafkaReassignments
+from control.kafka.admin.registrations import METADATA_TOPIC
 from control.kafka.collector.image import BrokerInfo, ClusterImage, TopicConfigs
 from control.kafka.collector.rights import NO_BITS, Gap, Gaps, bits_of_topics
 from control.kafka.collector.source import wall_ms
+from control.kafka.connection import apis
+from control.kafka.connection.wire import Api, KafkaWire
 from control.kafka.errors import KafkaPortError, RefusedError, UnsupportedApiError
 from control.kafka.ports import ConfigScope
-from control.kafka.reassignments import KafkaReassignments
-from control.kafka.registrations import METADATA_TOPIC
-from control.kafka.wire import Api, KafkaWire
 
 ASK_TIMEOUT_S: Final = 3.0
 """Of one question to one broker, before another one is asked."""

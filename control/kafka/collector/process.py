@@ -6,8 +6,8 @@ from typing import Final
 
 from control.kafka.collector.collector import Collector, CollectorSettings
 from control.kafka.collector.delivery import Delivery
+from control.kafka.connection.wire import explain_unreachable
 from control.kafka.errors import KafkaPortError, UnreachableError
-from control.kafka.wire import explain_unreachable
 
 BUS_RETRY_S: Final = 2.0
 

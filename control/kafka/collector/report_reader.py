@@ -12,9 +12,9 @@ from control.kafka.collector.report_writer import (
     WatchReport,
     decode_report,
 )
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import RefusedError
-from control.kafka.reader import FetchedRecord, Looking, RecordReader, Start, StartKind
-from control.kafka.settings import KafkaSettings
+from control.kafka.records.reader import FetchedRecord, Looking, RecordReader, Start, StartKind
 from control.model.ids import TopicPartition
 
 REPORTS_READ_MAX: Final = 100

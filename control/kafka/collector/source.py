@@ -6,14 +6,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from control.kafka import apis
-from control.kafka.collector.groups import CLASSIC, SHARE, GroupImages
-from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
-from control.kafka.collector.load import LoadMeter
-from control.kafka.collector.log_times import LogTimes
-from control.kafka.collector.rights import NO_BITS, Gap, Gaps
-from control.kafka.errors import UnsupportedApiError
-from control.kafka.groups import (
+from control.kafka.admin.groups import (
     classic_description,
     consumer_description,
     known_share_offsets,
@@ -21,8 +14,15 @@ from control.kafka.groups import (
     share_description,
     streams_description,
 )
+from control.kafka.collector.groups import CLASSIC, SHARE, GroupImages
+from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
+from control.kafka.collector.load import LoadMeter
+from control.kafka.collector.log_times import LogTimes
+from control.kafka.collector.rights import NO_BITS, Gap, Gaps
+from control.kafka.connection import apis
+from control.kafka.connection.wire import Answer, Api, Fields, KafkaWire, PreparedRequest
+from control.kafka.errors import UnsupportedApiError
 from control.kafka.ports import GroupDescription, OffsetSpec
-from control.kafka.wire import Answer, Api, Fields, KafkaWire, PreparedRequest
 from control.model.ids import TopicPartition
 
 GROUPS_PER_REQUEST: Final = 200

@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from control.kafka.connections import settings_of
-from control.kafka.records import FetchedRecord
-from control.kafka.schema_registry import (
+from control.kafka.connection.connections import settings_of
+from control.kafka.connection.settings import KafkaSettings
+from control.kafka.records.record import FetchedRecord
+from control.kafka.records.schema_registry import (
     RegistryError,
     SchemaKind,
     SchemaRegistry,
     UnknownSchemaError,
     registry_at,
 )
-from control.kafka.settings import KafkaSettings
 from control.lab.decoding import internal_topics
 from control.lab.decoding.formats import (
     Decoded,

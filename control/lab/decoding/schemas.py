@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from control.kafka.schema_registry import Schema, SchemaKind
+from control.kafka.records.schema_registry import Schema, SchemaKind
 
 MAGIC: Final = 0
 HEADER_BYTES: Final = 5

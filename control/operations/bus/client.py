@@ -15,11 +15,11 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from typing import Final, Self
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.settings import KafkaSettings
+from control.kafka.connection.wire import answers_soon
 from control.kafka.errors import KafkaPortError
-from control.kafka.reader import RecordReader, Start, StartKind
-from control.kafka.settings import KafkaSettings
-from control.kafka.wire import answers_soon
+from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.model.fleet import WatchedCluster
 from control.model.units import byte_rate_text
 from control.operations.bus.commands import (

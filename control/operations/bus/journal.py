@@ -20,8 +20,8 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, WrongClusterError
-from control.kafka.settings import KafkaSettings
 from control.model.fleet import Site, WatchedCluster
 from control.model.units import counted
 from control.operations.bus.events import Event, EventKind

@@ -11,7 +11,7 @@ import contextlib
 import time
 from typing import Final
 
-from control.kafka.reader import FetchedRecord
+from control.kafka.records.reader import FetchedRecord
 from control.operations.bus.commands import ReassignCommand, decode_command
 from control.operations.bus.events import decode_event
 from control.operations.bus.known_states import KnownStates

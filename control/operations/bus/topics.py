@@ -15,15 +15,15 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
-from control.kafka.admin import KafkaAdmin
-from control.kafka.bus_topics import ensure_topic
-from control.kafka.connections import settings_of
+from control.kafka.admin.bus_topics import ensure_topic
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.connections import settings_of
+from control.kafka.connection.retry import PASSING_CODES
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, NoBusError, RefusedError, UnreachableError
 from control.kafka.ports import ConfigResource, ConfigScope
-from control.kafka.producer import OutgoingRecord, ProducerOptions, RecordProducer
-from control.kafka.reader import FetchedRecord, RecordReader, Start, StartKind
-from control.kafka.retry import PASSING_CODES
-from control.kafka.settings import KafkaSettings
+from control.kafka.records.producer import OutgoingRecord, ProducerOptions, RecordProducer
+from control.kafka.records.reader import FetchedRecord, RecordReader, Start, StartKind
 from control.model.ids import TopicPartition
 from control.operations.bus.commands import (
     OPERATIONS_TOPIC,

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import ClassVar, Final
 
 from broker.protocol.known_configs import ConfigType, problem_of_type
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigEntry, ConfigResource
 from control.operations import checks
 from control.operations.catalogue.forms import FormField

@@ -4,8 +4,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
+from control.kafka.admin.reassignments import REASSIGN_RIGHTS
 from control.kafka.collector.rights import Lacking
-from control.kafka.reassignments import REASSIGN_RIGHTS
 from control.model.units import bytes_text, counted
 from control.operations import checks
 from control.operations.bus.commands import THROTTLE_AUTO, Throttle

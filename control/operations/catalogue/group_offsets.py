@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.ids import TopicPartition
 from control.model.units import counted
 from control.operations.errors import GroupActiveError, InvalidInputError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import OffsetSpec
 from control.model.ids import TopicPartition
 from control.model.moments import MOMENT_HELP, TimeError, parse_moment

@@ -10,9 +10,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.collector.rights import Lacking
-from control.kafka.wire import answers_soon
+from control.kafka.connection.wire import answers_soon
 from control.model.fleet import Site
 from control.operations.bus.client import OperationsClient
 from control.operations.catalogue.forms import OperationForm

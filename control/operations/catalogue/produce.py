@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
 
 from control.kafka.collector.rights import AclOperation, Lacking
-from control.kafka.producer import ACKS, COMPRESSIONS, ProducerOptions
-from control.kafka.settings import KafkaSettings
+from control.kafka.connection.settings import KafkaSettings
+from control.kafka.records.producer import ACKS, COMPRESSIONS, ProducerOptions
 from control.lab.keys import KeySpecError
 from control.lab.partitioners import KeyRule
 from control.lab.session import (

@@ -17,10 +17,10 @@ from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
-from control.kafka.admin import KafkaAdmin
-from control.kafka.connections import settings_of
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.connections import settings_of
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
-from control.kafka.settings import KafkaSettings
 from control.model.fleet import Site
 from control.operations.bus.commands import ReassignCommand
 from control.operations.bus.commands_topic import take_over, without_plan

@@ -17,8 +17,8 @@ from aiokafka import TopicPartition as WireTopicPartition
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from aiokafka.errors import KafkaError
 
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import UnreachableError
-from control.kafka.settings import KafkaSettings
 from control.operations.bus.commands import Command, decode_command
 from control.operations.bus.topics import COMMANDS
 from control.operations.errors import CommandDecodeError, FencedError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from control.kafka.records import FetchedRecord
+from control.kafka.records.record import FetchedRecord
 from control.lab.decoding.decoder import DecodedRecord
 from control.lab.decoding.formats import Decoded
 from control.lab.keys import is_description

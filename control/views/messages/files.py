@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from control.kafka.records import FetchedRecord
+from control.kafka.records.record import FetchedRecord
 from control.lab.decoding.decoder import Decoder
 from control.lab.decoding.formats import Decoded
 from control.views.messages.details import message_json

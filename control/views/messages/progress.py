@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from control.kafka.errors import KafkaPortError, NoSuchPartitionError, RecordTooLargeError
-from control.kafka.producer import Delivery
+from control.kafka.records.producer import Delivery
 from control.lab.session import ProduceProgress
 from control.operations.catalogue.produce import PRODUCE, Produce
 from control.operations.errors import OperationError

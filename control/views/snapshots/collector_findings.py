@@ -13,8 +13,8 @@ from functools import cache, partial
 from typing import Final
 
 from control.kafka.collector.report_writer import REPORT_INTERVAL_MS, WatchReport
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError
-from control.kafka.settings import KafkaSettings
 from control.model.findings import Finding
 from control.model.ids import ClusterId
 from control.model.status import Severity

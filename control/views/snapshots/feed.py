@@ -15,8 +15,8 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from control.kafka.broker_probe import BrokerProbe
 from control.kafka.collector.report_writer import WatchReport
+from control.kafka.connection.broker_probe import BrokerProbe
 from control.model.findings import Finding, sorted_findings
 from control.model.freshness import doubtful_brokers
 from control.model.ids import ClusterId

@@ -8,8 +8,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.kafka.broker_probe import answering_brokers
 from control.kafka.collector.report_writer import WatchReport
+from control.kafka.connection.broker_probe import answering_brokers
 from control.model.consequences import gathered
 from control.model.findings import Finding, sorted_findings
 from control.model.freshness import Freshness, doubtful_brokers

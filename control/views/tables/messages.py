@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from control.kafka.browsing import GAPS_TOLD_MAX, Browsed, Skipped
-from control.kafka.records import FetchedRecord, Gap, Isolation, Transaction
-from control.kafka.scanning import Progress
+from control.kafka.records.browsing import GAPS_TOLD_MAX, Browsed, Skipped
+from control.kafka.records.record import FetchedRecord, Gap, Isolation, Transaction
+from control.kafka.records.scan_progress import Progress
 from control.lab.decoding.decoder import DecodedRecord
 from control.lab.decoding.formats import Decoded, Format
 from control.views import format as text

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 
 import typer
 
-from control.kafka.reader import Bounds, Browsed, Looking, RecordReader, Start, StartKind
-from control.kafka.records import FetchedRecord
+from control.kafka.records.reader import Bounds, Browsed, Looking, RecordReader, Start, StartKind
+from control.kafka.records.record import FetchedRecord
 from control.lab.decoding.decoder import DecodedRecord
 from control.model.ids import TopicPartition
 from control.views.messages.details import (

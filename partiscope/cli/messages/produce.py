@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from control.kafka.admin import KafkaAdmin
-from control.kafka.producer import (
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.records.producer import (
     ACKS,
     COMPRESSIONS,
     OutgoingRecord,

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from control.kafka.records import FetchedRecord
+from control.kafka.records.record import FetchedRecord
 from control.views.printable import printable
 from partiscope.cli.shared.arguments import escapes_decoded
 from partiscope.cli.shared.exits import CommandError, Exit

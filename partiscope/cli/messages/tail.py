@@ -9,9 +9,9 @@ from typing import Annotated, Final
 
 import typer
 
-from control.kafka.following import Followed, Notice, TopicFollower
-from control.kafka.reader import Looking, RecordReader, Start, StartKind
-from control.kafka.records import (
+from control.kafka.records.following import Followed, Notice, TopicFollower
+from control.kafka.records.reader import Looking, RecordReader, Start, StartKind
+from control.kafka.records.record import (
     KEPT_BYTES,
     FetchedRecord,
     Gap,
@@ -19,7 +19,7 @@ from control.kafka.records import (
     Passed,
     Transaction,
 )
-from control.kafka.scanning import Scan
+from control.kafka.records.scan_progress import Scan
 from control.lab.decoding.decoder import Decoder
 from control.lab.decoding.formats import FORMATS
 from control.lab.judged_records import FilterError

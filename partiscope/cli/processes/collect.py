@@ -34,7 +34,7 @@ def collect(
     """Sample a Kafka cluster by its protocol alone until SIGTERM; nothing is changed there."""
     from control.kafka.collector.collector import CollectorSettings
     from control.kafka.collector.process import run_collector
-    from control.kafka.connections import settings_of
+    from control.kafka.connection.connections import settings_of
     from control.operations.catalogue import NEEDED_RIGHTS
 
     settings = settings_with(data=data, bootstrap=bootstrap, command_config=command_config)

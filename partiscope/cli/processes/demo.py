@@ -21,7 +21,7 @@ def demo(bootstrap: Bootstrap = None, times: Times = 1) -> None:
     address = known_bootstrap(settings_with(bootstrap=bootstrap))
 
     async def serve() -> None:
-        from control.kafka.settings import KafkaSettings
+        from control.kafka.connection.settings import KafkaSettings
 
         stop = asyncio.Event()
         for signum in (signal.SIGTERM, signal.SIGINT):

@@ -10,7 +10,7 @@ def executor(
     bus: Bus = None,
 ) -> None:
     """Carry out operations, one at a time on each cluster, until SIGTERM; a second one waits."""
-    from control.kafka.connections import settings_of
+    from control.kafka.connection.connections import settings_of
     from control.operations.executor.executor import ExecutorSettings, run
 
     # Also where the bus is given: commands name clusters by address, connections come from here.

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from control.kafka.connections import are_plain
+from control.kafka.connection.connections import are_plain
 from partiscope.cli.processes import tui_opening
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import Bootstrap, Bus, Data, ReadOnly, Store, target_with

@@ -141,8 +141,8 @@ def _flags_of(app: "PartiscopeApp", opening: Opening) -> CommandFlags:
 def _bind(opening: Opening) -> None:
     """Connections go to the clusters that are meant; whoever read the settings has bound them,
     but that may be another process."""
-    from control.kafka.connections import use_connections
-    from control.kafka.settings import KafkaSettings
+    from control.kafka.connection.connections import use_connections
+    from control.kafka.connection.settings import KafkaSettings
 
     ids: dict[str | None, str | None] = {it.bootstrap: it.cluster_id for it in opening.clusters}
     ids[opening.bus] = opening.bus_id or ids.get(opening.bus)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.operations.reassignment.plan_check import (
     PlanCheck,
     Targets,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.operations.reassignment.planning import Planning
 from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
 from control.planner.goals import Goal, GoalError, PlanRequest

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
 from control.operations.catalogue.configure_broker import ALL, ConfigureBroker
 from control.operations.catalogue.configure_topic import ConfigureTopic

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec, ShareOffset
 from control.model.ids import TopicPartition, partition_numbers
 from control.operations.catalogue.delete_group import DeleteGroup

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import (
     ConfigResource,
     ConfigScope,

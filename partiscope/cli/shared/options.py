@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from control.kafka.settings import KafkaSettings
+from control.kafka.connection.settings import KafkaSettings
 from control.model.command_line import CommandFlags, cluster_flag, typed, use_flags
 from control.operations import checks
 from control.views.printable import json_text, visible

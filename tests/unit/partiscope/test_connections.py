@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from control.kafka.connections import settings_of
+from control.kafka.connection.connections import settings_of
 from control.model.fleet import Site
 from control.operations.catalogue.moves.cancel import Cancel
 from control.operations.catalogue.moves.resume import Resume

@@ -9,9 +9,9 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
+from control.kafka.connection.retry import PASSING_CODES
 from control.kafka.errors import RefusedError
 from control.kafka.ports import AdminPort, ConfigResource, ConfigScope
-from control.kafka.retry import PASSING_CODES
 from control.operations.executor.throttles.throttle import (
     LIST_BYTES_MAX,
     RATES,

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from control.kafka.errors import UnreachableError
-from control.kafka.producer import RecordProducer
+from control.kafka.records.producer import RecordProducer
 from control.lab.session import ProduceJob, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.operations.catalogue.delete_topic import DeleteTopic

@@ -5,12 +5,12 @@ import struct
 import pytest
 from kio.schema.errors import ErrorCode
 
-from control.kafka.apis import METADATA
+from control.kafka.admin.groups import parse_assignment
+from control.kafka.connection.apis import METADATA
+from control.kafka.connection.retry import retry_passing
+from control.kafka.connection.settings import KafkaSettings
+from control.kafka.connection.wire import Api, negotiate
 from control.kafka.errors import RefusedError, UnsupportedApiError, raise_if_refused
-from control.kafka.groups import parse_assignment
-from control.kafka.retry import retry_passing
-from control.kafka.settings import KafkaSettings
-from control.kafka.wire import Api, negotiate
 from control.model.ids import TopicPartition
 
 

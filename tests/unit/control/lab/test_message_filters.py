@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from control.kafka.records import FetchedRecord
+from control.kafka.records.record import FetchedRecord
 from control.lab.judged_records import FilterError
 from control.lab.message_filters import FilterTexts, build_filter
 

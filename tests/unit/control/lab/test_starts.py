@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from control.kafka.reader import StartKind
+from control.kafka.records.reader import StartKind
 from control.lab.starts import parse_start
 
 NOW_MS = 1_795_000_000_000

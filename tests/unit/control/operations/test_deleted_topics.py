@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import RefusedError
-from control.kafka.settings import KafkaSettings
 from control.operations.bus.commands import ReassignCommand, decode_command, encode_command
 from control.operations.bus.events import Event, EventKind, Outcome
 from control.operations.bus.state import NOTES_MAX, OperationState

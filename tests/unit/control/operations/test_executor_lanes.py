@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, RefusedError
-from control.kafka.settings import KafkaSettings
 from control.operations.bus.commands import THROTTLE_NONE, ReassignCommand
 from control.operations.bus.events import Event, EventKind, Outcome
 from control.operations.bus.state import accepted_data

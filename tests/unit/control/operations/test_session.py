@@ -8,11 +8,11 @@ from typing import Final
 
 import pytest
 
-from control.kafka.admin import KafkaAdmin
+from control.kafka.admin.groups import KafkaGroups
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.admin.offsets import KafkaOffsets
+from control.kafka.admin.reassignments import KafkaReassignments
 from control.kafka.errors import NoBusError
-from control.kafka.groups import KafkaGroups
-from control.kafka.offsets import KafkaOffsets
-from control.kafka.reassignments import KafkaReassignments
 from control.operations.bus.client import OperationsClient
 from control.operations.catalogue import MOVE_OPERATIONS, OPERATIONS
 from control.operations.catalogue.elect_leaders import ElectLeaders

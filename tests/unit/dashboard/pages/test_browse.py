@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from control.kafka.records import KEPT_BYTES, FetchedRecord, cut_record
+from control.kafka.records.record import KEPT_BYTES, FetchedRecord, cut_record
 from control.lab.decoding.decoder import Decoder
 from control.lab.message_search import MessageSearch
 from control.views.paths import parse_path

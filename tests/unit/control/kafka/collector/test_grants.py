@@ -2,7 +2,7 @@
 
 from control.kafka.collector.grants import Grants
 from control.kafka.collector.rights import Gap
-from control.kafka.settings import KafkaSettings
+from control.kafka.connection.settings import KafkaSettings
 from control.operations.catalogue import NEEDED_RIGHTS
 
 

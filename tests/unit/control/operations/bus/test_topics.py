@@ -9,12 +9,12 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from broker.protocol.records import BatchHeader
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
-from control.kafka.log_bounds import LogExtents
 from control.kafka.ports import OffsetAt, OffsetSpec
-from control.kafka.producer import OutgoingRecord
-from control.kafka.reader import FetchedRecord, PartitionChunk, RecordReader
-from control.kafka.settings import KafkaSettings
+from control.kafka.records.log_bounds import LogExtents
+from control.kafka.records.producer import OutgoingRecord
+from control.kafka.records.reader import FetchedRecord, PartitionChunk, RecordReader
 from control.model.ids import TopicPartition
 from control.operations.bus import topics as bus_module
 from control.operations.bus.events import Event, EventKind, encode_event

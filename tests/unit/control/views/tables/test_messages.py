@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from control.kafka.browsing import Browsed, Skipped
+from control.kafka.records.browsing import Browsed, Skipped
 from control.views.printable import readable
 from control.views.tables.messages import moment_text, summary
 

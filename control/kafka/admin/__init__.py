@@ -1,0 +1,1 @@
+"""Administration of a cluster: topics, configs, groups, offsets, reassignments."""

@@ -1,0 +1,96 @@
+"""How to reach a cluster: one value shared by admin, producer and reader."""
+
+import re
+import ssl
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+PORT_MAX: Final = 65_535
+_HOST: Final = re.compile(r"\[[0-9a-fA-F:.%\w]+\]|[^\s:/@\[\]\x00-\x1f\ud800-\udfff]{1,253}")
+"""A name or an address of version 4, or one of version 6 in brackets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrySettings:
+    """Where a registry is, and how it lets us in."""
+
+    url: str
+    """The folder that holds ``schemas`` and ``subjects``."""
+    username: str | None = None
+    password: str | None = field(default=None, repr=False)
+    token: str | None = field(default=None, repr=False)
+    ssl_context: ssl.SSLContext | None = None
+    timeout_s: float = 5.0
+    """Of one schema with all that it refers to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaSettings:
+    """Where a cluster is and how to speak to it.
+
+    `bootstrap` is HOST:PORT[,HOST:PORT…]; any one of the brokers is enough.
+    """
+
+    bootstrap: str
+    client_id: str = "partiscope"
+    cluster_id: str | None = None
+    """The cluster that must answer there; None: whichever does."""
+    request_timeout_ms: int = 15_000
+    connect_timeout_ms: int = 3_000
+    attempts_max: int = 5
+    """Sendings of one request, the first included; a bound, not a promise."""
+    backoff_ms: int = 100
+    """Doubled after each failed attempt, at most `backoff_ms_max`."""
+    backoff_ms_max: int = 2_000
+    metadata_age_ms_max: int = 10_000
+    """aiokafka's consumer keeps asking a leader that moved until its metadata is this old."""
+    security_protocol: str = "PLAINTEXT"
+    ssl_context: ssl.SSLContext | None = None
+    sasl_mechanism: str = "PLAIN"
+    sasl_username: str | None = None
+    sasl_password: str | None = field(default=None, repr=False)
+    sasl_kerberos_service_name: str = "kafka"
+    sasl_kerberos_domain_name: str | None = None
+    sasl_token: Callable[[], Awaitable[str]] | None = field(default=None, repr=False)
+    """Gives the bearer token of OAUTHBEARER; asked for every connection."""
+
+    schema_registry: RegistrySettings | None = None
+    """Where the schemas of its messages are; None: nowhere that is known."""
+
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """The bootstrap addresses as (host, port).
+
+        :raises ValueError: an entry is not HOST:PORT.
+        """
+        return tuple(_parse_address(entry) for entry in self.bootstrap.split(",") if entry.strip())
+
+    def security_options(self) -> dict[str, Any]:
+        """Keyword arguments that every aiokafka class takes for TLS and SASL."""
+        return {
+            "security_protocol": self.security_protocol,
+            "ssl_context": self.ssl_context,
+            "sasl_mechanism": self.sasl_mechanism,
+            "sasl_plain_username": self.sasl_username,
+            "sasl_plain_password": self.sasl_password,
+            "sasl_kerberos_service_name": self.sasl_kerberos_service_name,
+            "sasl_kerberos_domain_name": self.sasl_kerberos_domain_name,
+            "sasl_oauth_token_provider": _provider(self.sasl_token),
+        }
+
+
+def _provider(token: Callable[[], Awaitable[str]] | None) -> Any:
+    if token is None:
+        return None
+    from control.kafka.connection.bearer import provider_of  # aiokafka comes with it
+
+    return provider_of(token)
+
+
+def _parse_address(entry: str) -> tuple[str, int]:
+    host, _, port = entry.strip().rpartition(":")
+    if not host or not _HOST.fullmatch(host) or not re.fullmatch("[0-9]+", port):
+        raise ValueError(f"{entry.strip()!r} is not an address of the form HOST:PORT")
+    if not 1 <= int(port[:9]) <= PORT_MAX:
+        raise ValueError(f"{entry.strip()!r} has no port from 1 to {PORT_MAX}")
+    return host.strip("[]"), int(port)

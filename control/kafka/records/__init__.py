@@ -1,0 +1,1 @@
+"""Records of topics: fetched, decoded, browsed, followed, produced."""
