@@ -14,7 +14,7 @@ from control.model.fleet import WatchedCluster
 from control.operations.bus.client import MovesReader
 from control.operations.bus.moves_feed import Moves
 from control.operations.catalogue.operation import Done, Operation
-from control.operations.catalogue.produce import Produce, ProduceRun
+from control.operations.catalogue.topics.produce import Produce, ProduceRun
 from control.operations.errors import OperationError
 from control.operations.previews import Previewed
 from control.operations.session import Denied, OperationSession

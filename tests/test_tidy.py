@@ -29,7 +29,6 @@ FILES_ALLOWED: Final[dict[str, str]] = {}
 FOLDER_FILES_MAX: Final = 20
 FOLDERS_ALLOWED: Final[dict[str, str]] = {
     "broker/handlers": "one file per API key",
-    "control/operations/catalogue": "operations are to stand by what they are about",
     "tui/screens": "one file per view; lists, plans, messages and dialogs are to be rooms",
 }
 FUNCTIONS_ALLOWED: Final[dict[str, str]] = {}

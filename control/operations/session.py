@@ -29,9 +29,9 @@ from control.model.fleet import WatchedCluster
 from control.model.units import duration_text
 from control.operations.bus.client import MovesReader, OperationsClient, whoami
 from control.operations.bus.journal import Journal
+from control.operations.catalogue.moves.reassign import REASSIGN, Task, one_partition, plan_request
 from control.operations.catalogue.operation import Done, Operation, OperationContext
-from control.operations.catalogue.produce import Produce
-from control.operations.catalogue.reassign import REASSIGN, Task, one_partition, plan_request
+from control.operations.catalogue.topics.produce import Produce
 from control.operations.confirmation import check_typed, check_writable, word_for
 from control.operations.errors import InvalidInputError, NoRightError, StalePreviewError
 from control.operations.previews import Previewed, Previews

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple, Self
 
-from control.operations.catalogue.reassign import RUN_FIELDS
+from control.operations.catalogue.moves.reassign import RUN_FIELDS
 from control.operations.errors import NotReviewedError, PlanGoneError
 from control.operations.session import OperationSession
 from control.planner.optimizer import Alternative, Plan

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, html, no_update
 
-from control.operations.catalogue.produce import PRODUCE
-from control.operations.catalogue.reassign import REASSIGN
+from control.operations.catalogue.moves.reassign import REASSIGN
+from control.operations.catalogue.topics.produce import PRODUCE
 from control.views.refusals import PAST, refusals
 from dashboard import ids
 from dashboard.components.parts import attributes

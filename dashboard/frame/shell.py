@@ -11,7 +11,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from control.model.fleet import PRODUCTION
 from control.operations.catalogue import FORMS
-from control.operations.catalogue.produce import PRODUCE
+from control.operations.catalogue.topics.produce import PRODUCE
 from control.views.keymap import KEYS, PLACES
 from control.views.paths import PathError, ViewPath, parse_path
 from control.views.snapshots.snapshot import OperatorSnapshot

@@ -6,8 +6,8 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, dcc, html
 
 from control.operations.catalogue import forms_about
-from control.operations.catalogue.create_topic import CreateTopic
 from control.operations.catalogue.forms import FieldKind
+from control.operations.catalogue.topics.create_topic import CreateTopic
 from control.views import series
 from control.views.cluster.skew import broker_skew, most_skewed
 from control.views.paths import ViewPath

@@ -10,7 +10,7 @@ from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState
 from control.operations.catalogue import move_operation
 from control.operations.catalogue.forms import Confirmation
-from control.operations.catalogue.reassign import REASSIGN
+from control.operations.catalogue.moves.reassign import REASSIGN
 from control.operations.errors import ElsewhereError
 from control.operations.previews import Previewed
 from control.views.paths import ViewPath

@@ -6,7 +6,13 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
-from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS, Reassign, Task, with_task
+from control.operations.catalogue.moves.reassign import (
+    REASSIGN,
+    RUN_FIELDS,
+    Reassign,
+    Task,
+    with_task,
+)
 from control.operations.errors import InvalidInputError, PlanGoneError
 from control.views.paths import ViewPath
 from control.views.plan_choices import PREFLIGHT_FIELDS, PlanChoices, edited, recalled

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 import dash_mantine_components as dmc
 from dash import dcc, html
 
-from control.operations.catalogue.reassign import Task
+from control.operations.catalogue.moves.reassign import Task
 from control.operations.previews import Previewed
 from control.operations.reassignment.planning import Preview
 from control.operations.verdict import Check, Verdict

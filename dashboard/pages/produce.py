@@ -13,7 +13,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_
 from control.lab.forecast import Forecast
 from control.lab.lines import lines_of, records_of
 from control.lab.session import KeyAndValue, ProduceProgress
-from control.operations.catalogue.produce import PRODUCE, Produce
+from control.operations.catalogue.topics.produce import PRODUCE, Produce
 from control.operations.errors import InvalidInputError
 from control.views.messages.key_preview import NO_TOPIC, known_leaders, landing
 from control.views.messages.key_spread import keys_spread, spread_heads, spread_rows, spread_words

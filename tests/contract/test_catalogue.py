@@ -19,24 +19,24 @@ from control.lab.session import ProduceJob, ProduceProgress, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.bus.journal import DONE, FAILED
-from control.operations.catalogue.add_partitions import AddPartitions
-from control.operations.catalogue.configure_topic import ConfigureTopic
-from control.operations.catalogue.create_topic import CreateTopic
-from control.operations.catalogue.delete_group import DeleteGroup
-from control.operations.catalogue.delete_offsets import DeleteOffsets
-from control.operations.catalogue.delete_records import DeleteRecords
-from control.operations.catalogue.delete_topic import DeleteTopic
-from control.operations.catalogue.elect_leaders import ElectLeaders
+from control.operations.catalogue.groups.delete_group import DeleteGroup
+from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
+from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.moves.cancel import Cancel
 from control.operations.catalogue.moves.cancel_after_wave import CancelAfterWave
 from control.operations.catalogue.moves.pause import Pause
+from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.catalogue.moves.throttle import Throttle
 from control.operations.catalogue.operation import Done, Operation
-from control.operations.catalogue.produce import Produce, ProduceRun
-from control.operations.catalogue.reassign import Reassign
-from control.operations.catalogue.reset_offsets import ResetOffsets
-from control.operations.catalogue.topic_templates import Template
+from control.operations.catalogue.topics.add_partitions import AddPartitions
+from control.operations.catalogue.topics.configure_topic import ConfigureTopic
+from control.operations.catalogue.topics.create_topic import CreateTopic
+from control.operations.catalogue.topics.delete_records import DeleteRecords
+from control.operations.catalogue.topics.delete_topic import DeleteTopic
+from control.operations.catalogue.topics.elect_leaders import ElectLeaders
+from control.operations.catalogue.topics.produce import Produce, ProduceRun
+from control.operations.catalogue.topics.topic_templates import Template
 from control.operations.errors import (
     ConflictError,
     GroupActiveError,

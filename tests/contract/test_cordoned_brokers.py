@@ -12,9 +12,9 @@ from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
-from control.operations.catalogue.cordon import Cordon
-from control.operations.catalogue.cordoning import Cordoning
-from control.operations.catalogue.uncordon import Uncordon
+from control.operations.catalogue.brokers.cordon import Cordon
+from control.operations.catalogue.brokers.cordoning import Cordoning
+from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.operations.errors import InvalidInputError
 from control.operations.reassignment.facts import read_facts, topology_of
 from control.operations.reassignment.planning import preview_of, proposal_for

@@ -16,10 +16,10 @@ from control.kafka.ports import NewTopic
 from control.model.fleet import WatchedCluster
 from control.operations.bus.client import wait_for
 from control.operations.bus.events import Outcome
-from control.operations.catalogue.drain import Drain
+from control.operations.catalogue.brokers.drain import Drain
+from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.catalogue.operation import Done
-from control.operations.catalogue.uncordon import Uncordon
 from control.operations.errors import InvalidInputError, StalePreviewError
 from control.operations.reassignment.draining import DrainStep, replicas_on
 from control.operations.session import OperationSession

@@ -10,10 +10,10 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
-from control.operations.catalogue.delete_group import DeleteGroup
-from control.operations.catalogue.delete_offsets import DeleteOffsets
+from control.operations.catalogue.groups.delete_group import DeleteGroup
+from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
+from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.operation import Operation
-from control.operations.catalogue.reset_offsets import ResetOffsets
 from control.operations.errors import GroupActiveError
 from control.operations.session import OperationSession
 from tests.contract.operations_rig import unique

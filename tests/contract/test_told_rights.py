@@ -22,12 +22,12 @@ from control.model.fleet import Site
 from control.model.ids import TopicPartition as Key
 from control.operations.bus.client import OperationsClient
 from control.operations.catalogue import NEEDED_RIGHTS
-from control.operations.catalogue.cordon import Cordon
-from control.operations.catalogue.delete_group import DeleteGroup
-from control.operations.catalogue.delete_offsets import DeleteOffsets
-from control.operations.catalogue.delete_records import DeleteRecords
+from control.operations.catalogue.brokers.cordon import Cordon
+from control.operations.catalogue.groups.delete_group import DeleteGroup
+from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
+from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.operation import Operation, OperationContext
-from control.operations.catalogue.reset_offsets import ResetOffsets
+from control.operations.catalogue.topics.delete_records import DeleteRecords
 from control.operations.executor.throttles.throttling import Throttling
 from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.planning import Planning

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Select
 
 from control.model.fleet import WatchedCluster
-from control.operations.catalogue.reassign import REASSIGN, TASK_LABELS, Task, with_task
+from control.operations.catalogue.moves.reassign import REASSIGN, TASK_LABELS, Task, with_task
 from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.contract.operations_site import Site

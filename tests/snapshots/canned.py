@@ -14,9 +14,9 @@ from control.model.ids import TopicPartition
 from control.operations.bus.events import MoveProgress, MovingPartition, Outcome, StalledMove
 from control.operations.bus.journal import JournalLine
 from control.operations.bus.state import OperationState, Phase
+from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.catalogue.operation import Operation
-from control.operations.catalogue.produce import Produce
-from control.operations.catalogue.reassign import Reassign
+from control.operations.catalogue.topics.produce import Produce
 from control.operations.errors import InvalidInputError
 from control.operations.previews import Previewed
 from control.operations.reassignment.facts import ClusterFacts, topology_of

@@ -13,7 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from control.kafka.errors import KafkaPortError
-from control.operations.catalogue.reassign import REASSIGN, RUN_FIELDS, Reassign
+from control.operations.catalogue.moves.reassign import REASSIGN, RUN_FIELDS, Reassign
 from control.operations.errors import OperationError
 from control.operations.previews import Previewed
 from control.operations.reassignment.planning import Preview

@@ -13,7 +13,7 @@ from textual.widgets import Input, Label, Static
 from control.kafka.errors import KafkaPortError
 from control.lab.lines import LinesError, lines_of, records_of
 from control.lab.session import KeyAndValue, ProduceProgress
-from control.operations.catalogue.produce import PRODUCE, Produce, ProduceRun
+from control.operations.catalogue.topics.produce import PRODUCE, Produce, ProduceRun
 from control.operations.errors import OperationError
 from control.views.format import latency_text
 from control.views.messages.key_preview import Leaders, known_leaders, landing

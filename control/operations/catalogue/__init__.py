@@ -5,31 +5,31 @@ from collections.abc import Mapping
 from typing import Final
 
 from control.kafka.collector.rights import AclOperation, Lacking
-from control.operations.catalogue.add_partitions import AddPartitions
-from control.operations.catalogue.configure_broker import ConfigureBroker
-from control.operations.catalogue.configure_topic import ConfigureTopic
-from control.operations.catalogue.cordon import Cordon
-from control.operations.catalogue.create_topic import CreateTopic
-from control.operations.catalogue.delete_group import DeleteGroup
-from control.operations.catalogue.delete_offsets import DeleteOffsets
-from control.operations.catalogue.delete_records import DeleteRecords
-from control.operations.catalogue.delete_topic import DeleteTopic
-from control.operations.catalogue.drain import Drain
-from control.operations.catalogue.elect_leaders import ElectLeaders
+from control.operations.catalogue.brokers.configure_broker import ConfigureBroker
+from control.operations.catalogue.brokers.cordon import Cordon
+from control.operations.catalogue.brokers.drain import Drain
+from control.operations.catalogue.brokers.teach_acks import TeachAcks
+from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.operations.catalogue.forms import FieldKind, OperationForm
+from control.operations.catalogue.groups.delete_group import DeleteGroup
+from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
+from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.moves.cancel import Cancel
 from control.operations.catalogue.moves.cancel_after_wave import CancelAfterWave
 from control.operations.catalogue.moves.control import MoveOperation
 from control.operations.catalogue.moves.pause import Pause
+from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.catalogue.moves.resume import Resume
 from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.catalogue.moves.throttle import Throttle
 from control.operations.catalogue.operation import Operation
-from control.operations.catalogue.produce import Produce
-from control.operations.catalogue.reassign import Reassign
-from control.operations.catalogue.reset_offsets import ResetOffsets
-from control.operations.catalogue.teach_acks import TeachAcks
-from control.operations.catalogue.uncordon import Uncordon
+from control.operations.catalogue.topics.add_partitions import AddPartitions
+from control.operations.catalogue.topics.configure_topic import ConfigureTopic
+from control.operations.catalogue.topics.create_topic import CreateTopic
+from control.operations.catalogue.topics.delete_records import DeleteRecords
+from control.operations.catalogue.topics.delete_topic import DeleteTopic
+from control.operations.catalogue.topics.elect_leaders import ElectLeaders
+from control.operations.catalogue.topics.produce import Produce
 
 OPERATIONS: Final[tuple[type[Operation], ...]] = (
     Reassign,

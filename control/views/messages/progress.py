@@ -6,7 +6,7 @@ from typing import Final
 from control.kafka.errors import KafkaPortError, NoSuchPartitionError, RecordTooLargeError
 from control.kafka.records.producer import Delivery
 from control.lab.session import ProduceProgress
-from control.operations.catalogue.produce import PRODUCE, Produce
+from control.operations.catalogue.topics.produce import PRODUCE, Produce
 from control.operations.errors import OperationError
 from control.operations.session import OperationSession
 from control.views.format import latency_text, record_rate_text

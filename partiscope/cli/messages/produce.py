@@ -20,7 +20,7 @@ from control.lab.keys import KeySpecError, is_description
 from control.lab.lines import LineFormat, LinesError, lines_of
 from control.lab.partitioners import KeyRule, partitions_for_key
 from control.lab.session import ProduceJob, RecordStream
-from control.operations.catalogue.produce import Produce
+from control.operations.catalogue.topics.produce import Produce
 from control.operations.checks import PARTITIONS_MAX
 from control.operations.protected_topics import check_topic
 from control.views.messages.key_spread import spread_heads, spread_of, spread_rows, spread_words

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from control.kafka.errors import KafkaPortError
 from control.lab.session import ProduceJob, ProduceProgress
-from control.operations.catalogue.produce import Produce
+from control.operations.catalogue.topics.produce import Produce
 from control.operations.errors import OperationError
 from control.operations.session import OperationSession
 from control.views.format import NA, plural_text

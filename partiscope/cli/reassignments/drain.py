@@ -8,7 +8,7 @@ import typer
 
 from control.operations import checks
 from control.operations.bus.commands import THROTTLE_AUTO
-from control.operations.catalogue.drain import Drain
+from control.operations.catalogue.brokers.drain import Drain
 from control.operations.previews import Previewed
 from control.operations.reassignment.draining import DrainStep
 from control.operations.session import OperationSession

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from control.operations.catalogue.elect_leaders import ElectLeaders
+from control.operations.catalogue.topics.elect_leaders import ElectLeaders
 from partiscope.cli.shared.operations import Reason, run_operations
 from partiscope.cli.shared.options import Bootstrap, DryRun, Json, Yes
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from control.model.ids import TopicPartition
-from control.operations.catalogue.reassign import Reassign
+from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.previews import Previewed
 from control.operations.session import OperationSession
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from control.operations.catalogue.teach_acks import TeachAcks
+from control.operations.catalogue.brokers.teach_acks import TeachAcks
 from partiscope.cli.reassignments.drain import Broker
 from partiscope.cli.shared.operations import Reason, run_operations
 from partiscope.cli.shared.options import Bootstrap, DryRun, Json, Yes

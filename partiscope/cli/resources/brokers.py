@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from control.operations.catalogue.cordon import Cordon
-from control.operations.catalogue.uncordon import Uncordon
+from control.operations.catalogue.brokers.cordon import Cordon
+from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.views.snapshots.snapshot import broker_page
 from control.views.tables.export import values_of
 from control.views.tables.query import LIMIT_MAX, TableQuery

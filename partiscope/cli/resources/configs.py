@@ -8,9 +8,9 @@ import typer
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
-from control.operations.catalogue.configure_broker import ALL, ConfigureBroker
-from control.operations.catalogue.configure_topic import ConfigureTopic
+from control.operations.catalogue.brokers.configure_broker import ALL, ConfigureBroker
 from control.operations.catalogue.operation import Operation
+from control.operations.catalogue.topics.configure_topic import ConfigureTopic
 from control.views.format import NONE
 from control.views.tables import configs
 from partiscope.cli.shared.exits import CommandError, Exit

@@ -10,11 +10,11 @@ import typer
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec, ShareOffset
 from control.model.ids import TopicPartition, partition_numbers
-from control.operations.catalogue.delete_group import DeleteGroup
-from control.operations.catalogue.delete_offsets import DeleteOffsets
-from control.operations.catalogue.offset_targets import TARGET_HELP, target_problem
+from control.operations.catalogue.groups.delete_group import DeleteGroup
+from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
+from control.operations.catalogue.groups.offset_targets import TARGET_HELP, target_problem
+from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.operation import Operation
-from control.operations.catalogue.reset_offsets import ResetOffsets
 from control.views.format import plural_text
 from control.views.group_facts import Fact, read_facts
 from partiscope.cli.shared.exits import CommandError, Exit

@@ -13,13 +13,17 @@ from control.kafka.ports import (
     TopicMetadata,
 )
 from control.model.ids import partition_numbers
-from control.operations.catalogue.add_partitions import AddPartitions
-from control.operations.catalogue.configure_topic import ConfigureTopic
-from control.operations.catalogue.create_topic import CreateTopic, Placing
-from control.operations.catalogue.delete_records import BEFORE_HELP, DeleteRecords, before_problem
-from control.operations.catalogue.delete_topic import DeleteTopic
 from control.operations.catalogue.operation import Operation
-from control.operations.catalogue.topic_templates import TEMPLATE_HELP, Template
+from control.operations.catalogue.topics.add_partitions import AddPartitions
+from control.operations.catalogue.topics.configure_topic import ConfigureTopic
+from control.operations.catalogue.topics.create_topic import CreateTopic, Placing
+from control.operations.catalogue.topics.delete_records import (
+    BEFORE_HELP,
+    DeleteRecords,
+    before_problem,
+)
+from control.operations.catalogue.topics.delete_topic import DeleteTopic
+from control.operations.catalogue.topics.topic_templates import TEMPLATE_HELP, Template
 from control.views.printable import visible
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault

@@ -7,7 +7,7 @@ from typing import Final
 
 from textual.widgets import Input, OptionList, Static, TextArea
 
-from control.operations.catalogue.reassign import Reassign
+from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.reassignment.facts import ClusterFacts, topology_of
 from control.operations.reassignment.planning import Preview, preview_of
 from control.planner.by_hand import edited, parse_edits

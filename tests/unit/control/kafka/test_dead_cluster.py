@@ -10,8 +10,8 @@ from control.kafka.errors import UnreachableError
 from control.kafka.records.producer import RecordProducer
 from control.lab.session import ProduceJob, ProduceSession
 from control.model.fleet import WatchedCluster
-from control.operations.catalogue.delete_topic import DeleteTopic
-from control.operations.catalogue.produce import Produce
+from control.operations.catalogue.topics.delete_topic import DeleteTopic
+from control.operations.catalogue.topics.produce import Produce
 from control.operations.session import OperationSession
 from tests.support.silent import hung_listener, lost_listener
 

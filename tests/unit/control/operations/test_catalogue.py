@@ -7,12 +7,12 @@ import pytest
 from control.model.ids import partition_numbers
 from control.operations import checks
 from control.operations.catalogue import FORMS, OPERATIONS, RIGHTS, form_named
-from control.operations.catalogue.create_topic import CreateTopic
 from control.operations.catalogue.forms import Confirmation, OperationForm
+from control.operations.catalogue.groups.reset_offsets import ResetOffsets
+from control.operations.catalogue.moves.reassign import REASSIGN
 from control.operations.catalogue.operation import Operation
-from control.operations.catalogue.produce import PRODUCE, produce_job
-from control.operations.catalogue.reassign import REASSIGN
-from control.operations.catalogue.reset_offsets import ResetOffsets
+from control.operations.catalogue.topics.create_topic import CreateTopic
+from control.operations.catalogue.topics.produce import PRODUCE, produce_job
 from control.operations.checks import config_pairs, pairs, spread_seconds
 from control.operations.errors import InvalidInputError
 from control.planner.waves import USUAL_WAVES

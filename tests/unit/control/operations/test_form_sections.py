@@ -4,7 +4,7 @@ import pytest
 
 from control.operations.catalogue import FORMS
 from control.operations.catalogue.forms import OperationForm
-from control.operations.catalogue.reassign import REASSIGN, Task, plan_request
+from control.operations.catalogue.moves.reassign import REASSIGN, Task, plan_request
 from control.operations.errors import InvalidInputError
 from control.planner.goals import Goal
 

@@ -15,8 +15,8 @@ from control.kafka.admin.reassignments import KafkaReassignments
 from control.kafka.errors import NoBusError
 from control.operations.bus.client import OperationsClient
 from control.operations.catalogue import MOVE_OPERATIONS, OPERATIONS
-from control.operations.catalogue.elect_leaders import ElectLeaders
 from control.operations.catalogue.operation import Operation
+from control.operations.catalogue.topics.elect_leaders import ElectLeaders
 from control.operations.errors import (
     NoRightError,
     NotConfirmedError,

@@ -7,8 +7,8 @@ import pytest
 
 from control.operations.catalogue import FORMS
 from control.operations.catalogue.forms import OperationForm
-from control.operations.catalogue.produce import PRODUCE
-from control.operations.catalogue.reset_offsets import ResetOffsets
+from control.operations.catalogue.groups.reset_offsets import ResetOffsets
+from control.operations.catalogue.topics.produce import PRODUCE
 from control.operations.errors import InvalidInputError
 from dashboard.components.operation_form import errors_of, form_fields, values_of
 from dashboard.context import PageContext

@@ -7,13 +7,13 @@ import pytest
 
 from control.kafka.collector.report_writer import WatchReport
 from control.operations.catalogue import MOVE_OPERATIONS
-from control.operations.catalogue.create_topic import CreateTopic
-from control.operations.catalogue.delete_topic import DeleteTopic
-from control.operations.catalogue.elect_leaders import ElectLeaders
+from control.operations.catalogue.brokers.teach_acks import TeachAcks
+from control.operations.catalogue.moves.reassign import REASSIGN
 from control.operations.catalogue.operation import Operation
-from control.operations.catalogue.produce import PRODUCE, Produce
-from control.operations.catalogue.reassign import REASSIGN
-from control.operations.catalogue.teach_acks import TeachAcks
+from control.operations.catalogue.topics.create_topic import CreateTopic
+from control.operations.catalogue.topics.delete_topic import DeleteTopic
+from control.operations.catalogue.topics.elect_leaders import ElectLeaders
+from control.operations.catalogue.topics.produce import PRODUCE, Produce
 from control.operations.errors import NotConfirmedError
 from control.operations.previews import Previewed
 from control.views.paths import parse_path

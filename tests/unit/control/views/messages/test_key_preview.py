@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from control.operations.catalogue.produce import PRODUCE
+from control.operations.catalogue.topics.produce import PRODUCE
 from control.views.messages.key_preview import known_leaders, landing
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import Cell, Tone

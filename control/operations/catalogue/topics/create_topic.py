@@ -23,7 +23,7 @@ from control.operations import checks
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
-from control.operations.catalogue.topic_templates import (
+from control.operations.catalogue.topics.topic_templates import (
     TEMPLATE_HELP,
     TEMPLATES,
     Template,

@@ -8,7 +8,7 @@ from control.kafka.collector.rights import AclOperation, Lacking
 from control.model.units import counted
 from control.operations.catalogue.fields import GROUP, REASON
 from control.operations.catalogue.forms import Confirmation, OperationForm
-from control.operations.catalogue.group_offsets import GroupOffsets
+from control.operations.catalogue.groups.group_offsets import GroupOffsets
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 
 

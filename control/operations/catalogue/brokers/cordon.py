@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from control.kafka.ports import LogDir
 from control.model.units import counted
-from control.operations.catalogue.cordoning import Cordoning, cordon_form
+from control.operations.catalogue.brokers.cordoning import Cordoning, cordon_form
 from control.operations.catalogue.forms import OperationForm
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from control.kafka.ports import LogDir
-from control.operations.catalogue.cordoning import Cordoning, cordon_form
+from control.operations.catalogue.brokers.cordoning import Cordoning, cordon_form
 from control.operations.catalogue.forms import OperationForm
 
 

@@ -18,7 +18,7 @@ from control.operations.catalogue.fields import (
     partition_words,
 )
 from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
-from control.operations.catalogue.offset_targets import (
+from control.operations.catalogue.groups.offset_targets import (
     LogBounds,
     OffsetTarget,
     TargetKind,

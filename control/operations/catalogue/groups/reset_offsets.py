@@ -16,8 +16,8 @@ from control.operations.catalogue.fields import (
     partition_words,
 )
 from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
-from control.operations.catalogue.group_offsets import GroupOffsets
-from control.operations.catalogue.offset_targets import (
+from control.operations.catalogue.groups.group_offsets import GroupOffsets
+from control.operations.catalogue.groups.offset_targets import (
     TARGET_HELP,
     parse_target,
     read_bounds,

@@ -9,11 +9,11 @@ from control.kafka.collector.rights import Lacking
 from control.model.units import bytes_text, counted
 from control.operations import checks
 from control.operations.bus.commands import THROTTLE_AUTO, Throttle
-from control.operations.catalogue.cordon import Cordon
+from control.operations.catalogue.brokers.cordon import Cordon
 from control.operations.catalogue.fields import BROKER, REASON
 from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
+from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
-from control.operations.catalogue.reassign import Reassign
 from control.operations.errors import InvalidInputError, StalePreviewError
 from control.operations.reassignment.draining import (
     DrainState,

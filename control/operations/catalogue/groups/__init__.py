@@ -1,0 +1,1 @@
+"""Operations on consumer groups and their offsets."""
