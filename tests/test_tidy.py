@@ -29,7 +29,6 @@ FILES_ALLOWED: Final[dict[str, str]] = {}
 FOLDER_FILES_MAX: Final = 20
 FOLDERS_ALLOWED: Final[dict[str, str]] = {
     "broker/handlers": "one file per API key",
-    "tui/screens": "one file per view; lists, plans, messages and dialogs are to be rooms",
 }
 FUNCTIONS_ALLOWED: Final[dict[str, str]] = {}
 CLASSES_ALLOWED: Final[dict[str, str]] = {}

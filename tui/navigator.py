@@ -16,8 +16,8 @@ from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.snapshots.store import StoreUnreadableError
 from control.views.times import TimeError, parse_moment
 from tui.screens.base import ViewScreen
-from tui.screens.choose_cluster import ClustersScreen
-from tui.screens.time import TimeScreen
+from tui.screens.dialogs.choose_cluster import ClustersScreen
+from tui.screens.dialogs.time import TimeScreen
 from tui.screens.views import build_screen
 from tui.session import TerminalSession
 from tui.widgets.row_table import RowTable
@@ -74,7 +74,7 @@ class Navigator:
             _warn(self._app, denied)
             return
         from control.operations.catalogue import form_named
-        from tui.screens.operation import OperationScreen
+        from tui.screens.dialogs.operation import OperationScreen
 
         dialog = OperationScreen(form_named(name), given, self._session)
         self._app.push_screen(dialog, self.leave_form)
@@ -201,14 +201,14 @@ class Navigator:
 
 def show_help(app: App[Any]) -> None:
     """All keys."""
-    from tui.screens.help import HelpScreen  # the operations' registry comes with it
+    from tui.screens.dialogs.help import HelpScreen  # the operations' registry comes with it
 
     app.push_screen(HelpScreen())
 
 
 def explain_row(app: App[Any]) -> None:
     """The figures of the row under the cursor, those without room too."""
-    from tui.screens.explain import ExplainScreen
+    from tui.screens.dialogs.explain import ExplainScreen
 
     tables, focused = app.screen.query(RowTable), app.focused
     table = focused if isinstance(focused, RowTable) else next(iter(tables), None)

@@ -18,8 +18,8 @@ from control.views.tables.configs import value_otherwise
 from tests.contract.operations_rig import terminal_on, unique
 from tests.support.cluster import LocalCluster
 from tests.support.settle import eventually, settle
-from tui.screens.configs import ConfigScreen, ConfigsScreen
-from tui.screens.operation import OperationScreen
+from tui.screens.dialogs.operation import OperationScreen
+from tui.screens.lists.configs import ConfigScreen, ConfigsScreen
 from tui.widgets.row_table import RowTable
 
 THREADS = "log.cleaner.threads"

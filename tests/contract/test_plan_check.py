@@ -21,7 +21,7 @@ from partiscope.cli.app import run
 from partiscope.cli.shared.exits import Exit
 from tests.contract.operations_rig import topic_with_data
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster, ready_admin, run_tool
-from tui.screens import check as check_screen
+from tui.screens.reassignments import check as check_screen
 
 pytestmark = pytest.mark.kafka_oracle
 

@@ -20,8 +20,8 @@ from tests.support.settle import eventually, settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
-from tui.screens.confirm import ConfirmScreen
-from tui.screens.operation import OperationScreen
+from tui.screens.dialogs.confirm import ConfirmScreen
+from tui.screens.dialogs.operation import OperationScreen
 from tui.widgets.form import FormPanel
 from tui.widgets.row_table import RowTable
 

@@ -20,8 +20,8 @@ from tests.support.page_server import PageServer
 from tests.support.picture import picture
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
-from tui.screens.confirm import ConfirmScreen
-from tui.screens.moves import MoveScreen
+from tui.screens.dialogs.confirm import ConfirmScreen
+from tui.screens.reassignments.moves import MoveScreen
 from tui.session import Services
 
 PAGE_TIMEOUT_MS: Final = 120_000

@@ -22,7 +22,7 @@ from tests.support.browser import chromium, open_page
 from tests.support.installation import Installation
 from tests.support.settle import settle, wait_until
 from tui.app import PartiscopeApp
-from tui.screens.moves import MoveScreen
+from tui.screens.reassignments.moves import MoveScreen
 from tui.session import Services
 from tui.widgets.form import FormPanel
 

@@ -22,7 +22,7 @@ from tests.snapshots.canned import LINES, NOW_MS, CannedSession, records
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tui.app import PartiscopeApp
-from tui.screens.browse import BrowseScreen
+from tui.screens.messages.browse import BrowseScreen
 from tui.session import Services
 from tui.widgets.row_table import RowTable
 

@@ -26,8 +26,8 @@ from tests.unit.dashboard.page_context import context_on
 from tests.unit.tui.conftest import services, written_store
 from tui.app import PartiscopeApp
 from tui.screens.base import VIEWS_OF_FORMS
-from tui.screens.overview import OverviewScreen
-from tui.screens.tables import TableScreen
+from tui.screens.details.overview import OverviewScreen
+from tui.screens.lists.tables import TableScreen
 from tui.screens.views import SCREENS, build_screen
 from tui.session import Services, TerminalSession
 from tui.widgets.form import FormPanel

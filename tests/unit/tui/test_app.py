@@ -16,7 +16,7 @@ from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.messages import SnapshotArrived
 from tui.screens.base import ViewScreen
-from tui.screens.overview import OverviewScreen
+from tui.screens.details.overview import OverviewScreen
 from tui.session import Services
 from tui.widgets.findings import FindingsList
 from tui.widgets.key_line import GotoLine, KeyLine

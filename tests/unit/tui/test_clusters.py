@@ -22,7 +22,7 @@ from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.messages import SnapshotArrived
 from tui.screens.base import ViewScreen
-from tui.screens.choose_cluster import ClustersScreen
+from tui.screens.dialogs.choose_cluster import ClustersScreen
 from tui.session import OtherCluster, Services
 from tui.widgets.row_table import RowTable
 

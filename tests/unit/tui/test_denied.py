@@ -16,8 +16,8 @@ from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
-from tui.screens.confirm import ConfirmScreen
-from tui.screens.moves import MoveScreen
+from tui.screens.dialogs.confirm import ConfirmScreen
+from tui.screens.reassignments.moves import MoveScreen
 from tui.session import Services
 from tui.widgets.form import FormPanel
 

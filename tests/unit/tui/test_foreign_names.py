@@ -15,7 +15,7 @@ from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
-from tui.screens.operation import OperationScreen
+from tui.screens.dialogs.operation import OperationScreen
 from tui.session import Services
 from tui.widgets.name_input import NameInput
 

@@ -7,7 +7,7 @@ import pytest
 from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
-from tui.screens.time import TimeScreen
+from tui.screens.dialogs.time import TimeScreen
 from tui.session import Services
 from tui.widgets.top_bar import TopBar
 

@@ -10,7 +10,7 @@ from control.planner.proposal import PartitionChange
 from tests.support.picture import picture
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
-from tui.screens.moves import MoveScreen
+from tui.screens.reassignments.moves import MoveScreen
 from tui.session import Services
 
 RUNNING: Final = OperationState(

@@ -10,8 +10,8 @@ from tests.snapshots.canned import CannedSession
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.screens.base import VIEWS_OF_FORMS, ViewScreen
-from tui.screens.confirm import ConfirmScreen
-from tui.screens.operation import OperationScreen
+from tui.screens.dialogs.confirm import ConfirmScreen
+from tui.screens.dialogs.operation import OperationScreen
 from tui.session import Services
 from tui.widgets.form import FormPanel
 from tui.widgets.name_input import NameInput

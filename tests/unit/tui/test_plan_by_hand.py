@@ -11,7 +11,7 @@ from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
 from tests.support.settle import settle
 from tests.unit.control.planner.clusters import cluster
-from tui.screens.by_hand import HandScreen
+from tui.screens.reassignments.by_hand import HandScreen
 
 BEFORE = cluster({1: None, 2: None, 3: None}, [(1, 2)] * 6)
 BASE = plan(BEFORE, PlanRequest()).alternatives[0].proposal

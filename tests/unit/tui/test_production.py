@@ -17,9 +17,9 @@ from tests.support.settle import settle
 from tests.unit.control.operations.previews import PROD, previewed
 from tests.unit.tui.test_move_told import RUNNING
 from tui.app import PartiscopeApp
-from tui.screens.confirm import ConfirmScreen, RateScreen
-from tui.screens.moves import MoveScreen
-from tui.screens.produce import ProduceScreen
+from tui.screens.dialogs.confirm import ConfirmScreen, RateScreen
+from tui.screens.messages.produce import ProduceScreen
+from tui.screens.reassignments.moves import MoveScreen
 from tui.session import Services
 
 

@@ -16,8 +16,8 @@ from tests.support.settle import settle
 from tests.unit.control.operations.previews import PROD, previewed_as
 from tests.unit.tui.test_move_told import RUNNING
 from tui.app import PartiscopeApp
-from tui.screens.confirm import ConfirmScreen, RateScreen
-from tui.screens.moves import MoveScreen
+from tui.screens.dialogs.confirm import ConfirmScreen, RateScreen
+from tui.screens.reassignments.moves import MoveScreen
 from tui.session import Services
 
 GOES = Change("mv-1", None, None, "1 partition goes where it was.")

@@ -16,7 +16,7 @@ import sys
 from partiscope.cli.app import main
 from partiscope.cli.processes.tui_opening import load
 load()
-import tui.app, tui.screens.overview
+import tui.app, tui.screens.details.overview
 print(*{"pydantic", "typer", "duckdb", "aiokafka", "pydoc"} & sys.modules.keys())
 """
 

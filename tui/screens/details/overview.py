@@ -16,7 +16,7 @@ from control.views.snapshots.snapshot import OperatorSnapshot, broker_page, grou
 from control.views.tables.query import Page, TableQuery
 from control.views.tables.rows import Row
 from tui.screens.base import heading
-from tui.screens.history import HistoryScreen, throughput_line
+from tui.screens.details.history_charts import HistoryScreen, throughput_line
 from tui.tones import STYLES, cell_text
 from tui.widgets.chart import Frame
 from tui.widgets.findings import FindingsList

@@ -10,8 +10,8 @@ from control.views.cluster.skew import broker_skew, most_skewed
 from control.views.format import signed_percent_text
 from control.views.snapshots.snapshot import broker_page
 from control.views.tables.query import TableQuery
-from tui.screens.history import HistoryScreen
-from tui.screens.tables import TableScreen
+from tui.screens.details.history_charts import HistoryScreen
+from tui.screens.lists.tables import TableScreen
 from tui.widgets.chart import Frame
 
 BROKERS_MAX: Final = 1_000

@@ -10,7 +10,7 @@ from control.views.format import ToText, byte_rate_text, bytes_text, count_text
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.messages import PathChosen
-from tui.screens.map_base import MeasuredMap
+from tui.screens.maps.map_base import MeasuredMap
 from tui.widgets.heat_table import SHADES, HeatTable, ends_of
 
 MEASURES: Final[dict[str, tuple[str, ToText]]] = {

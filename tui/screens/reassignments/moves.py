@@ -48,7 +48,7 @@ from control.views.tables.moves import (
 from control.views.tables.query import Page
 from tui.messages import PathChosen
 from tui.screens.base import ViewScreen, heading
-from tui.screens.confirm import ConfirmScreen, RateScreen
+from tui.screens.dialogs.confirm import ConfirmScreen, RateScreen
 from tui.session import TerminalSession
 from tui.tones import facts_text
 from tui.widgets.row_table import RowTable

@@ -12,7 +12,7 @@ from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.filters import FilterError
 from tui.messages import PathChosen
-from tui.screens.map_base import MeasuredMap
+from tui.screens.maps.map_base import MeasuredMap
 from tui.session import TerminalSession
 from tui.widgets.cells import CellsMap
 from tui.widgets.heat_table import SHADES

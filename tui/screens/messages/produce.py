@@ -22,7 +22,7 @@ from control.views.messages.sent import Sent
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
-from tui.screens.confirm import ConfirmScreen
+from tui.screens.dialogs.confirm import ConfirmScreen
 from tui.session import TerminalSession
 from tui.tones import cell_text
 from tui.widgets.form import FormPanel

@@ -39,8 +39,8 @@ from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import SHAPES
 from tui.messages import PathChosen
 from tui.screens.base import ViewScreen
-from tui.screens.by_hand import HandScreen
-from tui.screens.confirm import ConfirmScreen
+from tui.screens.dialogs.confirm import ConfirmScreen
+from tui.screens.reassignments.by_hand import HandScreen
 from tui.session import TerminalSession
 from tui.tones import STYLES, facts_text
 from tui.widgets.form import FormPanel

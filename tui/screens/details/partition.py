@@ -25,7 +25,7 @@ from control.views.tables.partitions import PARTITIONS
 from control.views.tables.query import Page
 from control.views.tables.rows import Row
 from tui.screens.base import heading
-from tui.screens.history import HistoryScreen
+from tui.screens.details.history_charts import HistoryScreen
 from tui.session import TerminalSession
 from tui.tones import facts_text
 from tui.widgets.chart import Frame

@@ -18,7 +18,7 @@ from control.operations.catalogue.forms import Confirmation, FieldKind, Operatio
 from control.operations.catalogue.operation import Done
 from control.operations.errors import InvalidInputError, OperationError
 from control.views.paths import ViewPath
-from tui.screens.confirm import ConfirmScreen
+from tui.screens.dialogs.confirm import ConfirmScreen
 from tui.session import TerminalSession
 from tui.widgets.form import OFFERED, FormPanel
 

@@ -15,8 +15,8 @@ from control.views.printable import printable
 from control.views.series import broker_throughput, topic_throughput, total_lag
 from control.views.snapshots.snapshot import LISTS, OperatorSnapshot, list_page
 from control.views.tables.query import Page, TableQuery
-from tui.screens.history import HistoryScreen, throughput_line
-from tui.screens.tables import TableScreen
+from tui.screens.details.history_charts import HistoryScreen, throughput_line
+from tui.screens.lists.tables import TableScreen
 from tui.tones import facts_text
 from tui.widgets.chart import Frame
 

@@ -12,7 +12,7 @@ from textual.widgets import Static
 from control.views.cluster.metrics_job import JobFigure, job_figures, series_text
 from control.views.series import Series, job_series
 from control.views.snapshots.snapshot import OperatorSnapshot
-from tui.screens.history import HistoryScreen
+from tui.screens.details.history_charts import HistoryScreen
 from tui.tones import cell_text
 from tui.widgets.chart import Frame
 

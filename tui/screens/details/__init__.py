@@ -1,0 +1,1 @@
+"""Views of one thing with its figures and charts."""

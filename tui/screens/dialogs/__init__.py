@@ -1,0 +1,1 @@
+"""Dialogs over a view: each asks one thing."""

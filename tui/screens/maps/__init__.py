@@ -1,0 +1,1 @@
+"""Maps: topic by broker, and partition by partition."""

@@ -1,0 +1,1 @@
+"""Views that read and send messages."""
