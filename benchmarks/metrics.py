@@ -1,6 +1,6 @@
 """The metrics job at size: from samples in a real topic to the store, and back out of it.
 
-    python -m benchmarks.metrics [--rungs 1k 10k 100k 1m] [--cores 2]
+    python -m benchmarks.metrics [--rungs 1k 10k 100k 1m] [--cores 2] [--executors 1]
 
 Starts one broker of ours and the job, writes the samples of so many partitions (RF 3, three
 brokers' worth; in the last rung each partition is read by ten of 200 groups) every interval, and
@@ -8,7 +8,8 @@ watches the store: how long from a round's begin until the store shows it, what 
 where its time goes, CPU and memory of the job. All partitions have traffic: nothing is saved by
 rounds that repeat nothing. Then it times the reader on what was stored. Tells how far it is, and
 prints a JSON line for each rung, at last a table and which targets were missed, with the phase
-that took most of a batch. No rung takes longer than its own limit, all together a quarter of an
+that took most of a batch. With ``--executors`` a standalone Spark on this machine folds by so many
+executors of one core. No rung takes longer than its own limit, all together a quarter of an
 hour.
 """
 
@@ -20,6 +21,8 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -32,7 +35,8 @@ from benchmarks.metrics_samples import CLUSTER, READERS, TOPIC, Generator
 from benchmarks.processes import cpu_seconds, resident_mb
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.cluster import LocalCluster
-from tests.support.metrics_job import MetricsJob
+from tests.support.metrics_job import MetricsJob, processes_below
+from tests.support.spark_standalone import StandaloneSpark
 
 VERSIONS_MIN: Final = 4
 PHASES: Final = ("fetch", "decode", "fold", "points", "tables", "history")
@@ -65,10 +69,9 @@ RUNGS: Final = {
     "10k": Size(
         partitions=10_000,
         interval_ms=1_000,
-        # Plans for a large cluster are compiled beside the first batches.
-        warm_s=110,
+        warm_s=30,
         seconds=30,
-        limit_s=190,
+        limit_s=140,
         to_store_ms_max=2_000,
     ),
     "100k": Size(
@@ -83,10 +86,10 @@ RUNGS: Final = {
         partitions=100_000,
         groups=200,
         interval_ms=10_000,
-        # Its start leaves a backlog of a minute, which is brought down while Java compiles.
-        warm_s=240,
-        seconds=120,
-        limit_s=480,
+        # Its start leaves a backlog of a minute, which is brought down first.
+        warm_s=100,
+        seconds=80,
+        limit_s=280,
         to_store_ms_max=15_000,
     ),
 }
@@ -132,13 +135,15 @@ class Watch:
         self.batches_ms.append(health["batch_ms"])
 
 
-def measure(size: Size, cores: int) -> dict[str, Any]:
+def measure(size: Size, cores: int, executors: int) -> dict[str, Any]:
     """One rung: warm up, then watch for the wanted time."""
     until_s = time.monotonic() + size.limit_s
     with (
         tempfile.TemporaryDirectory(prefix="bench-metrics-") as folder,
         LocalCluster(Path(folder) / "cluster", brokers=1) as cluster,
+        ExitStack() as further,
     ):
+        spark = StandaloneSpark(Path(folder) / "spark") if executors else None
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
         admin.create_topics([NewTopic(TOPIC, 3, 1)])[TOPIC].result(30)
         generator = Generator(
@@ -150,38 +155,71 @@ def measure(size: Size, cores: int) -> dict[str, Any]:
         job = MetricsJob(
             bootstrap=cluster.bootstrap,
             base_dir=Path(folder) / "job",
-            flags=(
-                *("--topic", TOPIC, "--master", f"local[{cores}]"),
-                "--say-batches",
-            ),
+            flags=("--topic", TOPIC, "--master", f"local[{cores}]", "--say-batches"),
             timeout_s=max(1.0, until_s - time.monotonic()),
         )
+        if spark is not None:
+            further.enter_context(spark)
+            job.environment = spark.environment
+            job.flags += _on_executors(spark, job, executors)
         job.start()
         generator.start()
         try:
             job.wait_ready()
-            return _watch(size, generator, job, Watch(job, until_s))
+            return _watch(size, generator, job, spark, Watch(job, until_s))
         finally:
             generator.stopped.set()
             generator.join(30)
             job.close()
 
 
-def _watch(size: Size, generator: Generator, job: MetricsJob, watch: Watch) -> dict[str, Any]:
+def _on_executors(spark: StandaloneSpark, job: MetricsJob, executors: int) -> tuple[str, ...]:
+    """Flags for so many executors of one core."""
+    settings = {
+        "spark.executor.cores": 1,
+        "spark.executor.memory": "512m",
+        "spark.cores.max": executors,
+    }
+    return (
+        *("--master", spark.master, "--store", f"file://{job.store}"),
+        *("--checkpoint", f"file://{job.base_dir}/checkpoint"),
+        *(word for name, of in settings.items() for word in ("--conf", f"{name}={of}")),
+    )
+
+
+def _executors(spark: StandaloneSpark | None) -> list[int]:
+    """Processes of the executors, with those of Python."""
+    found = spark.executors() if spark is not None else []
+    return [*found, *(below for pid in found for below in processes_below(pid))]
+
+
+def _cpu_seconds(pids: Iterable[int]) -> float:
+    return sum(cpu_seconds(pid) for pid in pids if Path(f"/proc/{pid}").exists())
+
+
+def _watch(
+    size: Size,
+    generator: Generator,
+    job: MetricsJob,
+    spark: StandaloneSpark | None,
+    watch: Watch,
+) -> dict[str, Any]:
     watch.for_seconds(size.warm_s, "warming up", VERSIONS_MIN)
     watch.delays_ms.clear()
     watch.batches_ms.clear()
     assert job.process is not None
     pids = [job.process.pid, *job.jvms()]
-    began_s, cpu_s = time.monotonic(), {pid: cpu_seconds(pid) for pid in pids}
+    began_s, cpu_s, executors_s = (
+        time.monotonic(),
+        _cpu_seconds(pids),
+        _cpu_seconds(_executors(spark)),
+    )
     rounds = generator.rounds
     watch.for_seconds(size.seconds, "measuring", VERSIONS_MIN)
     phases = _phases(job, max(1, len(watch.batches_ms)))
     if not watch.delays_ms:
         raise TimeoutError(f"no version within {size.limit_s:.0f} s; batches before took {phases}")
     took_s = time.monotonic() - began_s
-    # The JVM that only starts the other one may have ended by now.
-    pids = [pid for pid in pids if Path(f"/proc/{pid}").exists()]
     reader = AggregatesReader(job.store)
     return {
         "partitions": size.partitions,
@@ -194,8 +232,10 @@ def _watch(size: Size, generator: Generator, job: MetricsJob, watch: Watch) -> d
         **{f"{name}_ms": spent_ms for name, spent_ms in phases.items()},
         "to_store_ms_p50": statistics.median(watch.delays_ms),
         "to_store_ms_p95": _p95(watch.delays_ms),
-        "cpu_s_per_s": sum(cpu_seconds(pid) - cpu_s[pid] for pid in pids) / took_s,
+        "cpu_s_per_s": (_cpu_seconds(pids) - cpu_s) / took_s,
+        "executors_cpu_s_per_s": (_cpu_seconds(_executors(spark)) - executors_s) / took_s,
         "job_mb": sum(map(resident_mb, pids)),
+        "executors_mb": sum(map(resident_mb, _executors(spark))),
         "sample_bytes_per_row": generator.bytes
         / generator.rounds
         / (size.partitions * (3 + (READERS if size.groups else 0))),
@@ -260,6 +300,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rungs", nargs="+", choices=list(RUNGS), default=list(RUNGS))
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--executors", type=int, choices=(0, 1, 2), default=0)
     chosen = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     print(f"load before the run: {os.getloadavg()[0]:.2f} on {os.cpu_count()} cores")
@@ -271,7 +312,7 @@ def main() -> None:
             f"{size.partitions:,} partitions, {size.groups} groups, every {size.interval_ms:,} ms"
         )
         try:
-            measured[rung] = measure(size, chosen.cores)
+            measured[rung] = measure(size, chosen.cores, chosen.executors)
         except (TimeoutError, AssertionError, KafkaException) as error:
             verdicts.append(f"{rung}: not measured: {error}")
             continue
