@@ -7,7 +7,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from broker.metrics_schema import METRICS_TOPIC, ROWS_PER_RECORD_MAX
+from broker.metrics_schema import METRICS_TOPIC
 from spark_metrics.store.writer import wall_clock_ms
 
 RECORDS_PER_BATCH_MAX: Final = 6_000
@@ -37,13 +37,6 @@ again and again, and heard of the new leader up to 7 s after the others knew."""
 QUESTIONS_MAX: Final = 30
 """So often the log's bounds are asked for before the stream fails."""
 QUESTIONS_PAUSE_MS: Final = 100
-ROUND_MS_MIN: Final = 3_000
-"""Of sources that sample as rarely a batch waits for a whole round: each batch costs the whole
-state once more, and what shows half a round is late for the other half."""
-WHOLE_SHARE: Final = 0.9
-"""So much of a round's records is a whole one: sources come and go."""
-PATIENCE_SHARE: Final = 1.2
-"""A batch begins at the latest so many intervals after the one before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,25 +49,10 @@ class SourceSettings:
     """Bounds a batch after a pause."""
     look_back_ms: int = 120_000
     """A new checkpoint begins with samples that are at most so old."""
-    interval_ms: int = 0
-    """How often the quickest cluster samples, as far as is known when the stream begins."""
-    rows: int = 0
-    """… and so many replicas and commits they tell in a round."""
     told_until_ms: int | None = None
     """When the store took in records last: a new checkpoint begins before it, …"""
     starts: Mapping[int, int] | None = None
     """… or at these offsets of the topic's partitions."""
-
-
-def whole_rounds(settings: SourceSettings) -> dict[str, str]:
-    """Options that have a batch of a large cluster wait for a round; none for others. Pure."""
-    if settings.interval_ms < ROUND_MS_MIN:
-        return {}
-    records = int(WHOLE_SHARE * settings.rows / ROWS_PER_RECORD_MAX)
-    return {
-        "minOffsetsPerTrigger": str(max(1, min(records, settings.records_per_batch_max))),
-        "maxTriggerDelay": f"{int(PATIENCE_SHARE * settings.interval_ms)}ms",
-    }
 
 
 def beginnings(settings: SourceSettings, now_ms: int) -> dict[str, str]:
@@ -123,7 +101,6 @@ def read_samples(session: SparkSession, settings: SourceSettings) -> DataFrame:
         .option("subscribe", settings.topic)
         .options(**beginnings(settings, wall_clock_ms()))
         .option("failOnDataLoss", "false")
-        .options(**whole_rounds(settings))
         .option("maxOffsetsPerTrigger", settings.records_per_batch_max)
         .option("groupIdPrefix", "partiscope-metrics")
         .option("kafka.fetch.max.wait.ms", FETCH_WAIT_MS)

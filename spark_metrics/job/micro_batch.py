@@ -205,9 +205,8 @@ class StoreSink:
         self, memory: Memory, heads: list[Head], seen_ms: int
     ) -> tuple[Memory, list[Head]]:
         """The memory with what this batch says of clocks, and the samples by the job's own."""
-        clocks = observe_clocks(
-            memory.clocks, seen_of(heads), seen_ms=seen_ms, reached_ms=memory.reached_ms
-        )
+        kept = {key: it for key, it in memory.clocks.items() if key in memory.sources}
+        clocks = observe_clocks(kept, seen_of(heads), seen_ms=seen_ms, reached_ms=memory.reached_ms)
         has_reached = len(heads) < REACHED_SHARE * self._records_max
         memory = replace(
             memory, clocks=clocks, reached_ms=seen_ms if has_reached else memory.reached_ms

@@ -41,8 +41,8 @@ RETRY_S: Final = (1.0, 2.0, 5.0, 10.0)
 """Pauses before a query that failed is started again, the last one for ever."""
 CHECKPOINT_FAILURES: Final = (2, 8, 32, 128)
 """After so many failures in turn the checkpoint is begun anew."""
-IDLE_S: Final = 15.0
-"""A query that finds no record for so long is ready, too."""
+NO_RECORDS: Final = "Waiting for data to arrive"
+"""Status of a query that has read the topic to its end, and found no record that is new."""
 BATCH_S_MAX: Final = 1.2
 """A batch that is under way at a stop is given so long, then left to be replayed."""
 JVM_S_MAX: Final = 0.6
@@ -163,28 +163,18 @@ class Run:
                 self._stopped.wait(pause_s)
 
     def _job_for(self, writer: StoreWriter) -> JobSettings:
-        """The job, told how large and how frequent rounds are."""
+        """The job, told where a new checkpoint begins."""
         job, known = self._settings.job, writer.manifest
-        if known is None:
-            return replace(job, source=replace(job.source, starts=self._starts))
-        quickest_ms = decode_memory(known.memory).quickest_ms
-        source = replace(
-            job.source,
-            interval_ms=quickest_ms,
-            rows=known.state_rows,
-            told_until_ms=known.written_ms,
-            starts=self._starts,
-        )
-        return replace(job, source=source)
+        until_ms = known.written_ms if known else None
+        return replace(job, source=replace(job.source, told_until_ms=until_ms, starts=self._starts))
 
     def _watch(self, session: SparkSession, query: StreamingQuery, writer: StoreWriter) -> None:
         """Until the query fails or the run is stopped."""
-        began_s = time.monotonic()
         try:
             while not self._stopped.is_set():
                 if query.awaitTermination(POLL_S):  # type: ignore[arg-type]  # takes floats
                     break
-                if time.monotonic() - began_s > IDLE_S and not self._is_ready and is_idle(query):
+                if not self._is_ready and query.status["message"] == NO_RECORDS:
                     self._say_ready("no records yet,")
         except PySparkException as error:
             if self._fatal is not None:
@@ -261,12 +251,6 @@ def say(text: str) -> None:
     """A line for people."""
     sys.stderr.write(f"metrics: {text}\n")
     sys.stderr.flush()
-
-
-def is_idle(query: StreamingQuery) -> bool:
-    """Whether it waits for records."""
-    status = query.status
-    return not status["isDataAvailable"] and not status["isTriggerActive"]
 
 
 def jvm_status() -> int | None:

@@ -159,24 +159,16 @@ class Memory:
     @property
     def interval_ms(self) -> int:
         """The slowest source's interval, of those that are not silent."""
-        return max(self._intervals_ms, default=1_000)
-
-    @property
-    def quickest_ms(self) -> int:
-        """The quickest cluster's interval: batches wait for no slower one."""
-        return min(self._intervals_ms, default=0)
-
-    @property
-    def _intervals_ms(self) -> list[int]:
-        """The interval of the slowest source of each cluster that is heard of."""
         heard = heard_by_cluster(self.sources)
         newest_ms = max(heard.values(), default=0)
-        slowest: dict[str, int] = {}
-        for key, unheard in unheard_ms(self.sources).items():
-            if unheard <= SILENT_MS_MAX >= newest_ms - heard[key.cluster]:
-                told_ms = self.sources[key].interval_ms
-                slowest[key.cluster] = max(slowest.get(key.cluster, 0), told_ms)
-        return list(slowest.values())
+        return max(
+            (
+                self.sources[key].interval_ms
+                for key, unheard in unheard_ms(self.sources).items()
+                if unheard <= SILENT_MS_MAX >= newest_ms - heard[key.cluster]
+            ),
+            default=1_000,
+        )
 
     @property
     def newest_round_ms(self) -> int | None:

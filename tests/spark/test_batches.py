@@ -16,7 +16,11 @@ from broker.metrics_schema import (
     encode_round,
 )
 from spark_metrics.decode.record_head import KafkaRecord, read_head
+from spark_metrics.job import micro_batch
 from spark_metrics.job.first_snapshot import first_snapshot
+from spark_metrics.state.rounds import FORGET_MS, RETIRED_MS
+from spark_metrics.store.layout import MANIFEST
+from spark_metrics.store.writer import wall_clock_ms
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.spark.story import (
     CLUSTER,
@@ -46,6 +50,22 @@ def story(spark: SparkSession, tmp_path: Path) -> Story:
 def only(rows: list[dict[str, Any]]) -> dict[str, Any]:
     (row,) = rows
     return row
+
+
+def test_a_retired_cluster_leaves_nothing(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = replace(envelope(9, 0), cluster="gone")
+    story.records += encode_round(gone, [replica(0, 5, topic="t-gone"), broker(0, 9)])
+    story.round(101, 0, replica(0, 10), broker(0, 101))
+    clusters = {row["cluster"] for row in story.batch()["partitions"]}
+    assert clusters == {CLUSTER, "gone"}
+    for batch, after_ms in enumerate((RETIRED_MS + 1_000, RETIRED_MS + FORGET_MS + 2_000), 1):
+        later_ms = wall_clock_ms() + after_ms
+        monkeypatch.setattr(micro_batch, "wall_clock_ms", lambda at_ms=later_ms: at_ms)
+        story.round(101, 1_000 * batch, replica(1_000 * batch, 10))
+        assert only(story.batch()["partitions"])["cluster"] == CLUSTER
+    story.round(101, 3_000, replica(3_000, 10))
+    story.commit()
+    assert "gone" not in (story.store / MANIFEST).read_text()
 
 
 def test_rates_are_counted_between_readings(story: Story) -> None:

@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -260,3 +261,28 @@ def test_a_job_without_records_is_ready(cluster: LocalCluster, job: MetricsJob) 
     samples = Samples(cluster.bootstrap, "quiet")
     samples.send(rounds=3)
     job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
+
+
+@pytest.mark.soak
+def test_a_cluster_that_reports_each_minute_delays_no_other_after_a_restart(
+    cluster: LocalCluster, job: MetricsJob
+) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic("slow", 1, 3)])["slow"].result(30)
+    job.flags = ("--topic", "slow")
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
+    now_ms = time.time_ns() // 1_000_000
+    slow = replace(envelope(9, now_ms - T0_MS), cluster="slow", interval_ms=60_000)
+    rows = [replica(now_ms - T0_MS, 0, partition=number) for number in range(3_000)]
+    for value in encode_round(slow, rows):
+        producer.produce("slow", value)
+    assert producer.flush(30) == 0
+    job.start()
+    job.wait_until(lambda: health(job).get("records", 0) > 0, "known")
+    assert job.end(signal.SIGTERM) == 0
+    job.start()
+    job.wait_ready()
+    samples = Samples(cluster.bootstrap, "slow")
+    samples.send(rounds=3)
+    job.timeout_s = 30.0  # it waited 72 s for a round of the slow one
+    job.wait_until(lambda: high_watermark(job) == samples.rounds, "shown")
