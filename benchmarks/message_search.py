@@ -1,7 +1,8 @@
 """Scans a topic for messages, beside kcat in the same run: records a second and memory.
 
-``python -m benchmarks.message_search 10000000``; kcat is left out where it is not installed. Every
-search runs in a process of its own and finds one record among all.
+``python -m benchmarks.message_search 10000000 text``; without names all of ``SEARCHES`` run, and
+kcat is left out where it is not installed. Every search runs in a process of its own and finds one
+record among all. A last one is stopped after ``STOP_AFTER_S``, and tells how long it took to end.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +28,10 @@ from tests.support.cluster import LocalCluster
 TOPIC: Final = "orders"
 PARTITIONS: Final = 6
 RECORDS: Final = 1_000_000
+SEARCH: Final = "--search"
+"""Says that this process runs one search."""
+STOPS: Final = "stops"
+STOP_AFTER_S: Final = 1.0
 SEARCHES: Final = {
     "text": {"q": "needle"},
     "pattern with ^ (every record is opened)": {"regex": "^needle"},
@@ -59,6 +65,8 @@ def fill(bootstrap: str, count: int) -> None:
 async def search(bootstrap: str, query: dict[str, str]) -> None:
     """One search in this process; prints its figures as JSON."""
     scan = Scan()
+    if query.pop(STOPS, ""):
+        asyncio.get_running_loop().call_later(STOP_AFTER_S, scan.stop)
     wanted = MessageSearch.of_query(TOPIC, {"since": "earliest", "limit": str(1 << 40), **query})
     began = time.monotonic()
     found = await wanted.read(bootstrap, now_ms=0, limit=100, scan=scan)
@@ -74,19 +82,27 @@ async def search(bootstrap: str, query: dict[str, str]) -> None:
     )
 
 
-def main(count: int) -> None:
-    """A table of all searches."""
+def run_search(bootstrap: str, query: dict[str, str]) -> dict[str, float]:
+    """The figures of a search in a process of its own."""
+    command = (sys.executable, "-m", __spec__.name, SEARCH, bootstrap, json.dumps(query))
+    told: dict[str, float] = json.loads(subprocess.check_output(command, text=True))
+    return told
+
+
+def main(count: int, names: Sequence[str]) -> None:
+    """A table of the searches of these names."""
     with tempfile.TemporaryDirectory() as folder, LocalCluster(Path(folder), brokers=1) as cluster:
         fill(cluster.bootstrap, count)
-        for name, query in SEARCHES.items():
-            command = (sys.executable, "-m", __spec__.name, cluster.bootstrap, json.dumps(query))
-            told = json.loads(subprocess.check_output(command, text=True))
+        for name in names:
+            told = run_search(cluster.bootstrap, SEARCHES[name])
             rate = told["scanned"] / told["s"]
             print(
                 f"{name:42} {told['s']:7.1f} s {rate:11,.0f} records/s "
                 f"{told['peak_mib']:5} MiB, found {told['found']}",
                 flush=True,
             )
+        late_s = run_search(cluster.bootstrap, {"q": "no such", STOPS: "yes"})["s"] - STOP_AFTER_S
+        print(f"{'stopped: ended after':42} {late_s:7.2f} s", flush=True)
         if shutil.which("kcat"):
             base = f"kcat -C -e -q -b {cluster.bootstrap} -t {TOPIC} -o beginning"
             began = time.monotonic()
@@ -96,7 +112,7 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        asyncio.run(search(sys.argv[1], json.loads(sys.argv[2])))
+    if sys.argv[1:2] == [SEARCH]:
+        asyncio.run(search(sys.argv[2], json.loads(sys.argv[3])))
     else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else RECORDS)
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else RECORDS, sys.argv[2:] or list(SEARCHES))

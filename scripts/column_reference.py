@@ -19,6 +19,7 @@ from control.views.tables.column import Column, Table
 from control.views.tables.configs import CONFIGS
 from control.views.tables.findings import FINDINGS
 from control.views.tables.journal import JOURNAL
+from control.views.tables.members import MEMBERS
 from control.views.tables.messages import MESSAGES
 from control.views.tables.moves import CHANGES, MOVES, MOVING
 from control.views.tables.partition_parts import REPLICAS, SEGMENTS
@@ -39,8 +40,8 @@ SMALL: Final = """\
 
 They have no filters and no export: the whole table is on the screen.
 """
-OTHERS: Final = (REPLICAS, SEGMENTS, FINDINGS, RACKS, SURVIVORS, CLUSTERS, MOVES, MOVING, CHANGES,
-                 PLAN_BROKERS, JOURNAL, CONFIGS, MESSAGES)  # fmt: skip
+OTHERS: Final = (REPLICAS, SEGMENTS, MEMBERS, FINDINGS, RACKS, SURVIVORS, CLUSTERS, MOVES, MOVING,
+                 CHANGES, PLAN_BROKERS, JOURNAL, CONFIGS, MESSAGES)  # fmt: skip
 
 
 def written() -> str:

@@ -219,6 +219,8 @@ class GroupMember:
     client_id: str
     client_host: str
     assignment: tuple[TopicPartition, ...]
+    rack: str = ""
+    """Its ``client.rack``; empty: it tells none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

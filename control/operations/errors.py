@@ -21,6 +21,7 @@ OperationError                 title, reason, next step
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from control.model.command_line import typed
 
@@ -124,12 +125,17 @@ class NotJournaledError(OperationError):
 
 
 class GroupActiveError(OperationError):
-    """Members commit for themselves."""
+    """Members commit for themselves; ``members`` name them."""
 
-    def __init__(self, group: str, members: str) -> None:
+    NAMED_MAX: Final = 10
+    """So many are named; the rest is counted."""
+
+    def __init__(self, group: str, members: Sequence[str]) -> None:
+        count = "1 member" if len(members) == 1 else f"{len(members):,} members"
+        more = ", …" if len(members) > self.NAMED_MAX else ""
         super().__init__(
             f"{group} was left as it is",
-            reason=f"it has {members}",
+            reason=f"it has {count}: {', '.join(members[: self.NAMED_MAX])}{more}",
             next_step="stop its consumers first, then try again",
         )
 

@@ -1,7 +1,10 @@
 """Words for what a group's coordinator tells: of a share group what becomes of its records, of a
 streams group its topology. Page, terminal and command line show the same."""
 
+import time
 from typing import Any, Final, NamedTuple
+
+import pyarrow.compute as pc
 
 from control.kafka.admin.group_details import (
     DeadLetters,
@@ -14,8 +17,12 @@ from control.kafka.admin.group_details import (
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.admin.streams_topology import Subtopology
 from control.kafka.errors import KafkaPortError
+from control.model.ids import TopicPartition
 from control.operations.session import OperationSession
 from control.views.format import NA, age_text, count_text, plural_text
+from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.members import member_rows
+from control.views.tables.rows import Row
 
 FALLING: Final = "Falling lag can mean given-up records as well as acknowledged ones"
 
@@ -27,17 +34,34 @@ class Fact(NamedTuple):
     text: str
 
 
-async def group_facts(session: OperationSession, group: str, now_ms: int) -> tuple[Fact, ...]:
-    """Reads those of a share or a streams group; of others the lists tell everything.
+class Told(NamedTuple):
+    """Answer of a group's coordinator: facts, and rows of ``MEMBERS``."""
+
+    facts: tuple[Fact, ...]
+    members: tuple[Row, ...]
+
+
+async def read_group(session: OperationSession, snapshot: OperatorSnapshot, group: str) -> Told:
+    """Its live members with their lags, and the facts of a share or a streams group.
 
     :raises KafkaPortError: nobody answers, there is no such group, no right to describe it.
     """
     described = await session.admin.groups.describe_group(group)
+    members = member_rows(described, lags_of(snapshot, group))
+    now_ms = time.time_ns() // 1_000_000
     try:
         facts, _ = await read_facts(session.admin, group, described.group_type, now_ms)
     except KafkaPortError as error:
-        return (Fact("not told", f"{error}. {error.next_step}"),)
-    return facts
+        facts = (Fact("not told", f"{error}. {error.next_step}"),)
+    return Told(facts, members)
+
+
+def lags_of(snapshot: OperatorSnapshot, group: str) -> dict[TopicPartition, int]:
+    """The known lags of a group's partitions."""
+    table = snapshot.commit_table
+    own = table.filter(pc.and_(pc.equal(table["group_id"], group), pc.is_valid(table["lag"])))
+    rows = own.select(["topic", "partition", "lag"]).to_pylist()
+    return {TopicPartition(it["topic"], it["partition"]): it["lag"] for it in rows}
 
 
 async def read_facts(

@@ -1,6 +1,5 @@
 """One group: how far behind, where, and since when."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from dash import Dash, Input, Output, dcc, html
@@ -8,12 +7,14 @@ from dash import Dash, Input, Output, dcc, html
 from control.operations.catalogue import forms_about
 from control.operations.catalogue.forms import FieldKind
 from control.views import series
-from control.views.group_facts import Fact, group_facts
+from control.views.group_facts import Told, read_group
 from control.views.paths import ViewPath
 from control.views.snapshots import snapshot as views
+from control.views.snapshots.blame import partition_to_blame
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.commits import COMMITS
 from control.views.tables.groups import GROUPS
+from control.views.tables.members import MEMBERS
 from control.views.tables.query import TableQuery
 from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError
@@ -21,6 +22,7 @@ from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
 from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import card, crumbs, graph, tiles
+from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
@@ -60,20 +62,22 @@ def register(app: Dash, context: PageContext) -> None:
     )
     async def tell(group: str) -> Any:
         try:
-            found = await group_facts(context.actions.session, group, context.now_ms())
+            found = await read_group(context.actions.session, context.snapshot, group)
         except ClusterActionError:
             return None
         return told(found)
 
 
-def told(facts: Sequence[Fact]) -> Any:
-    """A card of facts; nothing where there are none."""
-    if not facts:
-        return None
-    lines: list[Any] = []
-    for fact in facts:
-        lines += [html.Dt(fact.title), html.Dd(fact.text)]
-    return card("As its coordinator tells", html.Dl(lines, className="facts"))
+def told(found: Told) -> list[Any]:
+    """A card of live members, and one of facts where there are any."""
+    members: Any = html.P("no live members", className="note")
+    if found.members:
+        members = rows_table(found.members, MEMBERS.columns)
+    cards = [card("Live members", members)]
+    lines = [it for fact in found.facts for it in (html.Dt(fact.title), html.Dd(fact.text))]
+    if lines:
+        cards.append(card("As its coordinator tells", html.Dl(lines, className="facts")))
+    return cards
 
 
 def group_figure(context: PageContext, group: str, scheme: str, span: series.Span) -> Figure:
@@ -86,4 +90,10 @@ def group_figure(context: PageContext, group: str, scheme: str, span: series.Spa
 def group_tiles(snapshot: OperatorSnapshot, group: str) -> Any:
     """The group in figures."""
     found = views.group_page(snapshot, TableQuery(filter=f'group="{group}"')).rows
-    return tiles(GROUPS.facts(found[0])) if found else None
+    return [*_blame(snapshot, group), *tiles(GROUPS.facts(found[0]))] if found else None
+
+
+def _blame(snapshot: OperatorSnapshot, group: str) -> list[Any]:
+    found = partition_to_blame(snapshot, group)
+    link = dcc.Link(found.words, href=f"/{found.path}", className="finding-title") if found else ""
+    return [html.Div(link, className="finding edge-notice wide")] if found else []

@@ -46,6 +46,7 @@ from control.operations.errors import (
     StalePreviewError,
 )
 from control.operations.session import OperationSession
+from control.views.tables.members import member_rows, member_words
 from tests.contract.group_clients import confluent_consumer
 from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster
@@ -248,7 +249,8 @@ async def test_shifts_leave_partitions_without_a_commit_alone(session: Operation
 
 async def test_groups_with_members_are_left_alone(session: OperationSession) -> None:
     topic, group = await _filled(session), unique("group")
-    member = confluent_consumer(session.bootstrap, group)
+    rack = {"client.id": "reader", "client.rack": "b"}
+    member = confluent_consumer(session.bootstrap, group, **rack)
     try:
         member.subscribe([topic])
 
@@ -261,8 +263,12 @@ async def test_groups_with_members_are_left_alone(session: OperationSession) -> 
             ResetOffsets(group=group, topic=topic, to="earliest"),
             DeleteGroup(group=group),
         ):
-            with pytest.raises(GroupActiveError, match="it has 1 member"):
+            with pytest.raises(GroupActiveError, match=r"it has 1 member: reader on /?127"):
                 await session.preview(asked)
+        lags = {TopicPartition(topic, 0): 0, TopicPartition(topic, 2): 7}
+        (row,) = member_rows(await session.admin.groups.describe_group(group), lags)
+        words = f"reader on 127.0.0.1, rack b: {topic} 0-2; lag 7, most in {topic}-2"
+        assert member_words(row) == words
     finally:
         await asyncio.to_thread(member.close)
 

@@ -1,5 +1,6 @@
 """Operations in the page's dialog: on groups of any name, once however often confirmed."""
 
+import re
 import time
 from collections.abc import Iterator
 from typing import Any, Final
@@ -15,6 +16,7 @@ from tests.support.browser import chromium, dialog_of, open_page
 from tests.support.cluster import LocalCluster
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
+from tests.support.settle import wait_until
 from tests.support.store_builder import StoreBuilder
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
@@ -148,6 +150,32 @@ def test_a_group_of_any_name_is_opened_reset_once_and_opened_again(
     line = page.locator("#journal-table tbody tr", has_text=f"reset {group} on orders to latest")
     expect(line).to_have_count(1)
     expect(line).to_contain_text("orders-0: 4 → 10")
+
+
+def test_a_group_shows_who_reads_and_what_is_to_blame(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    group = GROUPS[0]
+    member = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group,
+                       "client.id": "reader", "client.rack": "b"})  # fmt: skip
+    try:
+        member.subscribe(["orders"])
+        wait_until(lambda: member.poll(0.1) is not None or bool(member.assignment()), "assigned")
+        page.goto(f"{server.url}/groups/team%2Fapp")
+        blame = page.locator("#group-tiles .finding")
+        expect(blame).to_contain_text("orders-0 is to blame: STOP, lag 6, stuck for")
+        row = page.locator("#group-facts tbody tr")
+        for words in ("reader", "127.0.0.1", "b", "orders 0", "6", "orders-0"):
+            expect(row.get_by_text(words, exact=True).first).to_be_visible()
+        page.keyboard.press("Shift+O")
+        dialog = dialog_of(page)
+        dialog.get_by_role("textbox", name="Topic").fill("orders")
+        dialog.get_by_label(re.compile(r"^To\b")).fill("10m")
+        dialog.get_by_role("button", name="Preview").click()
+        expect(dialog).to_contain_text("it has 1 member: reader on")
+        expect(dialog.get_by_role("button", name="Reset a group's offsets")).to_have_count(0)
+    finally:
+        member.close()
 
 
 def test_a_topic_that_is_created_by_a_double_click_is_not_refused(

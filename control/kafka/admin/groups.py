@@ -19,6 +19,9 @@ _DEAD: Final = "Dead"
 _CONSUMER: Final = "consumer"
 """The protocol type of groups whose assignments name partitions."""
 _NO_GENERATION: Final = -1
+_RACK_VERSION: Final = 3
+"""Of a subscription: the first that tells a rack."""
+_GENERATION_BYTES: Final = 4
 
 Read = TypeVar("Read")
 _OF_ANOTHER_KIND: Final = frozenset({ErrorCode.group_id_not_found, ErrorCode.unsupported_version})
@@ -305,6 +308,7 @@ def _streams_member(member: Any, topics: Mapping[str, Iterable[str]]) -> GroupMe
         client_id=member.client_id,
         client_host=member.client_host,
         assignment=tuple(sorted(owned)),
+        rack=member.rack_id or "",
     )
 
 
@@ -394,6 +398,7 @@ def _modern_member(member: Any) -> GroupMember:
         client_id=member.client_id,
         client_host=member.client_host,
         assignment=tuple(sorted(owned)),
+        rack=member.rack_id or "",
     )
 
 
@@ -405,6 +410,7 @@ def _classic_member(member: Any, *, is_consumer: bool) -> GroupMember:
         client_id=member.client_id,
         client_host=member.client_host,
         assignment=tuple(sorted(owned)),
+        rack=parse_rack(bytes(member.member_metadata)) if is_consumer else "",
     )
 
 
@@ -433,6 +439,38 @@ def parse_assignment(data: bytes) -> Iterable[TopicPartition]:
     except (struct.error, UnicodeDecodeError):
         return []
     return owned
+
+
+def parse_rack(data: bytes) -> str:
+    """The rack of a ConsumerProtocolSubscription (from version 3 on); empty: it has none.
+
+    Bytes of another protocol, or damaged ones, give none.
+    """
+    try:
+        version, topics = struct.unpack_from(">hi", data)
+        if version < _RACK_VERSION:
+            return ""
+        at = _after_strings(data, 6, topics)
+        (user_data,) = struct.unpack_from(">i", data, at)
+        at += 4 + max(0, user_data)
+        (owned,) = struct.unpack_from(">i", data, at)
+        at += 4
+        for _ in range(owned):
+            at = _after_strings(data, at, 1)
+            (partitions,) = struct.unpack_from(">i", data, at)
+            at += 4 + 4 * max(0, partitions)
+        (length,) = struct.unpack_from(">h", data, at + _GENERATION_BYTES)
+        at += _GENERATION_BYTES + 2
+        return data[at : at + max(0, length)].decode()
+    except (struct.error, UnicodeDecodeError):
+        return ""
+
+
+def _after_strings(data: bytes, at: int, count: int) -> int:
+    for _ in range(count):
+        (length,) = struct.unpack_from(">h", data, at)
+        at += 2 + max(0, length)
+    return at
 
 
 _MODERN: Final[tuple[tuple[Api, Callable[[Any], GroupDescription]], ...]] = (

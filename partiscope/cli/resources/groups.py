@@ -17,6 +17,7 @@ from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.operation import Operation
 from control.views.format import plural_text
 from control.views.group_facts import Fact, read_facts
+from control.views.tables.members import member_rows, member_words
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
 from partiscope.cli.shared.operations import Partitions, Reason, run_operations
@@ -92,6 +93,9 @@ def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -
         write_json({**_described_head(described), **document, "partitions": rows})
         return
     note(_described_note(described))
+    lags = {TopicPartition(it["topic"], it["partition"]): it["lag"] or 0 for it in rows}
+    for member in member_rows(described, lags):
+        note(f"member: {member_words(member)}")
     for fact in facts:
         note(f"{fact.title}: {fact.text}")
     heads = _SHARE_HEADS if described.group_type == "share" else _HEADS
@@ -125,6 +129,7 @@ def _described_head(described: GroupDescription) -> dict[str, Any]:
             "member": m.member_id,
             "client": m.client_id,
             "host": m.client_host,
+            "rack": m.rack or None,
             "assignment": [f"{key.topic}-{key.partition}" for key in m.assignment],
         }
         for m in described.members

@@ -1,7 +1,7 @@
 """One topic, one broker, one group: its own figures, how they went, its partitions as a table."""
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -13,12 +13,17 @@ from control.views.format import count_text
 from control.views.paths import ViewPath
 from control.views.printable import printable
 from control.views.series import broker_throughput, topic_throughput, total_lag
+from control.views.snapshots.blame import partition_to_blame
 from control.views.snapshots.snapshot import LISTS, OperatorSnapshot, list_page
+from control.views.tables.members import member_words
 from control.views.tables.query import Page, TableQuery
 from tui.screens.details.history_charts import HistoryScreen, throughput_line
 from tui.screens.lists.tables import TableScreen
 from tui.tones import facts_text
 from tui.widgets.chart import Frame
+
+MEMBERS_MAX: Final = 5
+"""So many members of a group stand above its partitions."""
 
 
 class DetailScreen(HistoryScreen, TableScreen):
@@ -124,9 +129,10 @@ class GroupScreen(DetailScreen):
 
     def compose_body(self) -> ComposeResult:
         """Also what its coordinator tells."""
-        facts = Static(id="group-facts")
-        facts.display = False
-        yield facts
+        for name in ("blame", "group-facts"):
+            line = Static(id=name)
+            line.display = False
+            yield line
         yield from super().compose_body()
 
     def on_mount(self) -> None:
@@ -134,15 +140,28 @@ class GroupScreen(DetailScreen):
         self.run_worker(self._ask(), exclusive=True, group="group-facts")
 
     async def _ask(self) -> None:
-        from control.views.group_facts import group_facts  # a Kafka client comes with it
+        from control.views.group_facts import read_group  # a Kafka client comes with it
 
+        session, group = self.session, self.name_here
         try:
-            found = await group_facts(self.session.operations, self.name_here, self.session.now_ms)
+            facts, members = await read_group(session.operations, session.snapshot, group)
         except (KafkaPortError, ValueError):
             return
-        lines = [Text.assemble((f"{it.title} ", "dim"), printable(it.text)) for it in found]
+        told = [("member", member_words(it)) for it in members[:MEMBERS_MAX]]
+        if len(members) > MEMBERS_MAX:
+            more = f"{len(members) - MEMBERS_MAX} more: partiscope groups describe {group}"
+            told.append(("…", more))
+        told += [(it.title, it.text) for it in facts]
+        lines = [Text.assemble((f"{title} ", "dim"), printable(text)) for title, text in told]
         self.query_one("#group-facts").display = bool(lines)
         self.put("#group-facts", Text("\n").join(lines))
+
+    def show(self, snapshot: OperatorSnapshot) -> None:
+        """Also the partition to blame."""
+        super().show(snapshot)
+        blame = partition_to_blame(snapshot, self.name_here)
+        self.query_one("#blame").display = blame is not None
+        self.put("#blame", "" if blame is None else Text(blame.words, style="yellow"))
 
     def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page:
         """Only this group's."""

@@ -6,7 +6,6 @@ from typing import Final
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.ids import TopicPartition
-from control.model.units import counted
 from control.operations.errors import GroupActiveError, InvalidInputError
 
 SHARE: Final = "share"
@@ -90,4 +89,5 @@ class GroupOffsets:
             return
         described = await self.admin.groups.describe_group(self.group)
         if described.members:
-            raise GroupActiveError(self.group, counted(len(described.members), "member"))
+            named = [f"{it.client_id} on {it.client_host}" for it in described.members]
+            raise GroupActiveError(self.group, named)
