@@ -89,6 +89,11 @@ def spread_seconds(text: str) -> float | None:
     return milliseconds / 1000
 
 
+def yield_time(text: str) -> str | None:
+    """A time of seconds at least."""
+    return None if (spread_seconds(text) or 0.0) >= 1.0 else "a time from 1s to a day such as 30s"
+
+
 def by_hand(text: str) -> str | None:
     """Partitions placed by hand."""
     try:

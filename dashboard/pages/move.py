@@ -266,7 +266,8 @@ def _on_their_way(context: PageContext, state: OperationState) -> list[Any]:
     more = len(progress.in_flight) + progress.in_flight_more - len(rows)
     note = [html.P(f"and {more} more", className="note")] if rows and more > 0 else []
     table = [card("On their way", rows_table(rows, MOVING.columns), *note)] if rows else []
-    waits = [html.P(words, className="note")] if (words := spread_words(progress)) else []
+    told = filter(None, (state.yield_words, spread_words(progress)))
+    waits = [html.P(words, className="note") for words in told]
     return [*waits, *warnings, *table]
 
 

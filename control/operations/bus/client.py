@@ -42,6 +42,7 @@ from control.operations.errors import (
     InvalidInputError,
 )
 from control.operations.executor.throttles.throttle import RATE_MIN_BYTES_PER_S, why_too_long
+from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
 from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import resolve_throttle
 from control.operations.reassignment.rollback_plan import RollbackPlan
@@ -181,6 +182,7 @@ class OperationsClient(MovesReader):
         cluster_id: str = "",
         throttle: Throttle = THROTTLE_AUTO,
         waves: WaveRules = USUAL_WAVES,
+        yields: YieldRules = NEVER_YIELDS,
         reason: str = "",
         is_strict: bool = True,
         rollback_of: str | None = None,
@@ -196,6 +198,7 @@ class OperationsClient(MovesReader):
             changes=proposal.changes,
             throttle=throttle,
             waves=waves,
+            yields=yields,
             allows_replication_factor_change=numbers_change,
             is_strict=is_strict,
             rollback_of=rollback_of,

@@ -14,6 +14,7 @@ from typing import Any, Final
 from control.model.fleet import Site
 from control.operations.bus.change_codec import pack, unpack
 from control.operations.errors import CommandDecodeError
+from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 
@@ -52,6 +53,7 @@ class ReassignCommand:
     changes: tuple[PartitionChange, ...]
     throttle: Throttle = THROTTLE_AUTO
     waves: WaveRules = USUAL_WAVES
+    yields: YieldRules = NEVER_YIELDS
     elects_preferred: bool = True
     allows_replication_factor_change: bool = False
     is_strict: bool = True
@@ -120,6 +122,7 @@ def encode_command(command: Command) -> bytes:
             "changes": pack(command.changes),
             "throttle": command.throttle,
             **_waves_document(command.waves),
+            "yields": command.yields.document(),
             "elects_preferred": command.elects_preferred,
             "allows_replication_factor_change": command.allows_replication_factor_change,
             "is_strict": command.is_strict,
@@ -159,6 +162,7 @@ def _decode_reassign(document: Mapping[str, Any], shared: Mapping[str, Any]) -> 
         changes=unpack(document["changes"]),
         throttle=document.get("throttle", THROTTLE_AUTO),
         waves=_parse_waves(document),
+        yields=YieldRules.parse(document.get("yields", {})),
         elects_preferred=bool(document.get("elects_preferred", True)),
         allows_replication_factor_change=bool(
             document.get("allows_replication_factor_change", False)

@@ -29,6 +29,8 @@ class EventKind(StrEnum):
     WAVE_DONE = "wave_done"
     PAUSED = "paused"
     RESUMED = "resumed"
+    YIELDED = "yielded"
+    """To consumer groups that fall behind (`groups`), or no longer (none)."""
     CANCELLING = "cancelling"
     ELECTED = "elected"
     THROTTLE_REMOVED = "throttle_removed"

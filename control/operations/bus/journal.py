@@ -18,6 +18,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Final
 
 from control.kafka.connection.settings import KafkaSettings
@@ -35,6 +36,9 @@ CLOSE_S: Final = 5.0
 UNDELIVERED_MAX: Final = 1_000
 """Lines of at most some kB each."""
 _RETRY_S: Final = 0.5
+EXECUTOR: Final = "executor"
+PART_OF_MOVE: Final = "/"
+"""After it stands the number of a line about one reassignment."""
 BEGUN: Final = "begun"
 DONE: Final = "done"
 FAILED: Final = "failed"
@@ -145,7 +149,7 @@ class Journal:
             take_event(states, event)
             if event.kind is EventKind.JOURNAL:
                 events.append(event)
-        lines = [*lines_of_events(events), *map(line_of_state, states.values())]
+        lines = [*lines_of_events(events), *chain(*map(lines_of_state, states.values()))]
         lines = [line for line in lines if self._of.owns(line.site)]
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
 
@@ -223,6 +227,25 @@ def line_of_event(event: Event) -> JournalLine:
         after=_values(data.get("after")),
         error=str(data.get("error", "")),
     )
+
+
+def lines_of_state(state: OperationState) -> list[JournalLine]:
+    """The line of a reassignment, and one for each time that it yielded to consumers."""
+    told = [moment for moment in state.moments if moment.kind is EventKind.YIELDED]
+    yields = [
+        JournalLine(
+            at_ms=moment.at_ms,
+            who=EXECUTOR,
+            what=f"{state.operation_id} {moment.words}",
+            reason=state.reason,
+            outcome=DONE,
+            operation_id=f"{state.operation_id}{PART_OF_MOVE}{number}",
+            bootstrap=state.bootstrap,
+            cluster_id=state.cluster_id,
+        )
+        for number, moment in enumerate(told, 1)
+    ]
+    return [line_of_state(state), *yields]
 
 
 def line_of_state(state: OperationState) -> JournalLine:

@@ -6,13 +6,14 @@ It begins again, more and more slowly, when the bus cannot be reached.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from itertools import chain
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
 from control.model.fleet import WatchedCluster
 from control.operations.bus.client import MovesReader
 from control.operations.bus.events import Event, EventKind
-from control.operations.bus.journal import JournalLine, line_of_event, line_of_state
+from control.operations.bus.journal import JournalLine, line_of_event, lines_of_state
 from control.operations.bus.known_states import KnownStates
 from control.operations.bus.state import OperationState
 from control.operations.errors import OperationError
@@ -88,7 +89,7 @@ class Moves:
         """Every change that is known of the cluster, the newest first: moves and what needed no
         executor."""
         lines = [line for line in self._lines.values() if self._is_ours(line)]
-        lines += map(line_of_state, self._ours())
+        lines += chain(*map(lines_of_state, self._ours()))
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
 
     def _ours(self) -> Iterable[OperationState]:

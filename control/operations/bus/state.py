@@ -21,9 +21,10 @@ from typing import Any
 from control.model.fleet import Site
 from control.model.units import counted
 from control.operations.bus.change_codec import changes_document, pack, unpack
-from control.operations.bus.commands import ReassignCommand
+from control.operations.bus.commands import ReassignCommand, Throttle
 from control.operations.bus.events import Event, EventKind, MoveProgress, Outcome
 from control.operations.executor.timing.calibration import Misses
+from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
 from control.operations.reassignment.partition_results import Fate, fate_counts, unpack_fates
 from control.planner.proposal import PartitionChange
 
@@ -42,6 +43,20 @@ class Phase(StrEnum):
 
 HELD = frozenset({Phase.PAUSING, Phase.PAUSED})
 """An operator has paused it; it may be resumed."""
+MOMENTS_MAX = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """One step of an operation, for its report."""
+
+    at_ms: int
+    kind: EventKind
+    words: str
+    wave: int | None = None
+    """That begins or ends."""
+    rate: int | None = None
+    """Bytes per second of the throttle from now on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +101,15 @@ class OperationState:
     """Of each change at the end; empty: it runs, or an older release told none."""
     misses: Misses | None = None
     """Where the truth lay in what was told; null unless it was done."""
+    throttle_asked: Throttle | None = None
+    """By the command; null: an older release told none."""
+    yields: YieldRules = NEVER_YIELDS
+    yields_to: tuple[str, ...] = ()
+    """Consumer groups for which it holds back now; empty: it does not."""
+    yield_words: str = ""
+    """Why it yields now."""
+    moments: tuple[Moment, ...] = ()
+    """What happened when, the newest MOMENTS_MAX."""
     message: str = ""
     """The last line for people."""
     notes: tuple[str, ...] = ()
@@ -145,7 +169,7 @@ class OperationState:
         """Whether pause, resume, cancel, cancel_after_wave, throttle or rollback makes sense."""
         return {
             "pause": self.phase is Phase.RUNNING,
-            "resume": self.phase in HELD,
+            "resume": self.phase in HELD or bool(self.yields_to),
             "cancel": not self.is_finished,
             "cancel_after_wave": self._has_waves_left,
             "throttle": self.is_started and not self.is_finished,
@@ -184,6 +208,7 @@ class OperationState:
             },
             "progress": None if self.progress is None else self.progress.document(),
             "message": self.message,
+            "yields_to": list(self.yields_to),
             "notes": list(self.notes),
             "fates": {fate.value: count for fate, count in fate_counts(self.fates).items()},
             "changes": [
@@ -203,6 +228,13 @@ _PHASES = {
     EventKind.REFUSED: Phase.FINISHED,
 }
 NOTES_MAX = 50
+_STEPS = frozenset(EventKind) - {
+    EventKind.ACCEPTED,
+    EventKind.PROGRESS,
+    EventKind.NOTE,
+    EventKind.JOURNAL,
+}
+"""Events that a report tells one by one."""
 
 
 def submitted(command: ReassignCommand) -> OperationState:
@@ -229,6 +261,8 @@ def accepted_data(command: ReassignCommand) -> dict[str, Any]:
         "cluster_id": command.cluster_id,
         "rollback_of": command.rollback_of,
         "submitted_ms": command.submitted_ms,
+        "throttle": command.throttle,
+        "yields": command.yields.document(),
         "partitions": len(command.changes),
         "planned_bytes": sum(change.moved_bytes for change in command.changes),
         "changes": pack(command.changes),
@@ -245,6 +279,7 @@ def apply_event(state: OperationState, event: Event) -> OperationState:
         changed["phase"] = _PHASES[event.kind]
     if event.message:
         changed["message"] = event.message
+    changed["moments"] = _moments(state, event)
     newer = replace(state, **changed, **_changed_by(state, event))
     return _counted(newer) if newer.phase in HELD else newer
 
@@ -269,6 +304,25 @@ def _counted(state: OperationState) -> OperationState:
     return replace(state, phase=Phase.PAUSED, message=words)
 
 
+def _moments(state: OperationState, event: Event) -> tuple[Moment, ...]:
+    """With one more, where the event is a step and no repetition of the one before it."""
+    if event.kind not in _STEPS:
+        return state.moments
+    rate = event.data["rate"] if event.kind is EventKind.THROTTLE_RECORDED else None
+    is_same_rate = state.throttle is not None and rate == state.throttle_bytes_per_s
+    if rate is not None and is_same_rate:
+        return state.moments
+    one = Moment(
+        at_ms=event.at_ms,
+        kind=event.kind,
+        words=event.message,
+        wave=event.data.get("wave"),
+        rate=rate,
+    )
+    is_repeated = state.moments[-1:] == (one,)
+    return state.moments if is_repeated else (*state.moments, one)[-MOMENTS_MAX:]
+
+
 def _is_tidying(event: Event) -> bool:
     is_rest = event.kind is EventKind.THROTTLE_RECORDED and not event.data["entries"]
     return is_rest or event.kind is EventKind.THROTTLE_REMOVED
@@ -288,22 +342,20 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
                 "changes": unpack(data["changes"]),
                 "told_partitions": data.get("partitions"),
                 "told_bytes": data.get("planned_bytes"),
+                "throttle_asked": data.get("throttle"),
+                "yields": YieldRules.parse(data.get("yields", {})),
             }
         case EventKind.STARTED:
-            expected = data.get("expected_s")
-            return {
-                "started_ms": event.at_ms,
-                "progress": MoveProgress.parse(data["progress"]),
-                "expected_s": None if expected is None else (expected[0], expected[1]),
-                "empties": tuple(data.get("empties", ())),
-                "topic_ids": data.get("topic_ids", {}),
-            }
-        case EventKind.THROTTLE_RECORDED:
-            return {"throttle": data, "throttle_bytes_per_s": data["rate"]}
-        case EventKind.THROTTLE_REMOVED:
-            return {"throttle": None}
+            return _started_by(event)
+        case EventKind.THROTTLE_RECORDED | EventKind.THROTTLE_REMOVED:
+            is_set = event.kind is EventKind.THROTTLE_RECORDED
+            rate = {"throttle_bytes_per_s": data["rate"]} if is_set else {}
+            return {"throttle": data if is_set else None, **rate}
         case EventKind.WAVE_STARTED:
             return {"waves_begun": max(state.waves_begun, data.get("wave", 0))}
+        case EventKind.YIELDED:
+            groups = tuple(data.get("groups", ()))
+            return {"yields_to": groups, "yield_words": event.message if groups else ""}
         case EventKind.CANCELLING:
             going_back = {*state.going_back, *data.get("going_back", ())}
             return {"going_back": tuple(sorted(going_back))}
@@ -318,6 +370,18 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
             return {}
 
 
+def _started_by(event: Event) -> dict[str, Any]:
+    data = event.data
+    expected = data.get("expected_s")
+    return {
+        "started_ms": event.at_ms,
+        "progress": MoveProgress.parse(data["progress"]),
+        "expected_s": None if expected is None else (expected[0], expected[1]),
+        "empties": tuple(data.get("empties", ())),
+        "topic_ids": data.get("topic_ids", {}),
+    }
+
+
 def _ended_by(state: OperationState, event: Event) -> dict[str, Any]:
     if event.kind is EventKind.REFUSED:
         return {"outcome": Outcome.REFUSED, "finished_ms": event.at_ms}
@@ -326,6 +390,8 @@ def _ended_by(state: OperationState, event: Event) -> dict[str, Any]:
     return {
         "outcome": Outcome(data["outcome"]),
         "finished_ms": event.at_ms,
+        "yields_to": (),
+        "yield_words": "",
         "misses": None if misses is None else Misses.parse(misses),
         "told_fates": _fates(data.get("fates", ""), state.partitions_count),
         "progress": MoveProgress.parse(progress) if progress else state.progress,

@@ -36,6 +36,8 @@ from control.operations.executor.run import ReassignRun
 from control.operations.executor.run_context import ControlFlags
 from control.operations.executor.throttles.throttle import ThrottleRecord, brokers_between
 from control.operations.executor.throttles.throttle_keeper import ThrottleKeeper
+from control.operations.executor.yielding.consumer_probe import ConsumerProbe
+from control.operations.executor.yielding.rules import YieldMode
 from control.operations.reassignment.partition_results import pack_fates
 
 RETRY_S: Final = 2.0
@@ -241,7 +243,11 @@ class Executor:
     ) -> ReassignRun:
         context = _Context(self, ownership, command.operation_id, outage)
         calibration = self.memory.calibration(command)
-        return ReassignRun(self._admin_of(command.site), command, context, calibration)
+        admin, consumers = self._admin_of(command.site), None
+        if command.yields.mode is not YieldMode.NO:
+            keys = [change.key for change in command.changes]
+            consumers = ConsumerProbe(admin.groups, admin.offsets, keys, command.yields)
+        return ReassignRun(admin, command, context, calibration, consumers)
 
     def _throttle_of(self, ownership: Ownership, command: ReassignCommand) -> ThrottleKeeper:
         context = _Context(self, ownership, command.operation_id)

@@ -95,7 +95,7 @@ def _apply_control(flags: ControlFlags, command: ControlCommand) -> None:
         case ControlAction.PAUSE:
             flags.is_paused = True
         case ControlAction.RESUME:
-            flags.is_paused = False
+            flags.is_paused, flags.goes_on = False, True
         case ControlAction.CANCEL:
             flags.is_cancelled = True
         case ControlAction.CANCEL_AFTER_WAVE:

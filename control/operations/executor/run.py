@@ -31,13 +31,13 @@ from control.operations.executor.pacing.polling_interval import (
 )
 from control.operations.executor.pacing.run_spread import pace_of_run, still_to_ask
 from control.operations.executor.pacing.submission_pacing import SubmissionPacer
-from control.operations.executor.pausing import wait_while_paused
 from control.operations.executor.progress_words import PAUSED_WORDS, first_words, reasons
 from control.operations.executor.run_context import RunContext, tell_once
 from control.operations.executor.throttles.run_throttles import rates_of_others, remove_at_end
 from control.operations.executor.throttles.throttle_keeper import ThrottleKeeper
 from control.operations.executor.timing.calibration import Calibration
 from control.operations.executor.timing.forecast import Forecast
+from control.operations.executor.yielding.yield_watch import GroupReader, YieldWatch, wait_for_turn
 from control.operations.reassignment.cluster_probes import (
     measure_produced,
     read_fetch_backoffs,
@@ -70,7 +70,9 @@ class ReassignRun:
         command: ReassignCommand,
         context: RunContext,
         calibration: Calibration,
+        consumers: GroupReader | None = None,
     ) -> None:
+        """``consumers``: groups that read what moves, to which it may yield."""
         self._admin = admin
         self._command = command
         self._context = context
@@ -81,6 +83,7 @@ class ReassignRun:
             admin, command.changes, waves=len(self._waves), forecast=self._forecast
         )
         self._throttle = ThrottleKeeper(admin, command, context)
+        self._yield = YieldWatch(consumers, command.yields, context)
         self._went_back: frozenset[TopicPartition] = frozenset()
         self._produced: Mapping[TopicPartition, float] | None = None
         self._sized = command.changes
@@ -108,7 +111,9 @@ class ReassignRun:
             self._produced = await measure_produced(self._admin, self._command.changes)
         await self._throttle.begin(self._produced, self._sized)
         await self._spread(self._produced, goes_on=goes_on)
-        outcome = await self._run_waves()
+        async with self._yield:
+            outcome = await self._run_waves()
+        await self._yield.end()
         arrived_s = time.monotonic()
         if self._command.elects_preferred:
             await self._elect()
@@ -201,7 +206,7 @@ class ReassignRun:
             is_under_way = moves and number <= begun_before
             is_over = not left or (number < begun_before and not is_under_way)
             is_new = not (is_over or is_under_way)
-            if is_new and await wait_while_paused(context, "no new wave starts"):
+            if is_new and await wait_for_turn(self._yield, context):
                 self._forecast.begin_anew()
             may_begin = not (is_new and context.flags().is_last_wave)
             if context.flags().is_cancelled or not may_begin:
@@ -233,12 +238,16 @@ class ReassignRun:
         while not context.flags().is_cancelled:
             await self._note_last_wave(number)
             await self._tell_pause(number)
-            next_s = None if context.flags().is_paused else asking.wait_s(time.monotonic())
+            if await self._yield.tell():
+                self._forecast.begin_anew()
+            next_s = None if self._is_held else asking.wait_s(time.monotonic())
             soon_s = tick_s if next_s is None else max(next_s, LAST_TICK_S)
             await context.flags().wait(min(soon_s, tick_s))
             await self._watch.refresh()
             await self._ask_next(wave, is_asked=is_asked)
-            reading = self._watch.reading(time.monotonic())
+            reading = replace(
+                self._watch.reading(time.monotonic()), is_yielding=self._yield.is_slowing
+            )
             if await self._throttle.tick(reading, self._watch.alive):
                 self._forecast.begin_anew()
             there = [change.key for change in wave if self._watch.places.is_there(change)]
@@ -268,10 +277,15 @@ class ReassignRun:
         self._asking.spread(*paced)
 
     @property
+    def _is_held(self) -> bool:
+        """Whether what has not begun waits: an operator paused it, or it yields to consumers."""
+        return self._context.flags().is_paused or self._yield.is_holding
+
+    @property
     def _spread_s(self) -> tuple[float, float]:
-        """Until the last is asked for; elections after it. Nothing while paused, or at an end."""
-        flags, asking = self._context.flags(), self._asking
-        if flags.is_paused or flags.is_ending:
+        """Until the last is asked for; elections after it. Nothing while held, or at an end."""
+        asking = self._asking
+        if self._is_held or self._context.flags().is_ending:
             return 0.0, 0.0
         return asking.left_s(time.monotonic()), asking.elected_s
 
@@ -283,7 +297,7 @@ class ReassignRun:
         if flags.is_ending:
             self._asking.drop(left)
         free = {change.key for change in wave}.difference(left)
-        due = self._asking.due(time.monotonic(), free=free, is_held=flags.is_paused)
+        due = self._asking.due(time.monotonic(), free=free, is_held=self._is_held)
         if due:
             await self._submit(due, is_asked=is_asked)
 

@@ -18,6 +18,8 @@ class ControlFlags:
     is_cancelled: bool = False
     is_last_wave: bool = False
     """Nothing begins any more; what moves arrives."""
+    goes_on: bool = False
+    """Consumers that fall behind are to hold the move no more; the run clears it."""
     throttle: Throttle | None = None
     """The last one asked for while it runs; None: as the command says."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)

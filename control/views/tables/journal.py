@@ -65,8 +65,8 @@ def _value(values: Values, name: str) -> str:
 
 def _path(line: JournalLine) -> str:
     """The view of the reassignment that the line is about; empty for others."""
-    is_move = line.operation_id.startswith(MOVE_PREFIX)
-    return f"moves/{line.operation_id}" if is_move else ""
+    move, _, _ = line.operation_id.partition("/")
+    return f"moves/{move}" if move.startswith(MOVE_PREFIX) else ""
 
 
 def _outcome_cell(line: JournalLine) -> Cell:

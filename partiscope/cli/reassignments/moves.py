@@ -287,11 +287,12 @@ def progress_line(state: OperationState) -> str:
         eta = f"  ≈ {duration_text(low)} to {duration_text(high)} left"
     waits = f"  {words}" if (words := spread_words(progress)) else ""
     held = f"  {state.message}" if state.phase in HELD else ""
+    yields = f"  ▲ {state.yield_words}" if state.yield_words else ""
     return (
         f"{head}{held}  wave {progress.wave} of {progress.waves}  "
         f"{progress.partitions_done:,} of {plural_text(progress.partitions_total, 'partition')}  "
         f"{bytes_text(progress.bytes_done)} of {bytes_text(progress.bytes_total)}  "
-        f"{byte_rate_text(progress.rate_bytes_per_s)}{eta}{waits}{_stalls(progress)}"
+        f"{byte_rate_text(progress.rate_bytes_per_s)}{eta}{waits}{yields}{_stalls(progress)}"
     )
 
 

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from control.model.ids import TopicPartition
-from control.operations.catalogue.moves.reassign import Reassign
+from control.operations.catalogue.moves.reassign import REASSIGN, Reassign, yield_rules
+from control.operations.errors import InvalidInputError
+from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode, YieldRules
 from control.operations.previews import Previewed
 from control.operations.session import OperationSession
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
@@ -30,6 +32,18 @@ from partiscope.cli.shared.options import (
 )
 from partiscope.identity import Target
 
+Spread = Annotated[
+    str,
+    typer.Option(help="Longest time until the last partition begins, to spare producers; or none."),
+]
+YieldTo = Annotated[
+    YieldMode,
+    typer.Option(help="While groups that read what moves fall behind: pause, slow, or no."),
+]
+YieldAfter = Annotated[
+    str, typer.Option(metavar="TIME", help="Age of unread records from which they do.")
+]
+YieldAtMost = Annotated[str, typer.Option(metavar="TIME", help="Longest time that a move yields.")]
 Targets = dict[TopicPartition, tuple[int, ...]]
 
 
@@ -52,12 +66,10 @@ def reassign(
     new_leaders: Annotated[
         LeaderTurn, typer.Option(help="When to move partitions that get another leader.")
     ] = USUAL_WAVES.leaders,
-    spread: Annotated[
-        str,
-        typer.Option(
-            help="Longest time until the last partition begins, to spare producers; or none."
-        ),
-    ] = "5m",
+    spread: Spread = "5m",
+    yield_to_consumers: YieldTo = NEVER_YIELDS.mode,
+    yield_after: YieldAfter = "30s",
+    yield_at_most: YieldAtMost = "10m",
     bootstrap: Bootstrap = None,
     bus: Bus = None,
     as_json: Json = False,
@@ -70,7 +82,8 @@ def reassign(
         leaders=new_leaders,
         spread_s=seconds_of_spread(spread),
     )
-    asked = Reassign(throttle=throttle, waves=waves, reason=reason)
+    yields = _yields(yield_to_consumers, yield_after, yield_at_most)
+    asked = Reassign(throttle=throttle, waves=waves, yields=yields, reason=reason)
     target = target_with(bootstrap=bootstrap, bus=bus)
     targets, before = _targets(plan), before_file(plan)
     made_for = _targets(before) if before.exists() else {}
@@ -89,6 +102,19 @@ def reassign(
     require_change(bootstrap)
     require_typed("yes", "this moves data", is_confirmed=yes)
     raise typer.Exit(asyncio.run(_run(target, previewed, as_json=as_json)))
+
+
+def _yields(mode: YieldMode, after: str, at_most: str) -> YieldRules:
+    """:raises InvalidInputError: a time that cannot be."""
+    given = {
+        "yield_to_consumers": mode.value,
+        "yield_after": after,
+        "yield_at_most": at_most,
+    }
+    wrong = {name: why for name, why in REASSIGN.errors(given).items() if name in given}
+    if wrong:
+        raise InvalidInputError(wrong)
+    return yield_rules(given)
 
 
 def _targets(plan: Path) -> Targets:

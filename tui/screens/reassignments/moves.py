@@ -306,7 +306,8 @@ def _changes(state: OperationState) -> Text:
 def _on_their_way(state: OperationState, progress: MoveProgress, *, now_ms: int) -> Text:
     """Partitions that stand still, then those that move."""
     text = Text()
-    for line in filter(None, (spread_words(progress), *stalled_lines(progress))):
+    told = (state.yield_words, spread_words(progress), *stalled_lines(progress))
+    for line in filter(None, told):
         text.append(f"\n {line}")
     rows = moving_rows(state, now_ms=now_ms)
     if not rows:

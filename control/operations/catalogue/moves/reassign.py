@@ -14,7 +14,7 @@ from control.kafka.collector.rights import Lacking
 from control.model.ids import TopicPartition
 from control.model.units import bytes_text, counted
 from control.operations import checks
-from control.operations.bus.commands import THROTTLE_AUTO, Throttle
+from control.operations.bus.commands import THROTTLE_AUTO, THROTTLE_NONE, Throttle
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
 from control.operations.catalogue.operation import (
@@ -25,6 +25,7 @@ from control.operations.catalogue.operation import (
     OperationContext,
 )
 from control.operations.errors import ConflictError, InvalidInputError, StalePreviewError
+from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode, YieldRules
 from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import Preview
 from control.operations.reassignment.preflight import failures
@@ -279,6 +280,31 @@ REASSIGN: Final = OperationForm(
             check=checks.spread,
             section="Pace",
         ),
+        FormField(
+            name="yield_to_consumers",
+            label="Yield to consumers",
+            kind=FieldKind.CHOICE,
+            default=NEVER_YIELDS.mode.value,
+            choices=tuple(mode.value for mode in YieldMode),
+            help="while groups that read what moves fall behind: pause, or lower the throttle",
+            section="Pace",
+        ),
+        FormField(
+            name="yield_after",
+            label="Yield after",
+            default="30s",
+            help="a group falls behind whose oldest unread record is older",
+            check=checks.yield_time,
+            section="Pace",
+        ),
+        FormField(
+            name="yield_at_most",
+            label="Yield at most",
+            default="10m",
+            help="then the move goes on, whoever is behind",
+            check=checks.yield_time,
+            section="Pace",
+        ),
         REASON,
     ),
 )
@@ -290,6 +316,9 @@ RUN_FIELDS: Final = (
     "wave_order",
     "leaders_turn",
     "spread",
+    "yield_to_consumers",
+    "yield_after",
+    "yield_at_most",
     "reason",
 )
 """Fields of REASSIGN that say how to run a plan, not what to plan: its alternatives stay."""
@@ -306,11 +335,17 @@ class Reassign(Operation):
     proposal: Proposal = NOTHING
     throttle: Throttle = THROTTLE_AUTO
     waves: WaveRules = USUAL_WAVES
+    yields: YieldRules = NEVER_YIELDS
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
         """How a form's checked fields run a plan; ``of_plan`` adds the plan."""
-        return cls(throttle=fields["throttle"], waves=wave_rules(fields), reason=fields["reason"])
+        return cls(
+            throttle=fields["throttle"],
+            waves=wave_rules(fields),
+            yields=yield_rules(fields),
+            reason=fields["reason"],
+        )
 
     @classmethod
     def of_plan(cls, proposal: Proposal, values: Mapping[str, str]) -> Self:
@@ -324,6 +359,12 @@ class Reassign(Operation):
     def what(self) -> str:
         """In refusals."""
         return "the reassignment"
+
+    def check(self) -> None:
+        """:raises InvalidInputError: it is to lower a throttle that it does not have."""
+        if self.yields.mode is YieldMode.SLOW and self.throttle == THROTTLE_NONE:
+            reason = "slow lowers the throttle, and there is none: take pause, or a throttle"
+            raise InvalidInputError({"yield_to_consumers": reason})
 
     async def preview(self, context: OperationContext) -> Effect[Self]:
         """Figures now and after, and pre-flight; also where the bus does not answer."""
@@ -378,6 +419,7 @@ class Reassign(Operation):
             cluster_id=(await context.admin.describe_cluster()).cluster_id,
             throttle=self.throttle,
             waves=self.waves,
+            yields=self.yields,
             reason=self.reason,
         )
         return Done(words=f"submitted {move}", view="move", params={"move": move})
@@ -408,6 +450,15 @@ def wave_rules(fields: Mapping[str, str]) -> WaveRules:
         order=SizeOrder(fields["wave_order"]),
         leaders=LeaderTurn(fields["leaders_turn"]),
         spread_s=checks.spread_seconds(fields["spread"]) or 0.0,
+    )
+
+
+def yield_rules(fields: Mapping[str, str]) -> YieldRules:
+    """When it yields to consumers."""
+    return YieldRules(
+        mode=YieldMode(fields["yield_to_consumers"]),
+        behind_s=checks.spread_seconds(fields["yield_after"]) or NEVER_YIELDS.behind_s,
+        at_most_s=checks.spread_seconds(fields["yield_at_most"]) or NEVER_YIELDS.at_most_s,
     )
 
 

@@ -10,11 +10,13 @@ then has another cause, and would halve it again and again.
 reading                                                     rate
 =========================================================== ==========
 fewer than SETTLE_S since the last change                   stays
+the move yields to consumers that fall behind               halved, not below the floor
 other replicas fell out of sync, or answers LATE_TIMES late halved, not below the floor
 the busiest broker receives over USED_SHARE of the rate     up by a quarter, at most the ceiling
 otherwise                                                   stays
 """
 
+import math
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
@@ -34,12 +36,13 @@ ANSWERS_KEPT: Final = 9
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """One reading of the cluster. `out_of_sync` counts partitions that do not move and lack
-    replicas in sync on brokers that are up."""
+    replicas in sync on brokers that are up; `is_yielding`: consumer groups fall behind."""
 
     at_s: float
     answered_in_s: float
     busiest_bytes_per_s: float | None
     out_of_sync: int
+    is_yielding: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -79,7 +82,7 @@ class AdaptiveThrottle:
         return ordered[len(ordered) // 2]
 
     def _is_troubled(self, reading: Reading, usual_s: float) -> bool:
-        if reading.out_of_sync > (self._calm_out_of_sync or 0):
+        if reading.is_yielding or reading.out_of_sync > (self._calm_out_of_sync or 0):
             return True
         calm = self._calm_answer_s
         return calm is not None and usual_s > max(LATE_MIN_S, LATE_TIMES * calm)
@@ -89,3 +92,29 @@ class AdaptiveThrottle:
             return None
         self.rate, self._changed_s = rate, at_s
         return rate
+
+
+@dataclass(slots=True, kw_only=True)
+class FixedThrottle:
+    """An operator's rate: halved every SETTLE_S while the move yields to consumers, not below the
+    floor, and back at once afterwards. `observe` answers a new rate, or None to leave it."""
+
+    rate: int
+    floor: int
+    _asked: int = field(init=False)
+    _changed_s: float = -math.inf
+
+    def __post_init__(self) -> None:
+        self._asked = self.rate
+
+    def observe(self, reading: Reading) -> int | None:
+        """Times must increase."""
+        wanted = self._asked
+        if reading.is_yielding:
+            if reading.at_s - self._changed_s < SETTLE_S:
+                return None
+            wanted = min(self.rate, max(self.floor, int(self.rate * DOWN)))
+        if wanted == self.rate:
+            return None
+        self.rate, self._changed_s = wanted, reading.at_s
+        return wanted

@@ -28,7 +28,11 @@ from control.operations.bus.commands import (
 from control.operations.bus.events import EventKind
 from control.operations.executor.catching_up import CatchUpWatch
 from control.operations.executor.run_context import RunContext, tell_once
-from control.operations.executor.throttles.adaptive_throttle import AdaptiveThrottle, Reading
+from control.operations.executor.throttles.adaptive_throttle import (
+    AdaptiveThrottle,
+    FixedThrottle,
+    Reading,
+)
 from control.operations.executor.throttles.throttle import (
     AUTO_FLOOR_BYTES_PER_S,
     ThrottleRecord,
@@ -36,6 +40,7 @@ from control.operations.executor.throttles.throttle import (
 )
 from control.operations.executor.throttles.throttle_pauses import REFUSED_AGAIN_S, Pauses, Step
 from control.operations.executor.throttles.throttling import Throttling
+from control.operations.executor.yielding.rules import YieldMode
 from control.operations.reassignment.planning import resolve_throttle
 from control.operations.reassignment.producer_traffic import working_rate
 from control.planner.proposal import PartitionChange
@@ -62,7 +67,7 @@ class ThrottleKeeper:
         self._pauses = Pauses()
         self._late: frozenset[str] = frozenset()
         """Topics whose lists are not as they should be, since the cluster refused that."""
-        self._adaptive: AdaptiveThrottle | None = None
+        self._adaptive: AdaptiveThrottle | FixedThrottle | None = None
         self._floor = AUTO_FLOOR_BYTES_PER_S
         self._reached: frozenset[int] = frozenset()
         """Brokers that have what is recorded, unless they have died since."""
@@ -134,8 +139,9 @@ class ThrottleKeeper:
             seen = deepcopy(self._adaptive)
             adapted = seen.observe(reading)
             step = Step.RAISE if adapted is None or adapted > self._adaptive.rate else Step.LOWER
+            why = "lowered for consumers to" if reading.is_yielding else "adapted to"
             if adapted is None or (
-                self._pauses.may(step) and await self._try_change_to(adapted, "adapted to", step)
+                self._pauses.may(step) and await self._try_change_to(adapted, why, step)
             ):
                 self._adaptive = seen
         return False
@@ -237,8 +243,11 @@ class ThrottleKeeper:
         return self._context.flags().throttle or self._command.throttle
 
     def _adapt_from(self, rate: int | None) -> None:
-        is_auto = rate is not None and self._wanted == THROTTLE_AUTO
-        self._adaptive = AdaptiveThrottle(rate=rate or 0, floor=self._floor) if is_auto else None
+        self._adaptive = None
+        if rate is not None and self._wanted == THROTTLE_AUTO:
+            self._adaptive = AdaptiveThrottle(rate=rate, floor=self._floor)
+        elif rate is not None and self._command.yields.mode is YieldMode.SLOW:
+            self._adaptive = FixedThrottle(rate=rate, floor=self._floor)
 
     async def _try_change_to(self, rate: int | None, why: str, step: Step) -> bool:
         """False where the cluster refuses it: said, and the rate of before stays."""

@@ -9,12 +9,13 @@ from control.operations import checks
 from control.operations.catalogue import FORMS, OPERATIONS, RIGHTS, form_named
 from control.operations.catalogue.forms import Confirmation, OperationForm
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
-from control.operations.catalogue.moves.reassign import REASSIGN
+from control.operations.catalogue.moves.reassign import REASSIGN, Reassign, yield_rules
 from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.topics.create_topic import CreateTopic
 from control.operations.catalogue.topics.produce import PRODUCE, produce_job
 from control.operations.checks import config_pairs, pairs, spread_seconds
 from control.operations.errors import InvalidInputError
+from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode, YieldRules
 from control.planner.waves import USUAL_WAVES
 from partiscope.cli.reassignments.reassign import reassign
 
@@ -129,6 +130,25 @@ def test_a_spread_is_none_or_a_time(text: str, seconds: float) -> None:
 @pytest.mark.parametrize("text", ["300", "fast", "-5s", "2d", "auto"])
 def test_a_spread_without_a_unit_or_beyond_a_day_is_refused(text: str) -> None:
     assert REASSIGN.errors({"spread": text}) == {"spread": "none, or a time up to a day such as 5m"}
+
+
+def test_usual_yields_are_the_same_in_forms_and_on_the_command_line() -> None:
+    typed = signature(reassign).parameters
+    names = ("yield_to_consumers", "yield_after", "yield_at_most")
+    for usual in (lambda name: REASSIGN.field(name).default, lambda name: typed[name].default):
+        assert yield_rules({name: usual(name) for name in names}) == NEVER_YIELDS
+
+
+def test_a_throttle_that_is_not_there_cannot_be_lowered() -> None:
+    slow = YieldRules(mode=YieldMode.SLOW)
+    with pytest.raises(InvalidInputError, match="slow lowers the throttle, and there is none"):
+        Reassign(throttle="none", yields=slow).check()
+    Reassign(throttle="50MiB", yields=slow).check()
+
+
+@pytest.mark.parametrize("text", ["0s", "none", "30", "2d", "soon"])
+def test_a_yield_lasts_a_second_at_least(text: str) -> None:
+    assert set(REASSIGN.errors({"yield_after": text})) == {"yield_after"}
 
 
 def test_the_usual_spread_is_the_same_in_forms_and_on_the_command_line() -> None:

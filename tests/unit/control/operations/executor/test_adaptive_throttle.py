@@ -1,6 +1,12 @@
 """An automatic throttle: up while there is headroom, down when others suffer."""
 
-from control.operations.executor.throttles.adaptive_throttle import AdaptiveThrottle, Reading
+from dataclasses import replace
+
+from control.operations.executor.throttles.adaptive_throttle import (
+    AdaptiveThrottle,
+    FixedThrottle,
+    Reading,
+)
 
 MIB = 1 << 20
 
@@ -69,3 +75,31 @@ def test_it_is_halved_when_brokers_answer_late_for_most_of_the_time() -> None:
     for second in range(11, 15):
         assert throttle.observe(reading(float(second), answered_s=0.9)) is None
     assert throttle.observe(reading(15.0, answered_s=0.9)) == 20 * MIB
+
+
+def yielding(at_s: float) -> Reading:
+    return replace(reading(at_s, busiest=40.0 * MIB), is_yielding=True)
+
+
+def test_while_the_move_yields_it_is_halved_and_goes_up_again_afterwards() -> None:
+    throttle = begun(floor=15 * MIB)
+    assert throttle.observe(yielding(10.0)) == 20 * MIB
+    assert throttle.observe(yielding(20.0)) == 15 * MIB
+    assert throttle.observe(yielding(30.0)) is None
+    assert throttle.observe(reading(40.0, busiest=15.0 * MIB)) == 18.75 * MIB
+
+
+def test_an_operators_rate_is_lowered_while_the_move_yields_and_is_back_at_once() -> None:
+    throttle = FixedThrottle(rate=40 * MIB, floor=8 * MIB)
+    assert throttle.observe(reading(0.0, out_of_sync=9, answered_s=9.0)) is None
+    assert throttle.observe(yielding(1.0)) == 20 * MIB
+    assert throttle.observe(yielding(5.0)) is None
+    assert throttle.observe(yielding(11.0)) == 10 * MIB
+    assert throttle.observe(yielding(21.0)) == 8 * MIB
+    assert throttle.observe(yielding(31.0)) is None
+    assert throttle.observe(reading(32.0)) == 40 * MIB
+
+
+def test_an_operators_rate_below_the_floor_is_not_raised_by_a_yield() -> None:
+    throttle = FixedThrottle(rate=MIB // 8, floor=MIB)
+    assert throttle.observe(yielding(0.0)) is None
