@@ -22,7 +22,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from control.kafka.records.scan_progress import Scan
-from control.lab.message_search import MessageSearch
+from control.messages.message_search import MessageSearch
 from tests.support.cluster import LocalCluster
 
 TOPIC: Final = "orders"

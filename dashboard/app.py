@@ -19,8 +19,8 @@ from control.views.snapshots.store import open_store
 from dashboard import router
 from dashboard.cluster_actions import ClusterActions
 from dashboard.context import ClusterContext, PageContext
-from dashboard.frame import shell
 from dashboard.live import push
+from dashboard.page_frame import shell
 from dashboard.pages.browse import register_follow
 from dashboard.server import export, message_files, record_bytes, table_rows
 from dashboard.server.callback_sharing import CallbackSharing

@@ -16,8 +16,8 @@ from control.operations.bus.moves_feed import Moves
 from control.operations.catalogue.operation import Done, Operation
 from control.operations.catalogue.topics.produce import Produce, ProduceRun
 from control.operations.errors import OperationError
+from control.operations.operation_session import Denied, OperationSession
 from control.operations.previews import Previewed
-from control.operations.session import Denied, OperationSession
 
 SESSIONS_MAX: Final = 50
 

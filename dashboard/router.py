@@ -11,9 +11,9 @@ from control.views.paths import ViewPath
 from dashboard import ids
 from dashboard.components.parts import crumbs, empty
 from dashboard.context import PageContext
-from dashboard.frame import not_found, shell
-from dashboard.frame.shell import SHOWN
 from dashboard.live.displayed_snapshot import USUAL_LOOK, Look, Time
+from dashboard.page_frame import not_found, shell
+from dashboard.page_frame.shell import SHOWN
 from dashboard.pages import (
     broker,
     browse,

@@ -13,7 +13,7 @@ from typing import Final
 from control.kafka.connection.connections import settings_of, use_connections
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, UnreachableError
-from control.lab.outages import SOCKET_FILE
+from control.messages.outages import SOCKET_FILE
 from control.model.command_line import CommandFlags
 from control.model.fleet import WatchedCluster, is_of_any
 from control.model.ids import ClusterId

@@ -1,6 +1,6 @@
 """Writes the schemas of Kafka's internal topics from the jars of a Kafka release.
 
-    python scripts/internal_records.py LIBS-FOLDER > control/lab/decoding/internal_records.json
+    python scripts/internal_records.py LIBS-FOLDER > control/messages/decoding/internal_records.json
 
 Kafka generates its own readers and formatters from the same files.
 """

@@ -24,8 +24,8 @@ from tui.palette import Names, commands
 from tui.preferences import Preferences
 from tui.screens.base import ViewScreen
 from tui.screens.views import build_screen
-from tui.session import OtherCluster, Services, TerminalSession
 from tui.terminal.app import TerminalApp
+from tui.terminal_session import OtherCluster, Services, TerminalSession
 
 AGE_TICK_S: Final = 1.0
 SETTLE_AFTER_S: Final = 2.0

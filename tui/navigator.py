@@ -19,7 +19,7 @@ from tui.screens.base import ViewScreen
 from tui.screens.dialogs.choose_cluster import ClustersScreen
 from tui.screens.dialogs.time import TimeScreen
 from tui.screens.views import build_screen
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 from tui.widgets.row_table import RowTable
 
 _OF_SESSION = frozenset({"cluster", "at", "range"})

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from control.lab.state_file import read_state, write_state
+from control.messages.state_file import read_state, write_state
 
 FILE: Final = "terminal.json"
 

@@ -18,7 +18,7 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.admin.streams_topology import Subtopology
 from control.kafka.errors import KafkaPortError
 from control.model.ids import TopicPartition
-from control.operations.session import OperationSession
+from control.operations.operation_session import OperationSession
 from control.views.format import NA, age_text, count_text, plural_text
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.members import member_rows

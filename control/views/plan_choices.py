@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Self
 
 from control.operations.catalogue.moves.reassign import RUN_FIELDS
 from control.operations.errors import NotReviewedError, PlanGoneError
-from control.operations.session import OperationSession
+from control.operations.operation_session import OperationSession
 from control.planner.optimizer import Alternative, Plan
 from control.planner.planned_map import KeptPlans, plan_name
 from control.planner.proposal import Proposal

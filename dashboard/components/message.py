@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 from dash import dcc, html
 
 from control.kafka.records.record import FetchedRecord
-from control.lab.decoding.decoder import DecodedRecord
-from control.lab.decoding.formats import Decoded, Format
+from control.messages.decoding.decoder import DecodedRecord
+from control.messages.decoding.formats import Decoded, Format
 from control.views import format as text
 from control.views.messages.details import message_facts, resend_path
 from control.views.printable import printable, readable

@@ -26,10 +26,10 @@ from control.kafka.records.following import Followed, Notice, TopicFollower
 from control.kafka.records.reader import Looking, Start, StartKind
 from control.kafka.records.record import FetchedRecord, Gap, Passed
 from control.kafka.records.scan_progress import NOTHING_SCANNED, Scan
-from control.lab.decoding.decoder import Decoder
-from control.lab.judged_records import FilterError
-from control.lab.message_filters import NO_FILTERS, FilterTexts, build_filter
-from control.lab.message_search import MessageSearch
+from control.messages.decoding.decoder import Decoder
+from control.messages.judged_records import FilterError
+from control.messages.message_filters import NO_FILTERS, FilterTexts, build_filter
+from control.messages.message_search import MessageSearch
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.forms import problem
 from dashboard.components.message import formats_query

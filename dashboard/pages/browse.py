@@ -11,10 +11,10 @@ from fastapi import FastAPI, WebSocket
 from control.kafka.records.reader import Browsed
 from control.kafka.records.record import FetchedRecord
 from control.kafka.records.scan_progress import Scan
-from control.lab.decoding.formats import FORMATS, Formats
-from control.lab.decoding.remembered import RememberedFormats
-from control.lab.message_filters import FILTER_HELP
-from control.lab.message_search import SCAN_RECORDS
+from control.messages.decoding.formats import FORMATS, Formats
+from control.messages.decoding.remembered import RememberedFormats
+from control.messages.message_filters import FILTER_HELP
+from control.messages.message_search import SCAN_RECORDS
 from control.views import format as text
 from control.views.paths import ViewPath
 from control.views.printable import printable

@@ -15,7 +15,7 @@ from dashboard.components.heat_map import heat_map, register_heat_map
 from dashboard.components.parts import attributes, card, crumbs, graph, measure_switch
 from dashboard.context import PageContext
 from dashboard.figures.base import empty_figure
-from dashboard.figures.cells import cells_figure
+from dashboard.figures.partition_map import cells_figure
 from dashboard.live.displayed_snapshot import Look, Time, answer, displayed_snapshot
 
 BY_PARTITIONS = "partitions"

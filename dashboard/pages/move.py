@@ -36,8 +36,8 @@ from dashboard.components.forms import good, problem, text_field
 from dashboard.components.parts import attributes, card, crumbs, empty, redirect, tiles
 from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
-from dashboard.frame import rights
 from dashboard.live.displayed_snapshot import Time
+from dashboard.page_frame import rights
 
 CHANGES_MAX: Final = 200
 BUTTONS: Final = {

@@ -25,7 +25,7 @@ from dashboard.components.forms import parts_of, problem
 from dashboard.components.parts import attributes, card, crumbs, empty, folded, graph, redirect
 from dashboard.context import PageContext
 from dashboard.figures.moves import trade_off
-from dashboard.frame import rights
+from dashboard.page_frame import rights
 from dashboard.pages.plan_map import find_plan
 from dashboard.pages.plan_review import last_step, last_words, review
 

@@ -10,9 +10,9 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_props
 
-from control.lab.forecast import Forecast
-from control.lab.lines import lines_of, records_of
-from control.lab.session import KeyAndValue, ProduceProgress
+from control.messages.forecast import Forecast
+from control.messages.lines import lines_of, records_of
+from control.messages.produce_session import KeyAndValue, ProduceProgress
 from control.operations.catalogue.topics.produce import PRODUCE, Produce
 from control.operations.errors import InvalidInputError
 from control.views.messages.key_preview import NO_TOPIC, known_leaders, landing
@@ -29,7 +29,7 @@ from dashboard.components.parts import BLANK, card, crumbs, empty, graph, toned
 from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
 from dashboard.figures.latency import latency_histogram
-from dashboard.frame import rights
+from dashboard.page_frame import rights
 
 FIRST_FIELDS: Final = ("topic", "key", "value")
 """What every message needs; the others are folded away."""

@@ -6,7 +6,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
 from control.kafka.connection.connections import settings_of
-from control.lab.message_search import MessageSearch
+from control.messages.message_search import MessageSearch
 from control.views.messages.files import WRITERS
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.context import PageContext

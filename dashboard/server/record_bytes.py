@@ -14,7 +14,7 @@ from control.kafka.connection.connections import settings_of
 from control.kafka.errors import KafkaPortError
 from control.kafka.records.reader import Bounds, Browsed, Looking, Start, StartKind
 from control.kafka.records.record import FetchedRecord
-from control.lab.message_search import MessageSearch
+from control.messages.message_search import MessageSearch
 from control.model.ids import TopicPartition
 from control.views.messages.details import message_json
 from control.views.printable import json_text

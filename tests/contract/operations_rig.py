@@ -14,7 +14,7 @@ from typing import Final, Self
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
-from control.lab.session import ProduceJob, ProduceSession
+from control.messages.produce_session import ProduceJob, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.bus.client import OperationsClient
@@ -25,7 +25,7 @@ from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.settle import wait_until
 from tui.app import PartiscopeApp
 from tui.journal_watch import JournalWatch
-from tui.session import Services
+from tui.terminal_session import Services
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 VALUE_BYTES: Final = 1000

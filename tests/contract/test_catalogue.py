@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
-from control.lab.session import ProduceJob, ProduceProgress, ProduceSession
+from control.messages.produce_session import ProduceJob, ProduceProgress, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.bus.journal import DONE, FAILED
@@ -45,7 +45,7 @@ from control.operations.errors import (
     NotJournaledError,
     StalePreviewError,
 )
-from control.operations.session import OperationSession
+from control.operations.operation_session import OperationSession
 from control.views.tables.members import member_rows, member_words
 from tests.contract.group_clients import confluent_consumer
 from tests.contract.operations_rig import unique

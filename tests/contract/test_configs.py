@@ -13,7 +13,7 @@ from control.model.fleet import WatchedCluster
 from control.operations.catalogue.brokers.configure_broker import ALL, ConfigureBroker
 from control.operations.catalogue.topics.configure_topic import ConfigureTopic
 from control.operations.errors import InvalidInputError
-from control.operations.session import OperationSession
+from control.operations.operation_session import OperationSession
 from control.views.tables.configs import value_otherwise
 from tests.contract.operations_rig import terminal_on, unique
 from tests.support.cluster import LocalCluster

@@ -16,9 +16,9 @@ from control.operations.catalogue.brokers.cordon import Cordon
 from control.operations.catalogue.brokers.cordoning import Cordoning
 from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.operations.errors import InvalidInputError
+from control.operations.operation_session import OperationSession
 from control.operations.reassignment.facts import read_facts, topology_of
 from control.operations.reassignment.planning import preview_of, proposal_for
-from control.operations.session import OperationSession
 from control.operations.verdict import Verdict
 from control.planner.goals import Goal, PlanRequest
 from control.planner.optimizer import plan

@@ -21,8 +21,8 @@ from confluent_kafka.serialization import MessageField, SerializationContext
 
 from control.kafka.connection.settings import RegistrySettings
 from control.kafka.records.schema_registry import SchemaRegistry
-from control.lab.decoding.decoder import Decoder
-from control.lab.decoding.formats import Decoded, Format, Formats
+from control.messages.decoding.decoder import Decoder
+from control.messages.decoding.formats import Decoded, Format, Formats
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
 from tests.support.kafka_oracle import OracleUnavailableError

@@ -21,8 +21,8 @@ from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.catalogue.operation import Done
 from control.operations.errors import InvalidInputError, StalePreviewError
+from control.operations.operation_session import OperationSession
 from control.operations.reassignment.draining import DrainStep, replicas_on
-from control.operations.session import OperationSession
 from tests.contract.operations_rig import (
     ROOT,
     ExecutorProcess,

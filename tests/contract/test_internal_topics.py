@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from control.kafka.records.reader import RecordReader, Start, StartKind
-from control.lab.decoding.decoder import Decoder
+from control.messages.decoding.decoder import Decoder
 from tests.support.kafka_oracle import KafkaCluster, ready_admin, run_tool
 
 pytestmark = pytest.mark.kafka_oracle

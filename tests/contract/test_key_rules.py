@@ -1,4 +1,4 @@
-"""Key rules of the produce lab, for 100,000 keys each: partitions that real clients chose."""
+"""Key rules of produce, for 100,000 keys each: partitions that real clients chose."""
 
 import random
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.records.reader import RecordReader, Start, StartKind
-from control.lab.partitioners import KeyRule, partition_for
+from control.messages.partitioners import KeyRule, partition_for
 from control.model.ids import TopicPartition
 from tests.contract.operations_rig import end_offsets, unique
 from tests.support.cluster import LocalCluster

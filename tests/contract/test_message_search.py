@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from control.kafka.errors import NoSuchPartitionError
 from control.kafka.records.scan_progress import Scan
-from control.lab.message_search import MessageSearch
+from control.messages.message_search import MessageSearch
 from control.views.paths import parse_path
 from control.views.tables.messages import summary
 from tests.support.cluster import LocalCluster

@@ -15,9 +15,9 @@ from control.kafka.errors import RefusedError, UnreachableError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
 from control.kafka.records.producer import OutgoingRecord, ProducerOptions, RecordProducer
 from control.kafka.records.reader import RecordReader, Start, StartKind
-from control.lab.lines import records_of
-from control.lab.partitioners import KeyRule, partition_for
-from control.lab.session import ProduceJob, ProduceSession
+from control.messages.lines import records_of
+from control.messages.partitioners import KeyRule, partition_for
+from control.messages.produce_session import ProduceJob, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.reassignment.cluster_probes import read_fetch_backoffs

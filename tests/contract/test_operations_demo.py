@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.lab import demo
+from control.messages import demo
 from control.model.ids import TopicPartition
 from tests.support.cluster import LocalCluster
 from tests.support.settle import eventually

@@ -13,8 +13,8 @@ from plotly.utils import PlotlyJSONEncoder
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.fleet import WatchedCluster
 from control.operations.errors import InvalidInputError
+from control.operations.operation_session import OperationSession
 from control.operations.reassignment.plan_check import check_document
-from control.operations.session import OperationSession
 from control.views.checked_plan import balance_rows, checked, figure_rows
 from dashboard.pages import check as check_page
 from partiscope.cli.app import run

@@ -12,7 +12,7 @@ from control.kafka.records.producer import (
     batch_bytes,
 )
 from control.kafka.records.reader import RecordReader, Start, StartKind
-from control.lab.session import ProduceJob, ProduceProgress, ProduceSession
+from control.messages.produce_session import ProduceJob, ProduceProgress, ProduceSession
 
 MOST_BYTES = 5_000
 

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
-from control.lab.partitioners import KeyRule, partition_for
+from control.messages.partitioners import KeyRule, partition_for
 from tests.support.cluster import LocalCluster
 from tests.support.go_program import GoUnavailableError, build_go_client, run_go_client
 from tests.support.kafka_oracle import run_tool

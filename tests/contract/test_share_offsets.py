@@ -15,7 +15,7 @@ from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.operation import Operation
 from control.operations.errors import GroupActiveError
-from control.operations.session import OperationSession
+from control.operations.operation_session import OperationSession
 from tests.contract.operations_rig import unique
 from tests.support.kafka_oracle import QUICK_START, KafkaCluster, kafka_libs, run_tool
 from tests.support.settle import eventually

@@ -7,7 +7,7 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.connection.wire import brokers_that_answer
 from control.kafka.ports import NewTopic
-from control.lab.session import ProduceJob, ProduceSession
+from control.messages.produce_session import ProduceJob, ProduceSession
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import broker_page
 from spark_metrics.window.aggregates import AggregatesReader

@@ -27,7 +27,7 @@ from tests.support.kafka_oracle import KafkaCluster, run_tool
 from tests.support.kafka_scene import TOPICS, VERDICTS, busy
 from tests.support.settle import settle, wait_until
 from tui.app import PartiscopeApp
-from tui.session import Services
+from tui.terminal_session import Services
 from tui.widgets.row_table import RowTable
 
 pytestmark = [

@@ -22,7 +22,7 @@ from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.screens.dialogs.confirm import ConfirmScreen
 from tui.screens.reassignments.moves import MoveScreen
-from tui.session import Services
+from tui.terminal_session import Services
 
 PAGE_TIMEOUT_MS: Final = 120_000
 TERMINAL_SIZE: Final = (160, 60)

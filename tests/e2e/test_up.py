@@ -23,7 +23,7 @@ from tests.support.installation import Installation
 from tests.support.settle import settle, wait_until
 from tui.app import PartiscopeApp
 from tui.screens.reassignments.moves import MoveScreen
-from tui.session import Services
+from tui.terminal_session import Services
 from tui.widgets.form import FormPanel
 
 pytestmark = [

@@ -157,7 +157,7 @@ class CannedMoves:
 
 
 class CannedSession:
-    """Stands where control.operations.session.OperationSession does."""
+    """Stands where control.operations.operation_session.OperationSession does."""
 
     settings = KafkaSettings(bootstrap="127.0.0.1:1")
 

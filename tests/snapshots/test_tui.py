@@ -14,7 +14,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, TextArea
 
 from control.kafka.records.reader import Browsed
-from control.lab.message_search import MessageSearch
+from control.messages.message_search import MessageSearch
 from control.model.fleet import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.window.aggregates import AggregatesReader
@@ -23,7 +23,7 @@ from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tui.app import PartiscopeApp
 from tui.screens.messages.browse import BrowseScreen
-from tui.session import Services
+from tui.terminal_session import Services
 from tui.widgets.row_table import RowTable
 
 SIZES: Final = ((80, 24), (120, 40), (160, 48))

@@ -19,8 +19,8 @@ from control.views.tables.export import FORMATS
 from dashboard import router
 from dashboard.components.operation_form import FIELD
 from dashboard.context import PageContext
-from dashboard.frame.operation_dialog import body
 from dashboard.live.displayed_snapshot import Look
+from dashboard.page_frame.operation_dialog import body
 from tests.support.settle import settle
 from tests.unit.dashboard.page_context import context_on
 from tests.unit.tui.conftest import services, written_store
@@ -29,7 +29,7 @@ from tui.screens.base import VIEWS_OF_FORMS
 from tui.screens.details.overview import OverviewScreen
 from tui.screens.lists.tables import TableScreen
 from tui.screens.views import SCREENS, build_screen
-from tui.session import Services, TerminalSession
+from tui.terminal_session import Services, TerminalSession
 from tui.widgets.form import FormPanel
 from tui.widgets.row_table import RowTable
 

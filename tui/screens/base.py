@@ -17,7 +17,7 @@ from control.views.paths import ViewPath
 from control.views.printable import printable_in_place
 from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.messages import FormChosen, PathChosen
-from tui.session import Services, TerminalSession
+from tui.terminal_session import Services, TerminalSession
 from tui.widgets.key_line import GotoLine, KeyLine
 from tui.widgets.top_bar import TopBar
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from control.views.paths import ViewPath
 from tui.screens.base import ViewScreen
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 
 SCREENS: Final = {
     "overview": "details.overview:OverviewScreen",

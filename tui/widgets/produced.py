@@ -6,8 +6,8 @@ from rich.text import Text
 from textual import work
 from textual.widgets import Static
 
-from control.lab.session import KeyAndValue
-from control.operations.session import OperationSession
+from control.messages.produce_session import KeyAndValue
+from control.operations.operation_session import OperationSession
 from control.views.messages.key_preview import NO_TOPIC
 from control.views.messages.key_spread import keys_spread, spread_heads, spread_rows, spread_words
 from control.views.messages.progress import limits_cell

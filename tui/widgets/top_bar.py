@@ -9,7 +9,7 @@ from control.model.fleet import WatchedCluster
 from control.views.format import age_text, clock_text, duration_text
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import SHAPES, Tone
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 from tui.tones import STYLES, cell_text
 
 COLUMNS_MIN: Final = 80

@@ -1,6 +1,6 @@
 """An operation: a typed command that knows its form, rights and preview, and how it is performed.
 
-One file of this folder is one operation. ``control.operations.session`` takes an operation from
+One file of this folder is one operation. ``OperationSession`` takes an operation from
 Asked (an instance) to Previewed (an ``Effect``, whose command is frozen) to Done, and judges there
 what may be done; nothing in this folder judges or writes to the journal.
 """

@@ -43,7 +43,7 @@ from control.operations.reassignment.cluster_probes import (
     read_fetch_backoffs,
     read_standing_rates,
 )
-from control.operations.reassignment.drained_brokers import came_meanwhile, emptied_by
+from control.operations.reassignment.drained_brokers import came_meanwhile, drained_by
 from control.operations.reassignment.facts import ClusterFacts, cannot_move, read_facts, to_go
 from control.operations.reassignment.partition_results import (
     Fate,
@@ -180,7 +180,7 @@ class ReassignRun:
             expected = self._forecast.foresee(made, at_s=time.monotonic())
         count = len(command.changes)
         words = first_words(len(self._waves), count, there=count - len(left), begun=spread.words)
-        empties = emptied_by(command.changes, facts.partitions)
+        empties = drained_by(command.changes, facts.partitions)
         await context.emit(
             EventKind.STARTED,
             words,

@@ -14,7 +14,7 @@ from control.planner.proposal import PartitionChange
 NAMES_MAX: Final = 3
 
 
-def emptied_by(
+def drained_by(
     changes: Iterable[PartitionChange], partitions: Mapping[TopicPartition, PartitionMetadata]
 ) -> tuple[int, ...]:
     """Brokers that hold something, and nothing any more once these changes are done."""

@@ -13,7 +13,7 @@ from enum import StrEnum
 from control.kafka.ports import PartitionMetadata
 from control.model.ids import TopicPartition
 from control.operations.bus.state import OperationState
-from control.operations.reassignment.drained_brokers import emptied_by
+from control.operations.reassignment.drained_brokers import drained_by
 
 
 class DrainStep(StrEnum):
@@ -73,7 +73,7 @@ def emptying_move(
     """The unfinished reassignment after which the broker holds nothing; empty: there is none."""
     for state in states:
         if not state.is_finished and (
-            broker in state.empties or broker in emptied_by(state.changes, partitions)
+            broker in state.empties or broker in drained_by(state.changes, partitions)
         ):
             return state.operation_id
     return ""

@@ -33,7 +33,7 @@ from control.operations.reassignment.preflight_load import (
 )
 from control.operations.reassignment.producer_traffic import bytes_in
 from control.operations.reassignment.rollback_plan import RollbackPlan
-from control.operations.reassignment.spreading import NOT_SPREAD, Foreseen
+from control.operations.reassignment.spreading import NOT_SPREAD, SpreadEstimate
 from control.operations.reassignment.topic_ids import facts_of
 from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
 from control.planner.figures import Balance, balance_of, loads_of
@@ -76,7 +76,7 @@ class Preview:
     """The soonest that it may be done; null without a throttle."""
     seconds_max: float | None
     """The latest; eight times in ten it is done between the two."""
-    spread: Foreseen = NOT_SPREAD
+    spread: SpreadEstimate = NOT_SPREAD
     """Over which time it is begun for producers' sake."""
 
     @property

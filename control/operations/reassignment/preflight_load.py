@@ -16,7 +16,7 @@ from control.operations.reassignment.producer_traffic import (
 from control.operations.reassignment.spreading import (
     NOT_SPREAD,
     TOLD_FROM_S,
-    Foreseen,
+    SpreadEstimate,
     Writing,
     foresee,
 )
@@ -89,7 +89,7 @@ def check_time(
     takes: tuple[float, float] | None,
     rate: int | None,
     lowest: int | None = None,
-    spread: Foreseen = NOT_SPREAD,
+    spread: SpreadEstimate = NOT_SPREAD,
 ) -> Check:
     """How long it takes, as an interval of seconds; null without a throttle. `lowest`: the rate
     of the slowest broker; `spread`: what is waited for on the way."""
@@ -112,7 +112,7 @@ def expected_seconds(
     rate: int | None,
     *,
     is_adaptive: bool = False,
-    spread: Foreseen = NOT_SPREAD,
+    spread: SpreadEstimate = NOT_SPREAD,
 ) -> tuple[float, float] | None:
     """(soonest, latest) at this throttle, or beginning at it; null without one."""
     if not rate or rate < 0:
@@ -128,7 +128,7 @@ def expected_seconds(
     )
 
 
-def spread_of(facts: ClusterFacts, waves: Waves, rules: WaveRules) -> Foreseen:
+def spread_of(facts: ClusterFacts, waves: Waves, rules: WaveRules) -> SpreadEstimate:
     """Over which time it is spread for the sake of those who write to it, as far as is known."""
     leaders = {key: partition.leader for key, partition in facts.partitions.items()}
     writing = Writing(produced=facts.produced, leaders=leaders, backoff_ms=facts.fetch_backoff_ms)

@@ -17,7 +17,7 @@ from typing import Final
 from control.model.ids import TopicPartition
 from control.operations.executor.catching_up import EARNED
 from control.operations.executor.throttles.adaptive_throttle import SETTLE_S, UP
-from control.operations.reassignment.spreading import NOT_SPREAD, Foreseen
+from control.operations.reassignment.spreading import NOT_SPREAD, SpreadEstimate
 from control.planner.proposal import PartitionChange
 
 CATCH_UP_SHARE: Final = 0.25
@@ -96,7 +96,7 @@ def seconds_of(
     produced: Mapping[TopicPartition, float],
     is_adaptive: bool = False,
     lower: Mapping[int, int] | None = None,
-    spread: Foreseen = NOT_SPREAD,
+    spread: SpreadEstimate = NOT_SPREAD,
 ) -> tuple[float, float]:
     """(soonest, latest), meant to hold the truth eight times in ten; how often they do on a
     cluster is learned (control.operations.executor.timing.calibration; benchmarks/moves.py).

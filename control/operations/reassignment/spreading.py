@@ -79,7 +79,7 @@ class Pace:
     @classmethod
     def within(
         cls, writing: Writing, waves: Sequence[Wave], within_s: float, *, elects: bool = True
-    ) -> "tuple[Pace, Foreseen]":
+    ) -> "tuple[Pace, SpreadEstimate]":
         """That of a run, at most so many seconds in all; and what it comes to."""
         wished = cls(writing)
         wished_s = wished.foresee(waves, elects=elects).seconds
@@ -91,7 +91,7 @@ class Pace:
         """The same once these lead."""
         return Pace(replace(self._writing, leaders=leaders), scale=self._scale)
 
-    def foresee(self, waves: Sequence[Wave], *, elects: bool = True) -> "Foreseen":
+    def foresee(self, waves: Sequence[Wave], *, elects: bool = True) -> "SpreadEstimate":
         """Wave after wave: a wave begins when the one before it has arrived."""
         turns, now_s, waves_s = Turns(), 0.0, []
         for wave in waves:
@@ -101,7 +101,7 @@ class Pace:
         changes = [change for wave in waves for change in wave] if elects else []
         elections = [(c.topic, self.after_election(c)) for c in changes]
         elected_s = turns.take_all(elections, now_s) - now_s
-        return Foreseen(waves_s=tuple(waves_s), elected_s=elected_s)
+        return SpreadEstimate(waves_s=tuple(waves_s), elected_s=elected_s)
 
     def after_end(self, change: PartitionChange) -> float:
         """Seconds after it was asked for, as it ends soon after."""
@@ -133,7 +133,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Foreseen:
+class SpreadEstimate:
     """Estimated seconds of a move that has not begun, where nothing else takes longer."""
 
     waves_s: tuple[float, ...] = ()
@@ -162,10 +162,10 @@ class Foreseen:
         return f"begun over {over}, so that producers wait less (spread){more}"
 
 
-NOT_SPREAD: Final = Foreseen()
+NOT_SPREAD: Final = SpreadEstimate()
 
 
-def foresee(waves: Sequence[Wave], writing: Writing, within_s: float) -> Foreseen:
+def foresee(waves: Sequence[Wave], writing: Writing, within_s: float) -> SpreadEstimate:
     """Estimate for waves that are begun over at most so many seconds."""
     if not within_s:
         return NOT_SPREAD

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from control.kafka.records.record import FetchedRecord
-from control.lab.decoding.decoder import DecodedRecord
-from control.lab.decoding.formats import Decoded
-from control.lab.keys import is_description
-from control.lab.templates import replaces
+from control.messages.decoding.decoder import DecodedRecord
+from control.messages.decoding.formats import Decoded
+from control.messages.keys import is_description
+from control.messages.templates import replaces
 from control.operations.checks import pairs
 from control.views import format as text
 from control.views.paths import ViewPath

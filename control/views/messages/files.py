@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from control.kafka.records.record import FetchedRecord
-from control.lab.decoding.decoder import Decoder
-from control.lab.decoding.formats import Decoded
+from control.messages.decoding.decoder import Decoder
+from control.messages.decoding.formats import Decoded
 from control.views.messages.details import message_json
 from control.views.printable import json_text, told_bytes
 

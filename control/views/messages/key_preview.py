@@ -5,8 +5,8 @@ from typing import Final
 
 import pyarrow.compute as pc
 
-from control.lab.keys import is_description
-from control.lab.partitioners import KeyRule, partitions_for_key
+from control.messages.keys import is_description
+from control.messages.partitioners import KeyRule, partitions_for_key
 from control.model.ids import no_partition_words
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import Cell, Tone

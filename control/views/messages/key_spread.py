@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from control.lab.forecast import Forecast, forecast, keys_to_preview, moving_words
-from control.lab.keys import KeySpecError
-from control.lab.partitioners import KeyRule
-from control.lab.session import KeyAndValue
+from control.messages.forecast import Forecast, forecast, keys_to_preview, moving_words
+from control.messages.keys import KeySpecError
+from control.messages.partitioners import KeyRule
+from control.messages.produce_session import KeyAndValue
 from control.operations.checks import PARTITIONS_MAX, whole
 from control.operations.errors import InvalidInputError
 from control.views.printable import printable

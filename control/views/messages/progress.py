@@ -5,10 +5,10 @@ from typing import Final
 
 from control.kafka.errors import KafkaPortError, NoSuchPartitionError, RecordTooLargeError
 from control.kafka.records.producer import Delivery
-from control.lab.session import ProduceProgress
+from control.messages.produce_session import ProduceProgress
 from control.operations.catalogue.topics.produce import PRODUCE, Produce
 from control.operations.errors import OperationError
-from control.operations.session import OperationSession
+from control.operations.operation_session import OperationSession
 from control.views.format import latency_text, record_rate_text
 from control.views.tables.rows import Cell, Tone
 

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 from control.kafka.records.browsing import GAPS_TOLD_MAX, Browsed, Skipped
 from control.kafka.records.record import FetchedRecord, Gap, Isolation, Transaction
 from control.kafka.records.scan_progress import Progress
-from control.lab.decoding.decoder import DecodedRecord
-from control.lab.decoding.formats import Decoded, Format
+from control.messages.decoding.decoder import DecodedRecord
+from control.messages.decoding.formats import Decoded, Format
 from control.views import format as text
 from control.views.printable import printable, readable
 from control.views.tables import cells, units

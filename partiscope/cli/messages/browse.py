@@ -9,7 +9,7 @@ import typer
 
 from control.kafka.records.reader import Bounds, Browsed, Looking, RecordReader, Start, StartKind
 from control.kafka.records.record import FetchedRecord
-from control.lab.decoding.decoder import DecodedRecord
+from control.messages.decoding.decoder import DecodedRecord
 from control.model.ids import TopicPartition
 from control.views.messages.details import (
     decoded_words,

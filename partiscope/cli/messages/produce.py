@@ -1,4 +1,4 @@
-"""``partiscope produce``: the produce lab."""
+"""``partiscope produce``: produce."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -15,11 +15,11 @@ from control.kafka.records.producer import (
     OutgoingRecord,
     ProducerOptions,
 )
-from control.lab.forecast import KEYS_PREVIEWED, Forecast, keys_to_preview
-from control.lab.keys import KeySpecError, is_description
-from control.lab.lines import LineFormat, LinesError, lines_of
-from control.lab.partitioners import KeyRule, partitions_for_key
-from control.lab.session import ProduceJob, RecordStream
+from control.messages.forecast import KEYS_PREVIEWED, Forecast, keys_to_preview
+from control.messages.keys import KeySpecError, is_description
+from control.messages.lines import LineFormat, LinesError, lines_of
+from control.messages.partitioners import KeyRule, partitions_for_key
+from control.messages.produce_session import ProduceJob, RecordStream
 from control.operations.catalogue.topics.produce import Produce
 from control.operations.checks import PARTITIONS_MAX
 from control.operations.protected_topics import check_topic

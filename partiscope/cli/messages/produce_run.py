@@ -6,10 +6,10 @@ import sys
 from typing import Any, Final
 
 from control.kafka.errors import KafkaPortError
-from control.lab.session import ProduceJob, ProduceProgress
+from control.messages.produce_session import ProduceJob, ProduceProgress
 from control.operations.catalogue.topics.produce import Produce
 from control.operations.errors import OperationError
-from control.operations.session import OperationSession
+from control.operations.operation_session import OperationSession
 from control.views.format import NA, plural_text
 from control.views.messages.progress import (
     failed_words,

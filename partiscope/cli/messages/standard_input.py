@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from control.lab.lines import LinesError, LineSplitter
+from control.messages.lines import LinesError, LineSplitter
 from partiscope.cli.shared.exits import CommandError, Exit
 
 CHUNK_BYTES: Final = 64 * 1024

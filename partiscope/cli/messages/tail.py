@@ -20,17 +20,17 @@ from control.kafka.records.record import (
     Transaction,
 )
 from control.kafka.records.scan_progress import Scan
-from control.lab.decoding.decoder import Decoder
-from control.lab.decoding.formats import FORMATS
-from control.lab.judged_records import FilterError
-from control.lab.message_filters import (
+from control.messages.decoding.decoder import Decoder
+from control.messages.decoding.formats import FORMATS
+from control.messages.judged_records import FilterError
+from control.messages.message_filters import (
     FILTER_HELP,
     FilterTexts,
     MessageFilter,
     build_filter,
 )
-from control.lab.message_search import MessageSearch, chosen_partitions
-from control.lab.starts import parse_start
+from control.messages.message_search import MessageSearch, chosen_partitions
+from control.messages.starts import parse_start
 from control.views.format import plural_text
 from control.views.messages.details import message_json
 from control.views.printable import json_text, printable

@@ -15,7 +15,7 @@ Times = Annotated[int, typer.Option(min=1, max=100, help="Multiple of the usual 
 
 def demo(bootstrap: Bootstrap = None, times: Times = 1) -> None:
     """Create a few topics and run producers and groups: one keeps up, one lags, one is stuck."""
-    from control.lab.demo import create_topics, run
+    from control.messages.demo import create_topics, run
 
     require_change(bootstrap)
     address = known_bootstrap(settings_with(bootstrap=bootstrap))

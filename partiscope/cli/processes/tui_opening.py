@@ -19,7 +19,7 @@ from control.model.fleet import WatchedCluster
 
 if TYPE_CHECKING:
     from tui.app import PartiscopeApp
-    from tui.session import Services as ServicesOfScreens
+    from tui.terminal_session import Services as ServicesOfScreens
 
 ESCAPE_MS: Final = 25
 """Within so long after Escape follows what makes it a sequence; ``ESCDELAY`` says otherwise. A
@@ -89,7 +89,7 @@ def show(opening: Opening) -> None:
     from control.views.snapshots.feed import SnapshotFeed
     from spark_metrics.window.aggregates import AggregatesReader
     from tui.journal_watch import JournalWatch
-    from tui.session import OtherCluster, Services
+    from tui.terminal_session import OtherCluster, Services
 
     os.environ.setdefault("ESCDELAY", str(ESCAPE_MS))
     reader = AggregatesReader(opening.store)
@@ -120,7 +120,7 @@ def show(opening: Opening) -> None:
     services = services_of(first)
     Thread(target=partial(_read_first, services), daemon=True).start()
     with parts:
-        from control.lab.state_file import state_file
+        from control.messages.state_file import state_file
         from tui.app import PartiscopeApp
         from tui.preferences import FILE, Preferences
 

@@ -9,9 +9,9 @@ import typer
 from control.operations import checks
 from control.operations.bus.commands import THROTTLE_AUTO
 from control.operations.catalogue.brokers.drain import Drain
+from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
 from control.operations.reassignment.draining import DrainStep
-from control.operations.session import OperationSession
 from partiscope.cli.reassignments.moves import follow
 from partiscope.cli.reassignments.previews import preview_document, show_preview
 from partiscope.cli.shared.confirm import require_change, require_typed

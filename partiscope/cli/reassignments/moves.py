@@ -17,8 +17,8 @@ from control.operations.bus.state import HELD, OperationState
 from control.operations.catalogue import move_operation
 from control.operations.catalogue.moves.control import MoveOperation
 from control.operations.catalogue.moves.roll_back import RollBack
+from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
-from control.operations.session import OperationSession
 from control.views.format import byte_rate_text, bytes_text, duration_text, plural_text
 from control.views.preflight_checks import check_words
 from control.views.tables.moves import (

@@ -11,8 +11,8 @@ from control.model.ids import TopicPartition
 from control.operations.catalogue.moves.reassign import REASSIGN, Reassign, yield_rules
 from control.operations.errors import InvalidInputError
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode, YieldRules
+from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
-from control.operations.session import OperationSession
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 from partiscope.cli.reassignments.moves import follow

@@ -1,5 +1,5 @@
 """Nothing destructive without typing its name; what may be changed is judged by
-``control.operations.session``, of the cluster that is meant, however it was named."""
+``control.operations.operation_session``, of the cluster that is meant, however it was named."""
 
 import sys
 

@@ -9,8 +9,8 @@ import typer
 
 from control.operations import checks
 from control.operations.catalogue.operation import Change, Done, Operation
+from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
-from control.operations.session import OperationSession
 from partiscope.cli.shared.confirm import require_change, require_typed
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import note, target_with, write_json

@@ -11,7 +11,7 @@ from control.model.fleet import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
-from tui.session import Services
+from tui.terminal_session import Services
 
 NOW_MS = 1_795_000_000_000
 

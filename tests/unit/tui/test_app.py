@@ -17,7 +17,7 @@ from tui.app import PartiscopeApp
 from tui.messages import SnapshotArrived
 from tui.screens.base import ViewScreen
 from tui.screens.details.overview import OverviewScreen
-from tui.session import Services
+from tui.terminal_session import Services
 from tui.widgets.findings import FindingsList
 from tui.widgets.key_line import GotoLine, KeyLine
 from tui.widgets.row_table import RowTable

@@ -10,7 +10,7 @@ from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
-from tui.session import ChartRange, Services
+from tui.terminal_session import ChartRange, Services
 from tui.widgets.chart import MARK, Frame
 
 MINUTE_MS = 60_000

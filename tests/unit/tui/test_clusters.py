@@ -23,7 +23,7 @@ from tui.app import PartiscopeApp
 from tui.messages import SnapshotArrived
 from tui.screens.base import ViewScreen
 from tui.screens.dialogs.choose_cluster import ClustersScreen
-from tui.session import OtherCluster, Services
+from tui.terminal_session import OtherCluster, Services
 from tui.widgets.row_table import RowTable
 
 

@@ -18,7 +18,7 @@ from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
 from tui.screens.dialogs.confirm import ConfirmScreen
 from tui.screens.reassignments.moves import MoveScreen
-from tui.session import Services
+from tui.terminal_session import Services
 from tui.widgets.form import FormPanel
 
 REPORT = WatchReport(

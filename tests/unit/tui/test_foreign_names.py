@@ -16,7 +16,7 @@ from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.screens.dialogs.operation import OperationScreen
-from tui.session import Services
+from tui.terminal_session import Services
 from tui.widgets.name_input import NameInput
 
 ODD = ("a[/b]c", "\x1b[2Jevil", "[red", "two\nlines", "user\u202egpj")

@@ -4,7 +4,7 @@ from textual.widgets import Static
 
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
-from tui.session import Services
+from tui.terminal_session import Services
 
 
 async def test_g_h_shows_the_job_and_how_it_went(services: Services) -> None:

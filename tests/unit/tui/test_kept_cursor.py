@@ -12,10 +12,10 @@ from tests.support.store_builder import Row, StoreBuilder, SyntheticSizes, synth
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
-from tui.session import Services
-from tui.widgets.cells import CellsMap
+from tui.terminal_session import Services
 from tui.widgets.findings import FindingsList
 from tui.widgets.heat_table import HeatTable
+from tui.widgets.partition_map import CellsMap
 from tui.widgets.row_table import RowTable
 
 SIZES = SyntheticSizes(topics=6, partitions=8, groups=5)

@@ -8,7 +8,7 @@ from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.screens.dialogs.time import TimeScreen
-from tui.session import Services
+from tui.terminal_session import Services
 from tui.widgets.top_bar import TopBar
 
 

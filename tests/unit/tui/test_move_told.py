@@ -11,7 +11,7 @@ from tests.support.picture import picture
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.screens.reassignments.moves import MoveScreen
-from tui.session import Services
+from tui.terminal_session import Services
 
 RUNNING: Final = OperationState(
     operation_id="mv-3f9a21c4",

@@ -12,7 +12,7 @@ from tui.app import PartiscopeApp
 from tui.screens.base import VIEWS_OF_FORMS, ViewScreen
 from tui.screens.dialogs.confirm import ConfirmScreen
 from tui.screens.dialogs.operation import OperationScreen
-from tui.session import Services
+from tui.terminal_session import Services
 from tui.widgets.form import FormPanel
 from tui.widgets.name_input import NameInput
 

@@ -12,7 +12,7 @@ from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.palette import Names
 from tui.screens.base import ViewScreen
-from tui.session import Services
+from tui.terminal_session import Services
 
 PATHS = ["overview", "map", "plan", "produce/topic-1", "topics/topic-1/partitions/1"]
 NAMES = {

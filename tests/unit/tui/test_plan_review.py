@@ -18,7 +18,7 @@ from tests.snapshots.canned import CannedSession, facts
 from tests.support.picture import picture
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
-from tui.session import Services
+from tui.terminal_session import Services
 
 NEW: Final = 104
 

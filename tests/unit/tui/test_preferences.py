@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from control.lab.state_file import state_file
+from control.messages.state_file import state_file
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.preferences import FILE, Preferences
-from tui.session import Services
+from tui.terminal_session import Services
 
 BROKEN = [
     "",

@@ -10,8 +10,8 @@ from textual.widgets import Input, Static
 from control.model.fleet import WatchedCluster
 from control.operations.bus.state import OperationState, Phase
 from control.operations.catalogue.operation import Done, Operation
+from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
-from control.operations.session import OperationSession
 from tests.snapshots.canned import CannedSession
 from tests.support.settle import settle
 from tests.unit.control.operations.previews import PROD, previewed
@@ -20,7 +20,7 @@ from tui.app import PartiscopeApp
 from tui.screens.dialogs.confirm import ConfirmScreen, RateScreen
 from tui.screens.messages.produce import ProduceScreen
 from tui.screens.reassignments.moves import MoveScreen
-from tui.session import Services
+from tui.terminal_session import Services
 
 
 @pytest.fixture

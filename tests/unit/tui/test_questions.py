@@ -16,7 +16,7 @@ from tests.support.questions import QUESTIONS, STEPS_MAX, Question
 from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
-from tui.session import Services
+from tui.terminal_session import Services
 
 SIZE: Final = (140, 44)
 

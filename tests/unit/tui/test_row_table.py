@@ -14,7 +14,7 @@ from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
-from tui.session import Services
+from tui.terminal_session import Services
 from tui.widgets.row_table import RowTable
 
 LONG = b'{"order": 4711, "note": "' + b"x" * 300 + b'"}'

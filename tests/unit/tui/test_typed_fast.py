@@ -7,8 +7,8 @@ from textual.widgets import Input
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
-from tui.session import Services
 from tui.terminal.driver import EscapeParser
+from tui.terminal_session import Services
 from tui.widgets.row_table import RowTable
 
 

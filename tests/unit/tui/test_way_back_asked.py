@@ -18,7 +18,7 @@ from tests.unit.tui.test_move_told import RUNNING
 from tui.app import PartiscopeApp
 from tui.screens.dialogs.confirm import ConfirmScreen, RateScreen
 from tui.screens.reassignments.moves import MoveScreen
-from tui.session import Services
+from tui.terminal_session import Services
 
 GOES = Change("mv-1", None, None, "1 partition goes where it was.")
 DOUBT = "▲ plan is current: orders-1 is elsewhere [by now]"

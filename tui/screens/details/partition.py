@@ -26,7 +26,7 @@ from control.views.tables.query import Page
 from control.views.tables.rows import Row
 from tui.screens.base import heading
 from tui.screens.details.history_charts import HistoryScreen
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 from tui.tones import facts_text
 from tui.widgets.chart import Frame
 from tui.widgets.row_table import RowTable

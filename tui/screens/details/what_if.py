@@ -23,7 +23,7 @@ from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.query import Page, TableQuery
 from tui.screens.base import ViewScreen, heading
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 from tui.tones import cell_text
 from tui.widgets.row_table import RowTable
 

@@ -19,7 +19,7 @@ from control.operations.catalogue.operation import Done
 from control.operations.errors import InvalidInputError, OperationError
 from control.views.paths import ViewPath
 from tui.screens.dialogs.confirm import ConfirmScreen
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 from tui.widgets.form import OFFERED, FormPanel
 
 HINT: Final = "Enter goes on · Esc changes nothing"

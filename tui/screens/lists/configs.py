@@ -27,7 +27,7 @@ from control.views.tables.configs import (
 from control.views.tables.query import Page
 from tui.messages import FormChosen
 from tui.screens.base import ViewScreen, heading
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable
 

@@ -15,7 +15,7 @@ from control.views.tables.export import ExportError, export
 from control.views.tables.query import Page, TableQuery
 from tui.screens.base import ViewScreen, heading
 from tui.screens.dialogs.choose_columns import ColumnsScreen, SortScreen
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable
 

@@ -8,7 +8,7 @@ from textual.binding import Binding, BindingType
 
 from control.views.paths import ViewPath
 from tui.screens.base import ViewScreen
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 
 DIGITS: Final = range(1, 10)
 

@@ -13,9 +13,9 @@ from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.filters import FilterError
 from tui.messages import PathChosen
 from tui.screens.maps.map_base import MeasuredMap
-from tui.session import TerminalSession
-from tui.widgets.cells import CellsMap
+from tui.terminal_session import TerminalSession
 from tui.widgets.heat_table import SHADES
+from tui.widgets.partition_map import CellsMap
 
 MARGIN: Final = 3
 """Columns beside the cells: margins and scrollbar."""

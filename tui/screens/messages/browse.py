@@ -21,10 +21,10 @@ from control.kafka.records.following import Notice
 from control.kafka.records.reader import Browsed
 from control.kafka.records.record import FetchedRecord, Gap, Passed
 from control.kafka.records.scan_progress import Scan
-from control.lab.decoding.decoder import DecodedRecord, Decoder
-from control.lab.decoding.formats import Decoded, Format
-from control.lab.message_search import LATEST, SCAN_RECORDS, MessageSearch
-from control.lab.starts import START_HELP
+from control.messages.decoding.decoder import DecodedRecord, Decoder
+from control.messages.decoding.formats import Decoded, Format
+from control.messages.message_search import LATEST, SCAN_RECORDS, MessageSearch
+from control.messages.starts import START_HELP
 from control.views.format import bytes_text
 from control.views.messages.details import message_facts, resend_path
 from control.views.paths import ViewPath
@@ -42,7 +42,7 @@ from control.views.tables.query import Page
 from control.views.tables.rows import Row
 from tui.messages import PathChosen
 from tui.screens.base import ViewScreen
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 from tui.widgets.filter_line import FilterLine
 from tui.widgets.row_table import RowTable
 

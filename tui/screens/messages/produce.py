@@ -11,8 +11,8 @@ from textual.containers import Horizontal
 from textual.widgets import Input, Label, Static
 
 from control.kafka.errors import KafkaPortError
-from control.lab.lines import LinesError, lines_of, records_of
-from control.lab.session import KeyAndValue, ProduceProgress
+from control.messages.lines import LinesError, lines_of, records_of
+from control.messages.produce_session import KeyAndValue, ProduceProgress
 from control.operations.catalogue.topics.produce import PRODUCE, Produce, ProduceRun
 from control.operations.errors import OperationError
 from control.views.format import latency_text
@@ -23,7 +23,7 @@ from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
 from tui.screens.dialogs.confirm import ConfirmScreen
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 from tui.tones import cell_text
 from tui.widgets.form import FormPanel
 from tui.widgets.produced import LimitsLine, SentMessages, spread_text

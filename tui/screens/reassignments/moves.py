@@ -24,8 +24,8 @@ from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.catalogue.moves.throttle import Throttle
 from control.operations.confirmation import word_for
 from control.operations.errors import OperationError
+from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
-from control.operations.session import OperationSession
 from control.views.format import byte_rate_text
 from control.views.paths import ViewPath
 from control.views.preflight_checks import check_words
@@ -49,7 +49,7 @@ from control.views.tables.query import Page
 from tui.messages import PathChosen
 from tui.screens.base import ViewScreen, heading
 from tui.screens.dialogs.confirm import ConfirmScreen, RateScreen
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 from tui.tones import facts_text
 from tui.widgets.row_table import RowTable
 from tui.widgets.text_table import table_text

@@ -41,7 +41,7 @@ from tui.messages import PathChosen
 from tui.screens.base import ViewScreen
 from tui.screens.dialogs.confirm import ConfirmScreen
 from tui.screens.reassignments.by_hand import HandScreen
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 from tui.tones import STYLES, facts_text
 from tui.widgets.form import FormPanel
 from tui.widgets.text_table import table_text

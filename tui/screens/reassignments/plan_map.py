@@ -16,7 +16,7 @@ from control.views.plan_map import GROWS, MEASURES, PlanCell, form_path, plan_ma
 from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.messages import PathChosen
 from tui.screens.base import ViewScreen
-from tui.session import TerminalSession
+from tui.terminal_session import TerminalSession
 
 _NAME_WIDTH: Final = 20
 _VALUE_WIDTH: Final = 21

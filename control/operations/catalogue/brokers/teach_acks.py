@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import ClassVar, Final, Self
 
 from control.kafka.collector.rights import AclOperation, Lacking
-from control.lab.acks_lesson import AcksResult, LessonError, place_lesson, teach_acks
-from control.lab.outages import OUTAGE_S_MAX, OutageRefusedError, outage
+from control.messages.acks_lesson import AcksResult, LessonError, place_lesson, teach_acks
+from control.messages.outages import OUTAGE_S_MAX, OutageRefusedError, outage
 from control.operations import checks
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm

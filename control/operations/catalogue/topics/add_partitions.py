@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from control.kafka.collector.rights import AclOperation, Lacking
-from control.lab.forecast import forecast, keys_to_preview, moving_words
-from control.lab.partitioners import KeyRule
+from control.messages.forecast import forecast, keys_to_preview, moving_words
+from control.messages.partitioners import KeyRule
 from control.model.units import counted
 from control.operations import checks
 from control.operations.catalogue.fields import REASON, TOPIC

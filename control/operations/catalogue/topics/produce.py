@@ -7,17 +7,17 @@ from typing import ClassVar, Final, Self
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.records.producer import ACKS, COMPRESSIONS, ProducerOptions
-from control.lab.keys import KeySpecError
-from control.lab.partitioners import KeyRule
-from control.lab.session import (
+from control.messages.keys import KeySpecError
+from control.messages.partitioners import KeyRule
+from control.messages.produce_session import (
     KeyAndValue,
     ProduceJob,
     ProduceProgress,
     ProduceSession,
     RecordStream,
 )
-from control.lab.templates import TemplateError
-from control.lab.topic_limits import TopicLimits
+from control.messages.templates import TemplateError
+from control.messages.topic_limits import TopicLimits
 from control.model.units import counted
 from control.operations import checks
 from control.operations.catalogue.fields import REASON, TOPIC

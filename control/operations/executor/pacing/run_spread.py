@@ -7,7 +7,7 @@ from control.model.ids import TopicPartition
 from control.operations.bus.commands import ReassignCommand
 from control.operations.reassignment.cluster_probes import read_fetch_backoffs
 from control.operations.reassignment.placements import Placements
-from control.operations.reassignment.spreading import Foreseen, Pace, Writing
+from control.operations.reassignment.spreading import Pace, SpreadEstimate, Writing
 from control.planner.waves import Wave
 
 
@@ -17,7 +17,7 @@ async def pace_of_run(
     places: Placements,
     produced: Mapping[TopicPartition, float],
     waves: Sequence[Wave],
-) -> tuple[Pace, Foreseen]:
+) -> tuple[Pace, SpreadEstimate]:
     """Pace of waves that are still to be submitted; `produced`: bytes per second of whole
     topics."""
     backoff_ms = await read_fetch_backoffs(admin, command.changes)

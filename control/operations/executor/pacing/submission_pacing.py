@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from control.model.ids import TopicPartition
 from control.operations.executor.pacing.gentle_start import BATCH_S, gentle_start
 from control.operations.executor.pacing.topic_pacing import Turns
-from control.operations.reassignment.spreading import Foreseen, Pace, Writing
+from control.operations.reassignment.spreading import Pace, SpreadEstimate, Writing
 from control.planner.proposal import PartitionChange
 from control.planner.waves import Wave
 
@@ -28,7 +28,7 @@ class SubmissionPacer:
         self.dropped: frozenset[TopicPartition] = frozenset()
         """Of the present wave: never asked for."""
 
-    def spread(self, pace: Pace, foreseen: Foreseen) -> None:
+    def spread(self, pace: Pace, foreseen: SpreadEstimate) -> None:
         """Takes a new pace, and the estimate of what is still to be submitted."""
         self.pace, self.elected_s = pace, foreseen.elected_s
         self._later_s = list(foreseen.waves_s)

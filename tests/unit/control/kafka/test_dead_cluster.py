@@ -8,11 +8,11 @@ import pytest
 
 from control.kafka.errors import UnreachableError
 from control.kafka.records.producer import RecordProducer
-from control.lab.session import ProduceJob, ProduceSession
+from control.messages.produce_session import ProduceJob, ProduceSession
 from control.model.fleet import WatchedCluster
 from control.operations.catalogue.topics.delete_topic import DeleteTopic
 from control.operations.catalogue.topics.produce import Produce
-from control.operations.session import OperationSession
+from control.operations.operation_session import OperationSession
 from tests.support.silent import hung_listener, lost_listener
 
 WITHIN_S: Final = 3.0

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from control.operations.errors import NotReviewedError, PlanGoneError
-from control.operations.session import OperationSession
+from control.operations.operation_session import OperationSession
 from control.planner.by_hand import edited as placed
 from control.planner.by_hand import parse_edits
 from control.planner.goals import PlanRequest

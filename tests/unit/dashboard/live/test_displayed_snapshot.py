@@ -8,8 +8,8 @@ import pytest
 from control.views.cluster.all_clusters import CLUSTERS, cluster_rows
 from control.views.snapshots import snapshot as views
 from dashboard.context import PageContext
-from dashboard.frame import times
 from dashboard.live.displayed_snapshot import displayed_snapshot
+from dashboard.page_frame import times
 from dashboard.pages import overview
 from dashboard.server import table_rows
 from tests.support.store_builder import StoreBuilder, SyntheticSizes

@@ -4,8 +4,8 @@ import pytest
 
 from control.kafka.records.following import Notice
 from control.kafka.records.record import Passed
-from control.lab.message_filters import FilterTexts
-from control.lab.message_search import MessageSearch
+from control.messages.message_filters import FilterTexts
+from control.messages.message_search import MessageSearch
 from dashboard.live.message_reading import KEPT_MAX, Asked, Tail, asked_of
 from tests.unit.dashboard.pages.test_browse import record
 

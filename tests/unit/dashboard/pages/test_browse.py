@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from control.kafka.records.record import KEPT_BYTES, FetchedRecord, cut_record
-from control.lab.decoding.decoder import Decoder
-from control.lab.message_search import MessageSearch
+from control.messages.decoding.decoder import Decoder
+from control.messages.message_search import MessageSearch
 from control.views.paths import parse_path
 from dashboard.components.markup import MARKUP
 from dashboard.live.message_reading import Seen

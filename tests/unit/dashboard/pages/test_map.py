@@ -7,7 +7,7 @@ from urllib.parse import unquote
 import pytest
 
 from control.views.cluster.partition_map import PartitionMap, partition_map
-from dashboard.figures.cells import cells_figure
+from dashboard.figures.partition_map import cells_figure
 from dashboard.pages.map import POINT_AT, table_link, under_pointer
 from tests.unit.dashboard.page_context import context_on, words_of
 

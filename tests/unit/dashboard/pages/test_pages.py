@@ -20,7 +20,7 @@ from control.operations.reassignment.partition_results import Fate
 from control.planner.proposal import PartitionChange
 from dashboard import router
 from dashboard.context import PageContext
-from dashboard.frame import shell
+from dashboard.page_frame import shell
 from dashboard.pages import (
     broker,
     group,

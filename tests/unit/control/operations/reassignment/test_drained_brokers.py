@@ -6,7 +6,7 @@ from control.kafka.ports import PartitionMetadata
 from control.model.ids import TopicPartition
 from control.operations.bus.commands import THROTTLE_NONE
 from control.operations.bus.events import Outcome
-from control.operations.reassignment.drained_brokers import emptied_by, what_came
+from control.operations.reassignment.drained_brokers import drained_by, what_came
 from tests.unit.control.operations.fake_cluster import (
     FROM,
     TO,
@@ -38,9 +38,9 @@ def placed(
 
 
 def test_a_broker_is_emptied_where_the_plan_has_all_that_it_holds() -> None:
-    assert emptied_by([A], placed({A.key: FROM})) == (1,)
-    assert emptied_by([A], placed({A.key: FROM, B: (1, 4)})) == ()
-    assert emptied_by([], placed({A.key: FROM})) == ()
+    assert drained_by([A], placed({A.key: FROM})) == (1,)
+    assert drained_by([A], placed({A.key: FROM, B: (1, 4)})) == ()
+    assert drained_by([], placed({A.key: FROM})) == ()
 
 
 def test_what_came_is_named_with_the_first_few() -> None:

@@ -13,8 +13,8 @@ from control.operations.bus.state import Phase
 from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.catalogue.operation import Effect, Operation, OperationContext
 from control.operations.errors import ConflictError
+from control.operations.operation_session import OperationSession
 from control.operations.reassignment.planning import Planning
-from control.operations.session import OperationSession
 from control.planner.proposal import PartitionChange
 from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster, change
 from tests.unit.control.operations.reassignment.test_rollback_plan import (

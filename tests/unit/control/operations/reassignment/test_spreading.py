@@ -10,7 +10,7 @@ from control.operations.executor.timing.eta import ENDING_S
 from control.operations.executor.timing.forecast import ASKED_S, Finishing, Forecast
 from control.operations.reassignment.preflight_load import check_time
 from control.operations.reassignment.producer_traffic import seconds_of
-from control.operations.reassignment.spreading import Foreseen, Pace, Writing, foresee
+from control.operations.reassignment.spreading import Pace, SpreadEstimate, Writing, foresee
 from control.planner.proposal import PartitionChange
 from tests.unit.control.operations.fake_cluster import change
 
@@ -131,7 +131,7 @@ def test_nothing_takes_longer_than_it_may() -> None:
     foreseen = foresee([MOVES, tuple(other)], told, 33.0)
     assert foreseen.waves_s == pytest.approx((16.5, 16.5))
     assert foreseen.wished_s == pytest.approx(330.0)
-    assert foresee([MOVES], WRITING, 0.0) == Foreseen()
+    assert foresee([MOVES], WRITING, 0.0) == SpreadEstimate()
     pace, _ = Pace.within(WRITING, [MOVES[:1]], 0.0)
     assert pace.after_electing(elected(MOVES[0])) == 0.0, "also where nothing was foreseen"
 
@@ -170,7 +170,7 @@ def test_what_was_not_asked_for_in_time_does_not_come_all_at_once() -> None:
 
 def test_what_is_expected_counts_with_it() -> None:
     waves = [tuple(replace(move, size_bytes=MIB) for move in MOVES)]
-    spread = Foreseen(waves_s=(165.0,))
+    spread = SpreadEstimate(waves_s=(165.0,))
     soon = seconds_of(waves, rate=4 * MIB, produced={})
     low, high = seconds_of(waves, rate=4 * MIB, produced={}, spread=spread)
     assert soon[1] < 20.0
@@ -182,7 +182,7 @@ def test_what_is_expected_counts_with_it() -> None:
 def test_waves_that_wait_and_waves_that_copy_add_up() -> None:
     small = tuple(replace(move, size_bytes=1) for move in MOVES)
     large = (replace(followed(20), size_bytes=1000 * MIB),)
-    spread = Foreseen(waves_s=(300.0, 0.0), elected_s=50.0)
+    spread = SpreadEstimate(waves_s=(300.0, 0.0), elected_s=50.0)
     low, high = seconds_of([small, large], rate=MIB, produced={}, spread=spread)
     assert low > 900.0
     assert 1350.0 < high < 1550.0

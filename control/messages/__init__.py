@@ -1,0 +1,1 @@
+"""Messages: where a key lands, what is sent, and how records are searched and decoded."""

@@ -1,0 +1,168 @@
+"""Formats of keys and values, and what decoding one gives."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from control.messages.decoding.json_text import pretty_json
+
+DEPTH_MAX: Final = 200
+
+
+class Format(StrEnum):
+    """Names as settings, paths and flags have them."""
+
+    AUTO = "auto"
+    """Detected: a known schema, JSON, text, else hexadecimal."""
+    JSON = "json"
+    AVRO = "avro"
+    PROTOBUF = "protobuf"
+    JSON_SCHEMA = "json-schema"
+    MSGPACK = "msgpack"
+    STRING = "string"
+    HEX = "hex"
+    BASE64 = "base64"
+    KAFKA = "kafka"
+    """Records of Kafka's internal topics."""
+
+
+FORMATS: Final = tuple(each for each in Format if each is not Format.KAFKA)
+"""Those to choose from; internal topics have theirs without a choice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded:
+    """A key or value as its format reads it.
+
+    Where `error` stands, the format could not read it, and the text is what the bytes show by
+    themselves.
+    """
+
+    format: Format
+    written: str | None = None
+    """Text, hexadecimal, base64, or JSON as it was written; None: the document is all there is."""
+    document: Any = None
+    is_document: bool = False
+    schema_id: int | None = None
+    type_name: str = ""
+    """Of its schema."""
+    error: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it; JSON where it is a document."""
+        if self.written is not None:
+            return self.written
+        return json.dumps(self.document, ensure_ascii=False)
+
+    @property
+    def pretty(self) -> str:
+        """A document with one entry a line."""
+        return pretty_json(self.text) if self.is_document else self.text
+
+    @property
+    def label(self) -> str:
+        """``avro, schema 12, shop.Order``."""
+        schema = "" if self.schema_id is None else f"schema {self.schema_id}"
+        return ", ".join(filter(None, (self.format.value, schema, self.type_name)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Formats:
+    """The chosen formats of a topic's keys and values."""
+
+    key: Format = Format.AUTO
+    value: Format = Format.AUTO
+
+
+def document_decoded(
+    document: Any, kind: Format, *, schema_id: int | None = None, type_name: str = ""
+) -> Decoded:
+    """A document of a binary format: its JSON is our own.
+
+    :raises ValueError: it is nested too deeply.
+    """
+    return Decoded(
+        format=kind,
+        document=jsonable(document),
+        is_document=True,
+        schema_id=schema_id,
+        type_name=type_name,
+    )
+
+
+def json_decoded(
+    text: str, kind: Format = Format.JSON, *, schema_id: int | None = None, type_name: str = ""
+) -> Decoded:
+    """JSON as it was written.
+
+    :raises ValueError: it is none.
+    """
+    try:
+        document = json.loads(text)
+    except RecursionError:
+        raise ValueError("JSON that is nested too deeply") from None
+    return Decoded(
+        format=kind,
+        written=text,
+        document=document,
+        is_document=True,
+        schema_id=schema_id,
+        type_name=type_name,
+    )
+
+
+def jsonable(value: Any, depth: int = 0) -> Any:
+    """The value in JSON's types: bytes as text or ``{"base64": …}``, times as ISO 8601, numbers
+    that JSON lacks as words.
+
+    :raises ValueError: it is nested too deeply.
+    """
+    if depth > DEPTH_MAX:
+        raise ValueError(f"nested more than {DEPTH_MAX} deep")
+    if isinstance(value, Mapping):
+        return {_name(name): jsonable(each, depth + 1) for name, each in value.items()}
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return {"base64": base64.b64encode(value).decode()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [jsonable(each, depth + 1) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value.total_seconds()) if isinstance(value, timedelta) else str(value)
+
+
+def _name(name: Any) -> str:
+    if isinstance(name, str):
+        return name
+    plain = jsonable(name)
+    return plain if isinstance(plain, str) else json.dumps(plain)
+
+
+def format_of(text: str) -> Format:
+    """The format that a flag, path or field names; empty: detected.
+
+    :raises ValueError: there is none of this name.
+    """
+    if not text.strip():
+        return Format.AUTO
+    try:
+        found = Format(text.strip().lower())
+    except ValueError:
+        found = Format.KAFKA
+    if found not in FORMATS:
+        raise ValueError(f"{text!r} is no format; there are {', '.join(FORMATS)}")
+    return found

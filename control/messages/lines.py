@@ -1,0 +1,199 @@
+"""Records from lines: ``KEY<tab>VALUE``, ``VALUE``, or a JSON object as ``tail --json`` writes it.
+
+Lines end with a line feed; a carriage return before it belongs to the ending, not to the value.
+"""
+
+import json
+from base64 import b64decode
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Final
+
+from control.kafka.records.producer import OutgoingRecord
+from control.messages.produce_session import KeyAndValue
+
+LINES_MAX: Final = 1_000_000
+"""Of a file that is held in memory as a whole."""
+LINE_BYTES_MAX: Final = 64 << 20
+"""No broker takes a record of this size; a longer line is refused instead of being held."""
+TAB: Final = b"\t"
+_FIELDS: Final = frozenset({"key", "value", "headers", "partition", "timestamp_ms"})
+_READ_ONLY_FIELDS: Final = frozenset(
+    {
+        "topic", "offset", "timestamp_type", "decoded", "size_bytes", "codec", "magic", "crc",
+        "crc_is_valid", "transaction", "batch",
+    }
+)  # fmt: skip
+"""What ``tail --json`` tells besides; the topic is the one that is sent to."""
+Header = tuple[str, bytes | None]
+_NUMBERS_MAX: Final = {"partition": (1 << 31) - 1, "timestamp_ms": (1 << 63) - 1}
+
+
+class LinesError(ValueError):
+    """Lines that cannot be sent; the text says which and why."""
+
+
+def lines_of(data: bytes, name: str) -> list[bytes]:
+    """The lines of a file that is called ``name``.
+
+    Raises:
+        LinesError: no line, or more than ``LINES_MAX``.
+    """
+    splitter = LineSplitter()
+    lines = [*splitter.feed(data), *splitter.end()]
+    if not lines or len(lines) > LINES_MAX:
+        raise LinesError(f"{name} has {len(lines):,} lines; 1 to {LINES_MAX:,} can be sent at once")
+    return lines
+
+
+def records_of(lines: Iterable[bytes]) -> tuple[KeyAndValue, ...]:
+    """Keys (None: none) and values, in the lines' order."""
+    return tuple(_key_and_value(line, TAB) for line in lines)
+
+
+class LineSplitter:
+    """Cuts a stream of bytes into lines."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """The lines that end in ``chunk``.
+
+        Raises:
+            LinesError: a line is longer than ``LINE_BYTES_MAX``.
+        """
+        *lines, rest = chunk.split(b"\n")
+        if lines:
+            lines[0], self._rest = self._rest + lines[0], rest
+        else:
+            self._rest += rest
+        if len(self._rest) > LINE_BYTES_MAX:
+            raise LinesError(
+                f"a line is longer than {LINE_BYTES_MAX >> 20} MiB: no broker takes it"
+            )
+        return [line.removesuffix(b"\r") for line in lines]
+
+    def end(self) -> list[bytes]:
+        """The last line, where no line feed ends it."""
+        rest, self._rest = self._rest, b""
+        return [rest.removesuffix(b"\r")] if rest else []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineFormat:
+    """How a line becomes a record."""
+
+    topic: str
+    separator: bytes | None = TAB
+    """Between key and value; None: a line is a value."""
+    is_json: bool = False
+
+    def record(self, line: bytes, number: int) -> OutgoingRecord:
+        """The record of a line; ``number`` counts from 1.
+
+        Raises:
+            LinesError: it is no JSON record.
+        """
+        if self.is_json:
+            try:
+                return _json_record(self.topic, line)
+            except (ValueError, RecursionError) as error:
+                raise LinesError(f"line {number:,}: {_why(error)}") from error
+        key, value = _key_and_value(line, self.separator)
+        return OutgoingRecord(topic=self.topic, key=key, value=value)
+
+
+def _key_and_value(line: bytes, separator: bytes | None) -> KeyAndValue:
+    if separator is None or separator not in line:
+        return None, line
+    key, _, value = line.partition(separator)
+    return key, value
+
+
+def _json_record(topic: str, line: bytes) -> OutgoingRecord:
+    found = json.loads(line.decode())
+    if not isinstance(found, dict):
+        raise ValueError(f'{_quoted(found)} is no JSON object such as {{"value": "hello"}}')
+    for name in found.keys() - _FIELDS - _READ_ONLY_FIELDS:
+        near = get_close_matches(name, _FIELDS, n=1)
+        meant = (
+            f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(_FIELDS))}"
+        )
+        raise ValueError(f"unknown field {name}{meant}")
+    return OutgoingRecord(
+        topic=topic,
+        key=_content(found, "key"),
+        value=_content(found, "value"),
+        headers=_headers(found.get("headers")),
+        partition=_number(found, "partition"),
+        timestamp_ms=_number(found, "timestamp_ms"),
+    )
+
+
+def _content(found: dict[str, Any], name: str) -> bytes | None:
+    """Text as UTF-8, ``{"base64": …}`` as those bytes, null as null, other JSON as compact JSON."""
+    match found.get(name):
+        case None:
+            return None
+        case str(text):
+            return text.encode()
+        case {"base64": str(encoded), **rest} if not rest:
+            return b64decode(encoded, validate=True)
+        case content:
+            return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _headers(found: Any) -> tuple[Header, ...]:
+    """Headers from a mapping, from pairs, or from objects with name and value."""
+    match found:
+        case None:
+            return ()
+        case dict():
+            return tuple(_header([name, value]) for name, value in found.items())
+        case list():
+            return tuple(map(_header, found))
+    raise ValueError(f"headers {_quoted(found)} are no list of name and value pairs")
+
+
+def _header(found: Any) -> Header:
+    match found:
+        case [str(name), value]:
+            return _sent(name), _content({"value": value}, "value")
+        case {"name": str(name), **rest}:
+            return _sent(name), _content({str(field): rest[field] for field in rest}, "value")
+    raise ValueError(f"header {_quoted(found)} is no pair of name and value")
+
+
+def _sent(name: str) -> str:
+    name.encode()  # half a surrogate pair has no bytes
+    return name
+
+
+def _number(found: dict[str, Any], name: str) -> int | None:
+    number = found.get(name)
+    if number is None:
+        return None
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise ValueError(f"{name} {_quoted(number)} is no whole number")
+    if not 0 <= number <= _NUMBERS_MAX[name]:
+        raise ValueError(f"{name} {number} is not within 0 to {_NUMBERS_MAX[name]}")
+    return number
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case json.JSONDecodeError():
+            return f"not JSON ({error.msg} at character {error.pos + 1})"
+        case RecursionError():
+            return "not JSON that can be read (nested too deep)"
+        case UnicodeDecodeError() | UnicodeEncodeError():
+            return f'not UTF-8 ({error.reason}); write such bytes as {{"base64": "…"}}'
+        case _:
+            return str(error)
+
+
+def _quoted(found: Any) -> str:
+    text = json.dumps(found, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:60]}…"

@@ -1,0 +1,235 @@
+"""OperationSession: all that is done to one cluster, the same for page, terminal and scripts.
+
+An operation goes from Asked (an ``Operation``) to Previewed (its command is frozen) to Confirmed
+to Done. Read-only clusters, rights, the word to type, the age of a preview and the journal are
+judged here and nowhere else; an operation says whether the cluster changed since its preview
+(``require_fresh``). A face asks for the word, and shows what is answered.
+
+    Asked --preview()--> Previewed --perform(typed)--> Done
+                              └── refused: read-only · no right · another word typed · stale ·
+                                           not journaled; nothing is changed then
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.connections import settings_of
+from control.kafka.connection.settings import KafkaSettings
+from control.kafka.connection.wire import answers_soon
+from control.kafka.ports import ConfigEntry, ConfigResource, TopicMetadata
+from control.messages.topic_limits import KnownLimits
+from control.model.fleet import WatchedCluster
+from control.model.units import duration_text
+from control.operations.bus.client import MovesReader, OperationsClient, whoami
+from control.operations.bus.journal import Journal
+from control.operations.catalogue.moves.reassign import REASSIGN, Task, one_partition, plan_request
+from control.operations.catalogue.operation import Done, Operation, OperationContext
+from control.operations.catalogue.topics.produce import Produce
+from control.operations.confirmation import check_typed, check_writable, word_for
+from control.operations.errors import InvalidInputError, NoRightError, StalePreviewError
+from control.operations.previews import Previewed, Previews
+from control.operations.reassignment.planning import Planning
+from control.planner.by_hand import NOTHING, HandError, LeaderOrder
+from control.planner.optimizer import Plan
+from control.planner.planned_map import KeptPlans, plan_name
+from control.planner.proposal import Proposal
+
+FRESH_S: Final = 900.0
+"""A preview that is older is made again before it is confirmed."""
+
+Values = Mapping[str, str]
+Denied = Callable[[], Mapping[str, str]]
+
+
+class OperationSession:
+    """One cluster and one bus. Use as an async context manager, in one event loop."""
+
+    def __init__(
+        self,
+        watched: WatchedCluster,
+        *,
+        bus: str | None,
+        who: str | None = None,
+        denied: Denied = dict,
+    ) -> None:
+        """``bus`` None: nobody carries out what takes time, and there is no journal. ``denied``
+        answers what the principal may not do, by operation, with the reason in words."""
+        self.watched = watched
+        self.bootstrap = bootstrap = watched.bootstrap or ""
+        self.admin = KafkaAdmin.to(settings_of(bootstrap, cluster_id=watched.cluster_id or ""))
+        self.planning = Planning(self.admin)
+        self.plans = KeptPlans()
+        self._client = OperationsClient(bus, who=who, of=watched)
+        self.moves: MovesReader = self._client
+        self.journal = Journal(bus, of=watched, who=who or whoami())
+        self._denied = denied
+        self._previews = Previews()
+        self._limits = KnownLimits(self.settings)
+        self._context = OperationContext(
+            admin=self.admin,
+            moves=self._client,
+            planning=self.planning,
+            site=watched.site,
+            outages=watched.outages,
+        )
+
+    async def __aenter__(self) -> OperationSession:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.gather(self.admin.close(), self.moves.close(), self.journal.close())
+
+    @property
+    def settings(self) -> KafkaSettings:
+        """How the cluster is reached, for who reads its records."""
+        return self.admin.wire.settings
+
+    async def topics(self) -> tuple[TopicMetadata, ...]:
+        """All that the cluster has."""
+        return await self.admin.topics()
+
+    async def limits(self, asked: Produce) -> str:
+        """The limits of the topic of these records, in words.
+
+        :raises OperationError: a field that cannot be read.
+        :raises KafkaPortError: a limit that the first record exceeds, or no answer.
+        """
+        return asked.within(await self._limits.of(asked.job.topic))
+
+    async def preview(self, asked: Operation) -> Previewed:
+        """The changes that an operation would make; nothing is changed.
+
+        :raises OperationError: it may not be done, or has a wrong value.
+        :raises KafkaPortError: the cluster refuses, or does not answer (told within seconds).
+        """
+        self._require_right(asked)
+        asked.check()
+        await asked.require_answer(self._context)
+        previewed = Previewed(
+            effect=await asked.preview(self._context),
+            word=word_for(self.watched, asked),
+            made_s=time.monotonic(),
+            name=secrets.token_urlsafe(12),
+        )
+        if asked.IS_KEPT:
+            self._previews.keep(previewed)
+        return previewed
+
+    def kept_preview(self, name: str) -> Previewed:
+        """A preview by its name, for a face that has nothing else in hand.
+
+        :raises PreviewGoneError: it is kept no longer.
+        """
+        return self._previews.named(name)
+
+    async def perform(self, previewed: Previewed, *, typed: str = "", reason: str = "") -> Done:
+        """Do what was previewed, once, and nothing else; it is in the journal before it begins.
+        Who confirms it again hears what came of it.
+
+        ``typed`` is the word to confirm it; ``reason``, where it is given after the preview, takes
+        the place of the command's.
+
+        :raises OperationError: it may not be done, is stale, or was done in part.
+        :raises KafkaPortError: the cluster refuses or does not answer.
+        """
+        command = previewed.effect.command
+        self.require(command, typed=typed)
+        command.check()
+        kept = self._previews.entry(previewed)
+        async with kept.turn:
+            if kept.done is None:
+                kept.done = await self._perform(previewed, reason)
+            return kept.done
+
+    async def _perform(self, previewed: Previewed, reason: str) -> Done:
+        effect = previewed.effect
+        command = replace(effect.command, reason=reason) if reason else effect.command
+        if effect.refusal is not None:
+            raise effect.refusal
+        age_s = time.monotonic() - previewed.made_s
+        if age_s > FRESH_S:
+            why = f"its preview is {duration_text(age_s * 1000)} old"
+            raise StalePreviewError(command.what, why)
+        await command.require_answer(self._context)
+        await command.require_fresh(self._context, effect.facts)
+        if command.IS_JOURNALED_BY_BUS:
+            return await command.perform(self._context)
+        async with self.journal.entry(
+            command.what,
+            reason=command.reason,
+            before={change.name: change.now for change in effect.changes},
+            after={change.name: change.then for change in effect.changes},
+            outcome=lambda: command.outcome,
+        ):
+            return await command.perform(self._context)
+
+    def require(self, command: Operation, *, typed: str = "") -> None:
+        """``typed`` is what the operator has typed to confirm it.
+
+        :raises ReadOnlyError: nothing may be changed there.
+        :raises NoRightError: the principal lacks a right.
+        :raises NotConfirmedError: another word must be typed.
+        """
+        self._require_right(command)
+        check_typed(command.what, typed=typed, word=word_for(self.watched, command))
+
+    def _require_right(self, command: Operation) -> None:
+        check_writable(self.watched, command.what)
+        lacks = self._denied().get(command.FORM.right)
+        if lacks:
+            raise NoRightError(command.what, lacks)
+
+    async def configs(self, resource: ConfigResource) -> tuple[ConfigEntry, ...]:
+        """Every config of a topic or broker, with synonyms and Kafka's text.
+
+        :raises RefusedError: it is not there.
+        :raises UnreachableError: nobody answers.
+        """
+        async with answers_soon(self.admin.wire.settings):
+            return await self.admin.describe_configs(resource, is_explained=True)
+
+    async def plan(self, values: Values) -> Plan:
+        """Alternatives for the reassign form; a partition with replicas is a plan by hand.
+
+        :raises InvalidInputError: a wrong field.
+        :raises GoalError: a request that makes no sense for the cluster.
+        """
+        fields = REASSIGN.parse(values)
+        request = plan_request(fields)
+        entries, field = fields["by_hand"], "by_hand"
+        if fields["partition"]:
+            entries, field = f"{one_partition(fields)}: {fields['replicas']}", "partition"
+        if not entries and fields["task"] == Task.BY_HAND:
+            raise InvalidInputError({"by_hand": "name partitions with their new brokers"})
+        if not entries:
+            return self.plans.keep(await self.planning.plan(request), fields)
+        return await self._by_hand(fields, entries, field)
+
+    async def edit(self, chosen: Proposal, entries: str, values: Values) -> Plan:
+        """A chosen alternative with some partitions placed by hand, judged again.
+
+        :raises InvalidInputError: an entry that cannot be.
+        """
+        fields = REASSIGN.parse(values)
+        order = {"leader_order": values.get("leader_order") or LeaderOrder.GIVEN}
+        return await self._by_hand({**fields, **order}, entries, "by_hand", base=chosen)
+
+    async def _by_hand(
+        self, fields: Values, entries: str, field: str, *, base: Proposal = NOTHING
+    ) -> Plan:
+        order = LeaderOrder(fields["leader_order"])
+        scope = replace(plan_request(fields), topics=())
+        try:
+            made = await self.planning.by_hand(scope, entries, base=base, leaders=order)
+        except HandError as error:
+            raise InvalidInputError({field: str(error)}) from error
+        if not base.changes:
+            return self.plans.keep(made, fields)
+        return self.plans.keep(made, fields, base=plan_name(base), entries=entries)

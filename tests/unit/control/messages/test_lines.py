@@ -1,0 +1,73 @@
+"""Records from lines: endings, keys, JSON, and what is told of those that are none."""
+
+import json
+
+import pytest
+
+from control.messages.lines import LINE_BYTES_MAX, LineFormat, LinesError, LineSplitter, lines_of
+
+JSON = LineFormat(topic="t", is_json=True)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 100])
+def test_lines_do_not_depend_on_how_they_come(size: int) -> None:
+    data = b"a\r\nb\n\nc\rd\n\xff\xfe"
+    splitter, lines = LineSplitter(), []
+    for start in range(0, len(data), size):
+        lines += splitter.feed(data[start : start + size])
+    assert [*lines, *splitter.end()] == [b"a", b"b", b"", b"c\rd", b"\xff\xfe"]
+    assert lines_of(data, "f") == [*lines, b"\xff\xfe"]
+
+
+def test_a_line_that_never_ends_is_refused_before_it_fills_the_memory() -> None:
+    splitter = LineSplitter()
+    splitter.feed(b"x" * LINE_BYTES_MAX)
+    with pytest.raises(LinesError, match="longer than 64 MiB"):
+        splitter.feed(b"x")
+
+
+def test_key_and_value_are_parted_at_the_first_separator() -> None:
+    found = LineFormat(topic="t", separator=b"::").record(b"k::v::w", 1)
+    assert (found.key, found.value) == (b"k", b"v::w")
+    alone = LineFormat(topic="t").record(b"v", 1)
+    assert (alone.key, alone.value) == (None, b"v")
+    whole = LineFormat(topic="t", separator=None).record(b"k\tv", 1)
+    assert (whole.key, whole.value) == (None, b"k\tv")
+
+
+def test_a_json_line_says_all_of_a_record() -> None:
+    line = {"key": "k", "value": {"ä": 1}, "partition": 3, "timestamp_ms": 5, "offset": 9,
+            "headers": [["a", "1"], {"name": "a", "value": None}]}  # fmt: skip
+    found = JSON.record(json.dumps(line).encode(), 1)
+    assert (found.key, found.value) == (b"k", '{"ä":1}'.encode())
+    assert found.headers == (("a", b"1"), ("a", None))
+    assert (found.partition, found.timestamp_ms) == (3, 5)
+    bytes_as_such = JSON.record(b'{"key": {"base64": "/w=="}, "value": null}', 1)
+    assert (bytes_as_such.key, bytes_as_such.value) == (b"\xff", None)
+    assert JSON.record(b'{"headers": {"a": "1"}}', 1).headers == (("a", b"1"),)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (b"hello", "line 7: not JSON"),
+        (b"", "line 7: not JSON"),
+        (b"[" * 100_000, "nested too deep"),
+        (b"\xff", "not UTF-8"),
+        (b'"hello"', '"hello" is no JSON object'),
+        (b'{"vale": 1}', "unknown field vale; did you mean value?"),
+        (b'{"xyz": 1}', "unknown field xyz; there are headers, key"),
+        (b'{"partition": "3"}', 'partition "3" is no whole number'),
+        (b'{"partition": true}', "partition true is no whole number"),
+        (b'{"timestamp_ms": -1}', "timestamp_ms -1 is not within 0 to"),
+        (b'{"headers": "a"}', 'headers "a" are no list'),
+        (b'{"headers": [["a"]]}', 'header ["a"] is no pair'),
+        (b'{"headers": {"\\ud800": ""}}', "surrogates"),
+        (b'{"value": "\\ud800"}', "surrogates"),
+        (b'{"key": {"base64": "?"}}', "line 7: "),
+    ],
+)
+def test_what_is_no_record_is_told_with_its_line(line: bytes, told: str) -> None:
+    with pytest.raises(LinesError) as refused:
+        JSON.record(line, 7)
+    assert told in str(refused.value)
