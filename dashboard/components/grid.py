@@ -15,6 +15,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
 from control.views.tables.column import Column, ColumnError, Table, chosen
 from control.views.tables.export import FORMATS
+from control.views.tables.topics import TOPICS
 from dashboard import ids
 from dashboard.components.markup import MARKUP
 from dashboard.components.parts import attributes
@@ -56,6 +57,7 @@ def grid_block(
                     html.Label("filter", htmlFor=ids.grid_filter(kind), className="unseen"),
                     _filter_field(kind, table.example, query),
                     _count_line(kind),
+                    *([_internal_switch(query)] if kind == TOPICS.name else []),
                     _column_choice(kind, shown, query.get("cols", "")),
                     *_exports(),
                 ],
@@ -104,6 +106,16 @@ def _filter_field(kind: str, example: str, query: Mapping[str, str]) -> html.Div
     return html.Div(
         key=uuid4().hex, className="filter-place", **attributes({MARKUP: f"<input {words}>"})
     )
+
+
+def _internal_switch(query: Mapping[str, str]) -> html.Div:
+    """Lists internal topics too; `assets/modules/grids.js` keeps it in the address."""
+    checked = " checked" if query.get("internal") == "yes" else ""
+    words = (
+        '<label title="Also topics whose names begin with __ (H)">'
+        f'<input type="checkbox"{checked}> internal</label>'
+    )
+    return html.Div(key=uuid4().hex, className="internal-switch", **attributes({MARKUP: words}))
 
 
 def _count_line(kind: str) -> html.Span:

@@ -13,7 +13,7 @@ from control.views.times import TimeError, parse_moment
 from dashboard.context import PageContext
 from dashboard.live.displayed_snapshot import displayed_snapshot
 from dashboard.pages.plan_map import find_plan
-from dashboard.server.table_rows import no_such_table
+from dashboard.server.table_rows import hides_internal, no_such_table
 
 _TYPES: Final = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
@@ -34,7 +34,10 @@ def register(server: FastAPI, context: PageContext) -> None:
         except TimeError as error:
             return PlainTextResponse(f"400: {error}\n", 400)
         query = TableQuery(
-            filter=given.get("q", ""), sort=given.get("sort", ""), columns=given.get("cols", "")
+            filter=given.get("q", ""),
+            sort=given.get("sort", ""),
+            columns=given.get("cols", ""),
+            hides_internal=hides_internal(given),
         )
         snapshot, scope = displayed_snapshot(context, {"at": at}), given.get("scope")
         if snapshot.why_empty:

@@ -70,7 +70,13 @@ def query_of(given: Mapping[str, str]) -> TableQuery:
         sort=given.get("sort", ""),
         offset=start,
         limit=max(end - start, 1),
+        hides_internal=hides_internal(given),
     )
+
+
+def hides_internal(given: Mapping[str, str]) -> bool:
+    """Whether an address leaves out internal topics."""
+    return given.get("internal") == "no"
 
 
 def answer_of(page: Page, why_empty: str = "") -> dict[str, Any]:

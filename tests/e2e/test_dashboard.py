@@ -644,6 +644,27 @@ def test_a_moment_that_is_not_kept_says_so_and_nothing_looks_well(
     expect(page.locator("#count-topics")).to_have_text("4 rows")
 
 
+def test_internal_topics_are_listed_when_asked_for(
+    page: Page, server: PageServer, store: Store
+) -> None:
+    store.write(topic="__consumer_offsets")
+    go(page, server, "topics")
+    names = page.locator(".ag-pinned-left-cols-container .ag-row")
+    expect(names).to_have_count(4)
+    page.get_by_label("internal").check()
+    expect(names).to_have_count(5)
+    expect(names.get_by_text("__consumer_offsets")).to_be_visible()
+    expect(page).to_have_url(f"{server.url}/topics?internal=yes")
+    page.reload()
+    expect(names).to_have_count(5)
+    page.locator("h1").click()
+    page.keyboard.press("Shift+H")
+    expect(names).to_have_count(4)
+    go(page, server, "topics?q=topic:__consumer_offsets")
+    expect(names).to_have_count(1)
+    store.write()
+
+
 def test_columns_are_chosen_linked_and_exported(page: Page, server: PageServer) -> None:
     go(page, server, "partitions")
     head = page.locator(".ag-header-cell")

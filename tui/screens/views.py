@@ -17,7 +17,7 @@ SCREENS: Final = {
     "brokers": "lists.brokers:BrokersScreen",
     "broker": "details.detail:BrokerScreen",
     "broker_configs": "lists.configs:ConfigsScreen",
-    "topics": "lists.tables:TableScreen",
+    "topics": "lists.tables:TopicsScreen",
     "topic": "details.detail:TopicScreen",
     "topic_configs": "lists.configs:ConfigsScreen",
     "partitions": "lists.tables:TableScreen",

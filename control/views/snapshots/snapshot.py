@@ -18,7 +18,7 @@ from control.model.ids import ClusterId, TopicPartition
 from control.model.isr_age import SHORT_ISR, short_isr
 from control.model.job_health import sampling_interval_ms, stale_after_ms
 from control.model.snapshot import ClusterSnapshot
-from control.model.status import BEHIND, Severity
+from control.model.status import BEHIND, INTERNAL_PREFIX, Severity
 from control.views.cluster import overview
 from control.views.cluster.overview import Headline, HeatMap
 from control.views.format import plural_text
@@ -273,7 +273,10 @@ def list_page(
     table = wanted.table(snapshot)
     if scope is not None and wanted.scope:
         table = _where(table, **{wanted.scope: scope})
-    key = (name, scope, asked.filter, asked.sort)
+    hides = asked.hides_internal and name == TOPICS.name and INTERNAL_PREFIX not in asked.filter
+    if hides:
+        table = table.filter(pc.invert(pc.starts_with(table["topic"], INTERNAL_PREFIX)))
+    key = (name, scope, asked.filter, asked.sort, hides)
     return page_of(table, wanted.kind, asked, known=lambda find: snapshot.orders.of(key, find))
 
 

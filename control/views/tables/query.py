@@ -39,6 +39,8 @@ class TableQuery:
     limit: int = 100
     columns: str = ""
     """Ids of the wanted columns, in order, between commas; empty: all of the table's."""
+    hides_internal: bool = False
+    """A list of topics leaves out internal ones, unless the filter names one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,11 @@ export function keepInUrl(values) {
   }
 }
 
+// Internal topics are listed where the address says so.
+export function internalTopics() {
+  return new URLSearchParams(window.location.search).get("internal") === "yes" ? "yes" : "no";
+}
+
 export function isSame(one, other) {
   const names = Object.keys({ ...one, ...other });
   return names.every((name) => (one[name] || "") === (other[name] || ""));

@@ -40,6 +40,12 @@ document.addEventListener("input", ({ target }) => {
   }, FILTER_PAUSE_MS);
 });
 
+document.addEventListener("change", ({ target }) => {
+  if (!target.closest(".internal-switch")) return;
+  keepInUrl({ internal: target.checked ? "yes" : "" });
+  withGrids(askAnew);
+});
+
 // What a grid tells late may come when its view is gone already.
 const whileThere = (act) => (params) => (params.api.isDestroyed() ? undefined : act(params));
 

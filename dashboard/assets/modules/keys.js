@@ -54,6 +54,10 @@ const ACTIONS = {
   s: focusHeader,
   l: chooseColumns,
   t: () => click("scheme-switch"),
+  H: () => {
+    const box = document.querySelector(".internal-switch input");
+    if (box) box.click();
+  },
   e: () => exportTable("csv"),
   J: () => exportTable("json"),
   v: () => {

@@ -3,6 +3,8 @@
 // nothing to do with a jump, a sort or a refresh any more, which took the page's one thread longer
 // than the rows.
 
+import { internalTopics } from "./address.js";
+
 function addressOf(kind, scope, request) {
   const cluster = document.documentElement.dataset.cluster;
   const field = document.getElementById("filter-" + kind);
@@ -13,6 +15,7 @@ function addressOf(kind, scope, request) {
     q: field && field.value,
     sort: sorted && (sorted.sort === "desc" ? "-" : "") + sorted.colId,
     scope,
+    internal: internalTopics(),
     at: new URLSearchParams(window.location.search).get("at"),
   };
   const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.support.settle import settle
-from tests.support.store_builder import StoreBuilder, SyntheticSizes
+from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
 from tui.messages import SnapshotArrived
@@ -168,6 +168,28 @@ async def test_a_filter_narrows_the_table_and_is_part_of_the_link(services: Serv
         assert set(_first_column(table)) == {"topic-3"}
         assert _place(app) == "partitions?q=topic:topic-3"
         assert app.screen.focused is table
+
+
+async def test_internal_topics_are_listed_when_asked_for(
+    services: Services, tmp_path: Path
+) -> None:
+    rows = synthetic_rows(SyntheticSizes(topics=6, partitions=8, groups=5), at_ms=NOW_MS)
+    rows["partitions"][0]["topic"] = "__consumer_offsets"
+    StoreBuilder(tmp_path).write(rows)
+    services.feed.refresh()
+    app = PartiscopeApp(services, path="topics")
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        table = app.screen.query_one(RowTable)
+        assert "__consumer_offsets" not in _first_column(table)
+        await pilot.press("H")
+        await pilot.pause()
+        assert "__consumer_offsets" in _first_column(table)
+        assert _place(app) == "topics?internal=yes"
+        await pilot.press("H")
+        await pilot.pause()
+        assert _place(app) == "topics"
+        assert set(_first_column(table)) == {f"topic-{n}" for n in range(6)}
 
 
 async def test_a_wrong_filter_is_explained_not_obeyed(services: Services) -> None:

@@ -1,5 +1,6 @@
 """Views that are one table: brokers, topics, partitions, groups, findings."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final
 from urllib.parse import unquote
@@ -104,7 +105,13 @@ class TableScreen(ViewScreen):
         table.show(page, is_chosen=bool(self._chosen), sorted_by=query.sort.lstrip("-"))
 
     def _query(self, *, limit: int = 0) -> TableQuery:
-        return TableQuery(filter=self._filter, sort=self._sort, limit=limit, columns=self._chosen)
+        return TableQuery(
+            filter=self._filter,
+            sort=self._sort,
+            limit=limit,
+            columns=self._chosen,
+            hides_internal=self.path.query.get("internal") != "yes",
+        )
 
     def action_filter(self) -> None:
         """Open the filter line."""
@@ -115,7 +122,7 @@ class TableScreen(ViewScreen):
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter as it is typed."""
         self._filter = event.value
-        self._show_anew()
+        self.show_anew()
 
     def on_input_submitted(self) -> None:
         """Back to the table; an empty filter closes its line."""
@@ -172,15 +179,30 @@ class TableScreen(ViewScreen):
             return
         self._sort = self._sort if sort is None else sort
         self._chosen = self._chosen if columns is None else columns
-        self._show_anew()
+        self.show_anew()
 
-    def _show_anew(self) -> None:
+    def show_anew(self) -> None:
+        """By the present filter, order and columns, from the first row; its path says so."""
         query = {
             **self.path.query, "q": self._filter, "sort": self._sort, "cols": self._chosen
         }  # fmt: skip
         self.path = ViewPath(view=self.path.view, params=self.path.params, query=query)
         self.query_one(RowTable).begin_again()
         self.show(self.session.snapshot)
+
+
+class TopicsScreen(TableScreen):
+    """All topics; internal ones where the path says so."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("H", "internal", "internal topics", show=False)
+    ]
+
+    def action_internal(self) -> None:
+        """Show or hide internal topics."""
+        shown = "" if self.path.query.get("internal") == "yes" else "yes"
+        self.path = replace(self.path, query={**self.path.query, "internal": shown})
+        self.show_anew()
 
 
 def _pointed(screen: ViewScreen, column: str) -> str:
