@@ -109,10 +109,13 @@ async def test_the_terminal_has_the_keys_of_the_help(services: Services) -> None
     app = PartiscopeApp(services, path="topics/topic-0")
     async with app.run_test(size=WIDE) as pilot:
         await settle(pilot, lambda: bool(app.screen.query("#table")), "the topic")
-        keys = {line.key for line in KEYS if line.where != "a move"}
+        keys = {line.key for line in KEYS if line.where not in {"a move", "topics"}}
         wanted = {KEY_NAMES.get(key, key) for line in keys for key in line.split(" or ")}
         assert wanted <= set(app.active_bindings)
         assert not isinstance(app.focused, Input)
+        app.navigator.open("topics")
+        own = {line.key for line in KEYS if line.where == "topics"}
+        await settle(pilot, lambda: own <= set(app.active_bindings), "the keys of the topics")
 
 
 def _drawn(page: PageContext, path: str) -> Any:
