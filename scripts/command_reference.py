@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT))
 from partiscope.cli.commands import COMMANDS, Command, loaded  # noqa: E402 (no package)
 
 DOCUMENT: Final = ROOT / "docs" / "reference" / "commands.md"
-SHARED_MIN: Final = 5
+SHARED_MIN: Final = 3
 """A flag that so many commands have, in the same words, is told once."""
 HEAD: Final = """\
 # Commands
@@ -46,7 +46,7 @@ def written() -> str:
     found = [(name, command, program) for command in COMMANDS for name, program in _named(command)]
     counted = Counter(flag for _, _, program in found for flag in _flags(program))
     shared = {it for it, count in counted.items() if count >= SHARED_MIN and it[0].startswith("--")}
-    lines = [HEAD, *_table(sorted(shared))]
+    lines = [HEAD, *_listed(sorted(shared))]
     for name, command, program in found:
         lines += _told(name, command, program, shared)
     return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n"
@@ -71,7 +71,7 @@ def _told(name: str, command: Command, program: Any, shared: set[Flag]) -> Itera
     if command.example.startswith(f"partiscope {name} "):
         told += f" Example: `{command.example}`."
     yield told + "\n"
-    yield from _table([flag for flag in flags if flag not in shared])
+    yield from _listed([flag for flag in flags if flag not in shared])
 
 
 def _flags(program: Any) -> list[Flag]:
@@ -81,24 +81,18 @@ def _flags(program: Any) -> list[Flag]:
 
 
 def _flag(flag: str, why: str) -> Flag:
-    """Choices stand before the explanation: a table's cell has no room for ``|`` in code."""
-    name, _, choices = flag.partition(" <")
-    why = _plain(" ".join(why.split()))
-    if "|" not in choices:
-        return flag.replace(" range>", ">").replace("|", " or "), why
-    return name, f"{choices.rstrip('>').replace('|', ', ')}. {why}"
+    return flag.replace(" range>", ">"), _plain(" ".join(why.split()))
 
 
-def _table(flags: list[Flag]) -> Iterator[str]:
-    if flags:
-        yield "| flag | |\n|---|---|"
-        for flag, why in flags:
-            yield f"| `{flag}` | {why.replace('|', chr(92) + '|')} |"
-        yield ""
+def _listed(flags: list[Flag]) -> Iterator[str]:
+    yield from (f"- `{flag}`: {why}" for flag, why in flags)
+    yield ""
 
 
 def _plain(text: str) -> str:
-    """Without what Markdown would take for its own."""
+    """Ranges in words, and nothing that Markdown would take for its own."""
+    text = re.sub(r"(-?\d+)<=x<=(\d+)", r"\1 to \2", text)
+    text = re.sub(r"x>=(\d+)", r"at least \1", text)
     return re.sub(r"(?<!`)\*(?!`)", r"\\*", text).replace("<", "&lt;")
 
 

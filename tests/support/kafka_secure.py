@@ -23,7 +23,6 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from control.kafka.connection.settings import KafkaSettings
 from partiscope.connections import ConnectionSettings
 from tests.support.kafka_oracle import START_TIMEOUT_S, KafkaCluster, run_tool
-from tests.support.node_cluster import CLUSTER_ID
 from tests.support.ports import free_ports
 from tests.support.settle import wait_until
 
@@ -168,7 +167,7 @@ class SecureKafka(KafkaCluster):
             client, _ = make_certificate(self.base_dir, CLIENT)
             self._trusted.write_text(server.read_text() + client.read_text())
         config = str(self.config_file(node_id))
-        flags = ("format", "-t", CLUSTER_ID, "-c", config, *self._scram_flags())
+        flags = ("format", "-t", self.cluster_id, "-c", config, *self._scram_flags())
         done = run_tool("kafka.tools.StorageTool", *flags, version=self.version)
         assert done.returncode == 0, done.stderr
 
