@@ -22,7 +22,7 @@ from dashboard.context import ClusterContext, PageContext
 from dashboard.live import push
 from dashboard.page_frame import shell
 from dashboard.pages.browse import register_follow
-from dashboard.server import export, message_files, record_bytes, table_rows
+from dashboard.server import export, message_files, record_bytes, report_files, table_rows
 from dashboard.server.callback_sharing import CallbackSharing
 from dashboard.server.cluster_routing import ClusterDash, ClusterRouting
 from dashboard.server.document import ASSETS, MODULES, NOT_SCRIPTS, index_page
@@ -43,6 +43,7 @@ def create_app(context: PageContext) -> Dash:
     table_rows.register(server, context)
     record_bytes.register(server, context)
     message_files.register(server, context)
+    report_files.register(server, context)
     register_follow(server, context)
     app = ClusterDash(
         "dashboard",

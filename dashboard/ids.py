@@ -149,6 +149,8 @@ MOVE_PLAN_ANEW: Final = "move-plan-anew"
 MOVE_CONFIRM: Final = "move-confirm"
 MOVE_LEAVE: Final = "move-leave"
 MOVE_RATE: Final = "move-rate"
+REPORT_MOVE: Final = "report-move"
+REPORT_BODY: Final = "report-body"
 MOVE_ACTIONS: Final = ("pause", "resume", "cancel", "cancel_after_wave", "rollback", "throttle")
 
 # Produce.

@@ -25,6 +25,7 @@ from dashboard.pages import (
     journal,
     lists,
     move,
+    move_report,
     moves,
     overview,
     partition,
@@ -55,6 +56,7 @@ _LATER: Final[dict[str, Callable[[PageContext, ViewPath], Any]]] = {
     "check": check.layout,
     "moves": moves.layout,
     "move": move.layout,
+    "move_report": move_report.layout,
     "produce": produce.layout,
     "produce_any": produce.layout,
     "browse": browse.layout,
@@ -78,7 +80,7 @@ VIEWS: Final[dict[str, Layout]] = {
 
 PAGES: Final = (
     overview, lists, partition, broker, group, map_page, plan, plan_map, check, move, moves,
-    produce, browse, configs, journal, what_if, job, clusters,
+    move_report, produce, browse, configs, journal, what_if, job, clusters,
 )  # fmt: skip
 
 

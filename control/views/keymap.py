@@ -61,4 +61,5 @@ KEYS: Final = (
     KeyHelp(where="a move", key="x", does="cancel"),
     KeyHelp(where="a move", key="X", does="cancel after its wave: what moves arrives"),
     KeyHelp(where="a move", key="u", does="undo (roll back)"),
+    KeyHelp(where="a move", key="o", does="its report, once it has ended"),
 )

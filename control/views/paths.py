@@ -32,6 +32,7 @@ _SHAPES: Final[Mapping[str, tuple[str, ...]]] = {
     "check": ("check",),
     "moves": ("moves",),
     "move": ("moves", "{move}"),
+    "move_report": ("moves", "{move}", "report"),
     "produce_any": ("produce",),
     "produce": ("produce", "{topic}"),
     "browse": ("browse", "{topic}"),

@@ -218,6 +218,7 @@ def move_block(context: PageContext, state: OperationState, time: Time | None = 
         html.P(state.message or "submitted", className="note", role="status"),
         *_heard_of(context, state),
         *_plan_anew(state),
+        *_report(state),
         html.P(
             rights.line(rights.words(context, REASSIGN.name, time)),
             className="lacking",
@@ -251,6 +252,13 @@ def _plan_anew(state: OperationState) -> list[Any]:
         return []
     words = "plan again, from where these topics lie now"
     return [dcc.Link(words, href=f"/{plan_anew_path(state.changes)}", id=ids.MOVE_PLAN_ANEW)]
+
+
+def _report(state: OperationState) -> list[Any]:
+    """The way to the report of a move that has ended."""
+    if not state.is_finished:
+        return []
+    return [dcc.Link("Report: estimate, waves, lag", href=f"/moves/{state.operation_id}/report")]
 
 
 def _on_their_way(context: PageContext, state: OperationState) -> list[Any]:

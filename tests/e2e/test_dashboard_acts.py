@@ -280,6 +280,18 @@ def test_a_partition_is_moved_with_now_and_planned_side_by_side(
     expect(page.locator("#move-body")).to_contain_text("✔ done", timeout=60_000)
     expect(page.locator("#move-body")).to_contain_text("reason: a test")
     assert replicas_of(cluster, 2) == target
+    page.get_by_role("link", name="Report: estimate, waves, lag").click()
+    page.wait_for_url("**/moves/mv-*/report")
+    report = page.url
+    for words in ("Estimate and truth", "wave 1 of 1: 1 partitions", "Lag of groups", "a test"):
+        expect(page.locator("#report-body")).to_contain_text(words)
+    with page.expect_download() as found:
+        page.get_by_text("Save as HTML").click()
+    assert "<h2>Estimate and truth</h2>" in Path(found.value.path()).read_text()
+    page.keyboard.press("g")
+    page.keyboard.press("j")
+    page.locator("#journal-table tbody tr", has_text="a test").locator("a").first.click()
+    page.wait_for_url(report)
     page.keyboard.press("g")
     page.keyboard.press("r")
     expect(page.locator("#moves-table tbody tr").first).to_contain_text("✔ done")

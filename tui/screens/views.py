@@ -29,6 +29,7 @@ SCREENS: Final = {
     "check": "reassignments.check:CheckScreen",
     "moves": "reassignments.moves:MovesScreen",
     "move": "reassignments.moves:MoveScreen",
+    "move_report": "reassignments.move_report:MoveReportScreen",
     "map": "maps.map:MapScreen",
     "map by partitions": "maps.partition_map:CellsScreen",
     "map of a plan": "reassignments.plan_map:PlanMapScreen",

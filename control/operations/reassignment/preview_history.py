@@ -7,6 +7,7 @@ from control.model.fleet import Site
 from control.operations.bus.commands import THROTTLE_AUTO, Throttle
 from control.operations.bus.state import OperationState, misses_of
 from control.operations.executor.timing.calibration import calibration_of, stretched
+from control.operations.executor.timing.past_estimates import past_estimates_words
 from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import Preview
 from control.operations.reassignment.preflight_load import TIME, check_time
@@ -24,6 +25,8 @@ def with_past(
         to = calibration_of(ended, is_adaptive=throttle == THROTTLE_AUTO).foreseen
         low, high = stretched((low, high), to)
         time = check_time((low, high), rate, preview.lowest_bytes_per_s, preview.spread)
+        past = past_estimates_words(states, site)
+        time = replace(time, reason=f"{time.reason}; {past}") if past else time
         checks = tuple(time if check.name == TIME else check for check in checks)
     others = check_others(states, changes, site=site)
     return replace(preview, checks=(*checks, others), seconds_min=low, seconds_max=high)

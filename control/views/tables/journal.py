@@ -37,6 +37,8 @@ _TONES: Final = {
 CHANGES_MAX: Final = 3
 """Values of one line that its row shows; export and JSON have them all."""
 MOVE_PREFIX: Final = "mv-"
+REPORTED: Final = frozenset({"done", "cancelled", "failed"})
+"""A move that ended so has a report."""
 
 
 def _change_cell(line: JournalLine) -> Cell:
@@ -64,9 +66,13 @@ def _value(values: Values, name: str) -> str:
 
 
 def _path(line: JournalLine) -> str:
-    """The view of the reassignment that the line is about; empty for others."""
-    move, _, _ = line.operation_id.partition("/")
-    return f"moves/{move}" if move.startswith(MOVE_PREFIX) else ""
+    """The view of the reassignment that the line is about, or its report once it has ended; empty
+    for others."""
+    move, _, part = line.operation_id.partition("/")
+    if not move.startswith(MOVE_PREFIX):
+        return ""
+    has_ended = not part and line.outcome in REPORTED
+    return f"moves/{move}/report" if has_ended else f"moves/{move}"
 
 
 def _outcome_cell(line: JournalLine) -> Cell:

@@ -30,6 +30,12 @@ from control.views.tables.moves import (
     spread_words,
 )
 from control.views.tables.rows import Row
+from partiscope.cli.reassignments.move_report import (
+    ReportFile,
+    ReportKind,
+    ReportWish,
+    write_report,
+)
 from partiscope.cli.reassignments.previews import show_rollback
 from partiscope.cli.shared.arguments import zone_text, zoned
 from partiscope.cli.shared.confirm import require_control
@@ -62,6 +68,7 @@ class Action(StrEnum):
     CANCEL = "cancel"
     ROLLBACK = "rollback"
     THROTTLE = "throttle"
+    REPORT = "report"
 
 
 _STATUS = {
@@ -98,15 +105,23 @@ def moves(
             "  [default: as it ran]"
         ),
     ] = "",
+    kind: ReportKind = None,
+    out: ReportFile = None,
     as_json: Json = False,
 ) -> None:
-    """List reassignments; show, watch, pause, resume, throttle, cancel or roll back one.
+    """List reassignments; show, watch, pause, resume, throttle, cancel, roll back or report one.
 
     Without an ID it is about the newest; what changes something must name one of somebody else.
 
     For example: partiscope moves throttle mv-3f9a21c4 --throttle 20MiB
     """
     address, cluster = _place(bootstrap, bus)
+    if action is Action.REPORT:
+        asked = ReportWish(move=move, kind="json" if as_json else kind, out=out)
+        asyncio.run(write_report(address, cluster, asked, store=_store(bootstrap, bus)))
+        return
+    if kind or out:
+        raise CommandError("--format and -o go with `moves report`", Exit.WRONG_USE)
     if (action is Action.THROTTLE) != bool(throttle):
         raise CommandError("`moves throttle` goes with --throttle RATE", Exit.WRONG_USE)
     if after_wave and action is not Action.CANCEL:
@@ -166,6 +181,14 @@ def _place(bootstrap: str | None, bus: str | None) -> tuple[str | None, WatchedC
             raise
         return given, named
     return target.bus, target.watched
+
+
+def _store(bootstrap: str | None, bus: str | None) -> str:
+    """Where figures are kept; empty: that is not known while the cluster is away."""
+    try:
+        return target_with(bootstrap=bootstrap, bus=bus).store
+    except UnreachableError:
+        return ""
 
 
 async def _act(address: str | None, wish: Wish, *, as_json: bool) -> int:

@@ -120,6 +120,7 @@ class MoveScreen(ViewScreen):
         Binding("u", "undo", "roll back", show=True),
         Binding("t", "throttle", "throttle", show=True),
         Binding("space", "hold", "pause / resume", show=True),
+        Binding("o", "report", "report", show=True),
     ]
     NEEDS: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("cancel", "cancel_after_wave", "undo", "throttle", "hold"), "reassign"
@@ -154,6 +155,8 @@ class MoveScreen(ViewScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Greys actions that make no sense now, and those without a right."""
         state, asks = self._state, self.ASKS.get(action)
+        if action == "report":
+            return None if state is None or not state.is_finished else True
         if state is not None and asks and not any(state.may(ask) for ask in asks):
             return None
         return super().check_action(action, parameters)
@@ -194,6 +197,10 @@ class MoveScreen(ViewScreen):
         """Say what the rollback would do, and ask."""
         self.notify("previewing the rollback …", timeout=LOOKING_SHOWN_S)
         self.run_worker(self._ask_back(self.session.operations), exclusive=True, group="ask")
+
+    def action_report(self) -> None:
+        """Open the report of a move that has ended."""
+        self.post_message(PathChosen(f"moves/{self._move}/report"))
 
     def action_throttle(self) -> None:
         """Another rate while it runs."""
@@ -244,28 +251,31 @@ class MoveScreen(ViewScreen):
         def answered(is_confirmed: bool | None) -> None:
             if is_confirmed:
                 # In a worker of the application: it must not end midway with this screen.
-                self.app.run_worker(self._do(session, asked), group="act")
+                self.app.run_worker(_do(self, session, asked), group="act")
 
         if question:
             self.app.push_screen(ConfirmScreen(question, word=word or None), answered)
         else:
             answered(True)
 
-    async def _do(self, session: OperationSession, asked: MoveControl | Previewed) -> None:
-        """The cluster is that of the question, whichever is shown by now."""
-        try:
-            previewed = asked if isinstance(asked, Previewed) else await session.preview(asked)
-            done = await session.perform(previewed, typed=previewed.word)
-        except (KafkaPortError, OperationError) as error:
-            _refuse(self.app, f"{error}. {error.next_step}")
-            return
-        if done.view and self.is_active:
-            self.post_message(PathChosen(str(ViewPath(view=done.view, params=done.params))))
-            return
-        name = session.watched.name
-        where = f" on {name}" if name else ""
-        lists = ": g r lists it" if done.view else ""
-        self.app.notify(f"{done.words}{where}{lists}", markup=False)
+
+async def _do(
+    screen: ViewScreen, session: OperationSession, asked: MoveControl | Previewed
+) -> None:
+    """The cluster is that of the question, whichever is shown by now."""
+    try:
+        previewed = asked if isinstance(asked, Previewed) else await session.preview(asked)
+        done = await session.perform(previewed, typed=previewed.word)
+    except (KafkaPortError, OperationError) as error:
+        _refuse(screen.app, f"{error}. {error.next_step}")
+        return
+    if done.view and screen.is_active:
+        screen.post_message(PathChosen(str(ViewPath(view=done.view, params=done.params))))
+        return
+    name = session.watched.name
+    where = f" on {name}" if name else ""
+    lists = ": g r lists it" if done.view else ""
+    screen.app.notify(f"{done.words}{where}{lists}", markup=False)
 
 
 def _refuse(app: App[None], words: str) -> None:

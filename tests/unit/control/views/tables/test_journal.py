@@ -20,7 +20,9 @@ def line(at_ms: int, operation_id: str = "mv-1", outcome: str = "done") -> Journ
 
 
 def test_a_move_opens_and_what_needed_no_executor_does_not() -> None:
-    assert JOURNAL.row(line(1)).path == "moves/mv-1"
+    assert JOURNAL.row(line(1)).path == "moves/mv-1/report"
+    assert JOURNAL.row(replace(line(1), outcome="running")).path == "moves/mv-1"
+    assert JOURNAL.row(line(1, "mv-1/2")).path == "moves/mv-1"
     assert JOURNAL.row(line(1, "do-1")).path == ""
     assert JOURNAL.row(line(1)).reason.text == "–"
 
