@@ -81,7 +81,7 @@ class ExecutorFold:
     def fold(
         self, plan: FoldPlan, batch: "DataFrame", heads: list[Head], waves: Sequence[Wave]
     ) -> FoldedBatch:
-        """Run a task for each bucket; Spark tries one that fails again."""
+        """Fold every bucket in a task; Spark tries one that fails again."""
         told = TaskPlan(
             plan=plan,
             waves={
@@ -96,19 +96,23 @@ class ExecutorFold:
         for wave in waves:
             wave.records.clear()
 
-        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            yield from run_task(told, batches)
-
-        rows = by_bucket(batch, plan.buckets).mapInArrow(run, "result BINARY").toArrow()
-        # They come from tasks of this very job.
-        results = [pickle.loads(it) for it in rows["result"].to_pylist()]  # noqa: S301
-        results.sort(key=lambda it: it.bucket)
+        results = sorted(self.run_tasks(told, batch), key=lambda it: it.bucket)
         if [it.bucket for it in results] != list(range(plan.buckets)):
             raise RuntimeError(f"of {plan.buckets} buckets {len(results)} came back")
         bad = {_place_of(it): it for result in results for it in result.bad}
         return FoldedBatch(
             buckets=[it.folded for it in results], bad=[bad[place] for place in sorted(bad)]
         )
+
+    def run_tasks(self, told: TaskPlan, batch: "DataFrame") -> Sequence[TaskResult]:
+        """Run a task for each bucket; their results, in any order."""
+
+        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            yield from run_task(told, batches)
+
+        rows = by_bucket(batch, told.plan.buckets).mapInArrow(run, "result BINARY").toArrow()
+        # They come from tasks of this very job.
+        return [pickle.loads(it) for it in rows["result"].to_pylist()]  # noqa: S301
 
 
 def by_bucket(batch: "DataFrame", buckets: int) -> "DataFrame":

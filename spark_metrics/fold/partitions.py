@@ -287,15 +287,16 @@ def _changes_of_isr(met: Met, isr: Column) -> dict[str, Column]:
     """How often the ISR was seen to lose and to win members."""
     before, after = Lists.of(met.state["isr"]), Lists.of(isr.values)
     was_told = (met.held("isr").is_known & isr.is_known).numpy()
+    ids = _ids(before), _ids(after)
+    is_same = np.array_equal(*ids)
     found = {}
-    for name, these, others in (
-        ("isr_shrinks", before, after),
-        ("isr_expands", after, before),
+    for name, these, (of_these, of_others) in (
+        ("isr_shrinks", before, ids),
+        ("isr_expands", after, ids[::-1]),
     ):
-        of_these, of_others = _ids(these), _ids(others)
-        lacks = partition_of(these)[~np.isin(of_these, of_others)]
         changed = np.zeros(len(was_told), np.int64)
-        changed[lacks] = 1
+        if not is_same:
+            changed[partition_of(these)[~np.isin(of_these, of_others)]] = 1
         found[name] = met.held(name).or_else(0) + column(changed * was_told)
     return found
 

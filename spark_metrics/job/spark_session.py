@@ -97,7 +97,6 @@ def _options(settings: SessionSettings) -> dict[str, str]:
         **({"spark.driver.host": "127.0.0.1"} if is_local else {}),
         **({"spark.driver.bindAddress": "127.0.0.1"} if is_local else {}),
         "spark.executor.extraJavaOptions": " ".join(JAVA_OPTIONS),
-        # Their logs tell each seek of a consumer otherwise.
         "spark.executor.syncLogLevel.enabled": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",

@@ -68,6 +68,14 @@ def test_a_retired_cluster_leaves_nothing(story: Story, monkeypatch: pytest.Monk
     assert "gone" not in (story.store / MANIFEST).read_text()
 
 
+def test_losses_and_wins_of_the_isr_are_counted(story: Story) -> None:
+    for at_ms, isr in ((0, (101, 102)), (1_000, (101, 102)), (2_000, (101,)), (3_000, (101, 102))):
+        story.round(101, at_ms, replica(at_ms, 1, isr=isr), replica(at_ms, 1, partition=1))
+        rows = story.batch()["partitions"]
+        found = {it["partition"]: (it["isr_shrinks"], it["isr_expands"]) for it in rows}
+        assert found == {0: (int(at_ms > 1_000), int(at_ms > 2_000)), 1: (0, 0)}
+
+
 def test_rates_are_counted_between_readings(story: Story) -> None:
     story.round(101, 0, replica(10, 100, bytes_in=5_000, bytes_out=0))
     first = only(story.batch()["partitions"])

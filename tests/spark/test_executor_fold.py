@@ -1,15 +1,29 @@
 """Buckets folded by tasks make the same store as buckets folded by the driver."""
 
 import re
+from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from broker.metrics_schema import BUCKETS, CommitSample, Envelope, ReplicaSample, Row, encode_round
-from spark_metrics.buckets.on_executors import ExecutorFold
+from spark_metrics.buckets import on_executors
+from spark_metrics.buckets.on_executors import (
+    ExecutorFold,
+    TaskPlan,
+    TaskResult,
+    by_bucket,
+    fold_records,
+)
+from spark_metrics.decode.record_head import KafkaRecord
+from spark_metrics.store import durable
+from spark_metrics.store.files import StoreFiles, force
+from spark_metrics.store.layout import GRACE_MS
+from spark_metrics.store.writer import StoreWriter
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.spark.story import T0_MS, Story, broker, commit, group, replica, round_values
 
@@ -132,3 +146,80 @@ def test_each_bucket_is_a_task_and_keeps_what_it_is_not_told_of(
     paths = manifest.now["partitions"]
     assert 1 < len(paths) <= BUCKETS
     assert all(re.search(r"-\d_[0-9a-f]{12}\.parquet$", path) for path in paths)
+
+
+class FailingFiles(StoreFiles):
+    """Fails at one of its calls, before or after the call has done its work."""
+
+    def __init__(self, store: str, *, fails_at: int, is_done: bool) -> None:
+        super().__init__(store)
+        self.calls = 0
+        self._fails_at, self._is_done = fails_at, is_done
+
+    def call(self, what: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        self.calls += 1
+        if self.calls == self._fails_at and not self._is_done:
+            raise OSError("no space")
+        answer = what(*arguments, **named)
+        if self.calls == self._fails_at:
+            raise OSError("connection lost")
+        return answer
+
+    def open(self, path: str) -> Any:
+        return self.call(super().open, path)
+
+    def write_table(self, path: str, table: Any) -> None:
+        self.call(super().write_table, path, table)
+
+    def write_sorted(self, *arguments: Any, **named: Any) -> Any:
+        return self.call(super().write_sorted, *arguments, **named)
+
+
+class RepeatedTasks(ExecutorFold):
+    """Runs each task in this process, once for each fault, and then twice to its end."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._monkeypatch = monkeypatch
+        self.faults = 0
+
+    def run_tasks(self, told: TaskPlan, batch: DataFrame) -> Sequence[TaskResult]:
+        rows = by_bucket(batch, told.plan.buckets).drop("bucket").toArrow().to_pylist()
+        records = [KafkaRecord(**row) for row in rows]
+
+        def attempt(**fault: Any) -> tuple[TaskResult | None, int]:
+            files = FailingFiles(told.plan.store, **fault)
+            self._monkeypatch.setattr(on_executors, "files_of", lambda store: files)
+            self._monkeypatch.setattr(durable, "force", lambda path: files.call(force, path))
+            try:
+                return fold_records(told, 0, records), files.calls
+            except OSError:
+                return None, files.calls
+
+        calls = attempt(fails_at=0, is_done=False)[1]
+        for number in range(1, calls + 1):
+            for is_done in (False, True):
+                assert attempt(fails_at=number, is_done=is_done) == (None, number)
+                self.faults += 1
+        whole = [attempt(fails_at=0, is_done=False)[0] for _ in range(2)]
+        self._monkeypatch.undo()
+        return [it for it in whole[:1] if it is not None]
+
+
+def test_tasks_that_fail_at_any_call_or_run_twice_leave_nothing(
+    stories: tuple[Story, Story], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(stories, small(0, 10))
+    tasks = RepeatedTasks(monkeypatch)
+    stories[1].sink._buckets = tasks
+    found = play(stories, small(1_000, 20))
+    assert tasks.faults > 10
+    assert found["partitions"]["in_records_per_s"].to_pylist() == [pytest.approx(10.0)]
+    play(stories, [*small(2_000, 30), b"no sample"])
+    store = stories[1].store
+    steady_ms = count(0, 2 * GRACE_MS)
+    writer = StoreWriter(str(store), steady_ms=lambda: next(steady_ms))
+    writer.check()
+    writer.check()
+    assert writer.manifest is not None
+    there = {path for folder in ("now", "history") for path in writer.files.list_files(folder)}
+    assert there == writer.manifest.paths()
