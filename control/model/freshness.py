@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.model.columns import BoolColumn, IntColumn, ints, look_up, partition_keys
+from control.model.columns import BoolColumn, IntColumn, ints
 from control.model.snapshot import ClusterSnapshot
 
 SILENT_INTERVALS: Final = 2
@@ -209,7 +209,7 @@ def without_dead_figures(
 def _reasons(snapshot: ClusterSnapshot, fresh: Freshness) -> pa.Array:
     commits = snapshot.commits
     words = ["all brokers are silent", "its partition is offline", "all figures are late"]
-    place = look_up(*partition_keys(commits, snapshot.partitions))
+    place = snapshot.commit_places
     leader = np.append(ints(snapshot.partitions["leader"]), NO_BROKER)[place]
     coordinator = ints(commits["source"])
     reason = np.full(commits.num_rows, -1, np.int64)

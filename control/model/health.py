@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.model.columns import BoolColumn, IntColumn, codes, ints, look_up, partition_keys
+from control.model.columns import BoolColumn, IntColumn, codes, ints
 from control.model.findings import Finding, Operation, sorted_findings
 from control.model.freshness import Freshness, freshness, leaders_silent, without_dead_figures
 from control.model.ids import path_segment
@@ -516,9 +516,8 @@ def disk_used_percent(total_bytes: int | None, usable_bytes: int | None) -> floa
 
 def commit_log_starts(snapshot: ClusterSnapshot) -> IntColumn:
     """For every row of ``commits`` the log start offset of its partition, -1 where unknown."""
-    wanted, present = partition_keys(snapshot.commits, snapshot.partitions)
     starts = np.append(ints(snapshot.partitions["log_start_offset"]), -1)
-    return starts[look_up(wanted, present)]
+    return starts[snapshot.commit_places]
 
 
 def partition_names(snapshot: ClusterSnapshot, rows: IntColumn) -> list[str]:

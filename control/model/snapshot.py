@@ -7,12 +7,13 @@ every question is answered over whole columns.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.model.columns import text_mask
+from control.model.columns import IntColumn, look_up, partition_keys, text_mask
 from control.model.ids import ClusterId, TopicPartition
 from spark_metrics.window.aggregates import NOW_TABLES
 
@@ -38,7 +39,7 @@ class JobHealth:
     written_ms: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ClusterSnapshot:
     """The now-tables of one cluster (schemas: ``spark_metrics.window.aggregates``)."""
 
@@ -63,6 +64,11 @@ class ClusterSnapshot:
         chosen = cluster if cluster is not None else _main_cluster(full)
         own = {name: _rows_of(full[name], chosen) for name in NOW_TABLES if name != "health"}
         return cls(cluster=chosen, health=_job_health(full["health"]), **own)
+
+    @cached_property
+    def commit_places(self) -> IntColumn:
+        """Row of ``partitions`` that each row of ``commits`` is about, -1 where it is not there."""
+        return look_up(*partition_keys(self.commits, self.partitions))
 
     @property
     def is_empty(self) -> bool:

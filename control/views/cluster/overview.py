@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import pyarrow.compute as pc
 
-from control.model.columns import FloatColumn, floats, look_up, partition_keys
+from control.model.columns import FloatColumn, floats
 from control.model.health import Evidence
 from control.model.job_health import stale_after_ms
 from control.model.snapshot import JobHealth
@@ -145,7 +145,7 @@ def _amounts(evidence: Evidence, measure: str) -> FloatColumn:
 def _lag_by_partition(evidence: Evidence) -> FloatColumn:
     """Records that wait in each partition, for all groups that read it together."""
     commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
-    place = look_up(*partition_keys(commits, partitions))
+    place = evidence.snapshot.commit_places
     lag = np.nan_to_num(floats(commits["lag"]))
     found = place >= 0
     waiting = np.bincount(place[found], weights=lag[found], minlength=partitions.num_rows)

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.model.columns import FloatColumn, IntColumn, floats, ints, look_up, partition_keys
+from control.model.columns import FloatColumn, IntColumn, floats, ints
 from control.model.health import Evidence
 from control.model.status import (
     BEYOND,
@@ -135,8 +135,7 @@ def commit_table(evidence: Evidence) -> pa.Table:
     A commit beyond the end of the log has no lag, nor what follows from it.
     """
     commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
-    wanted, present = partition_keys(commits, partitions)
-    place = look_up(wanted, present)
+    place = evidence.snapshot.commit_places
     rates = np.append(floats(partitions["in_records_per_s"]), np.nan)[place]
     leaders = np.append(ints(partitions["leader"]), -1)[place]
     records = floats(partitions["high_watermark"]) - floats(partitions["log_start_offset"])

@@ -13,8 +13,6 @@ from control.model.columns import (
     floats,
     ints,
     list_lengths,
-    look_up,
-    partition_keys,
 )
 from control.model.health import Evidence
 from control.model.isr_age import places_in
@@ -176,8 +174,7 @@ def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
 def _lag_by_partition(evidence: Evidence) -> tuple[FloatColumn, Any]:
     """The lag of the worst group, NaN where no group reads, and how many groups read."""
     commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
-    wanted, present = partition_keys(commits, partitions)
-    place = look_up(wanted, present)
+    place = evidence.snapshot.commit_places
     lag = floats(commits["lag"])
     known = (place >= 0) & ~np.isnan(lag)
     worst = np.full(partitions.num_rows, -np.inf)
