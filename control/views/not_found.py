@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 
+METADATA_TOPIC: Final = "__cluster_metadata"
 _ALIKE: Final = 0.6
 """How like a name must be to be meant, 1 being the same."""
 
@@ -81,9 +82,12 @@ def _group(snapshot: OperatorSnapshot, group: str) -> Missing | None:
 def _topic(snapshot: OperatorSnapshot, topic: str) -> Missing:
     soon = "If it is new, this page fills with its first sample"
     gone = "If it was deleted, the journal may say by whom"
+    steps = (*_meant(topic, snapshot.cluster.topics), *_now_or_then(snapshot, soon, gone))
+    if topic == METADATA_TOPIC:
+        steps = ("Only controllers replicate the metadata log: Kafka lets no client consume it",)
     return Missing(
         title=_title(snapshot, f"There is no topic {topic}"),
-        steps=(*_meant(topic, snapshot.cluster.topics), *_now_or_then(snapshot, soon, gone)),
+        steps=steps,
         crumbs=(("Topics", "topics"), (topic, "")),
         up=ViewPath(view="topics"),
         up_words="All topics",

@@ -127,6 +127,7 @@ def test_a_partition(context: PageContext) -> None:
         ("/topics/topic-1/partitions/77/segments", "topic-1 has no partition 77"),
         ("/produce/gone", "There is no topic gone"),
         ("/browse/gone", "There is no topic gone"),
+        ("/browse/__cluster_metadata", "no topic __cluster_metadata Only controllers replicate"),
         ("/groups/gone", "There is no group gone"),
         ("/groups/group%22%3C", 'There is no group group"<'),
         ("/brokers/999", "No broker 999 is registered Registered are 101, 102, 103"),
