@@ -25,7 +25,7 @@ from control.views.tables.column import Table, column, name_column, worded
 from control.views.tables.partitions import STATUSES, partition_path
 from control.views.tables.rows import Cell, Tone
 
-LAG_TIME_HELP: Final = "How old the next unread record is: lag over the produce rate, an estimate"
+LAG_TIME_HELP: Final = "How old the next unread record is"
 VELOCITY_HELP: Final = "How fast lag grows (+) or shrinks (−)"
 CLEARS_HELP: Final = "When lag reaches 0 at this pace"
 LOSES_HELP: Final = "When retention deletes the next unread record, at this pace; – none waits"
