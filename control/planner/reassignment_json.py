@@ -49,8 +49,10 @@ def parse_reassignment_document(document: object) -> dict[TopicPartition, tuple[
     if document.get("version", VERSION) != VERSION:
         raise ReassignmentJsonError("Not supported version field value")
     entries = document.get("partitions")
-    if not isinstance(entries, list) or not entries:
-        raise ReassignmentJsonError("partitions must be a list that is not empty")
+    if not isinstance(entries, list):
+        raise ReassignmentJsonError("partitions must be a list")
+    if not entries:
+        raise ReassignmentJsonError("it moves nothing: its list of partitions is empty")
     targets: dict[TopicPartition, tuple[int, ...]] = {}
     for i, entry in enumerate(entries):
         key, replicas = _parse_entry(entry, f"partitions[{i}]")

@@ -51,6 +51,7 @@ STATUSES: Final = {
 VERDICTS: Final = {
     "partiscope status": Exit.CRITICAL_FINDING,
     "partiscope check": Exit.REFUSED,
+    "partiscope reassign plan.json --yield-to-consumers slow": Exit.REFUSED,  # moved by now
 }
 """Statuses besides that tell how the cluster or a plan is."""
 AS_FAR_AS: Final = {
@@ -71,7 +72,6 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
         demo = Typed(f"partiscope demo --bootstrap {started.bootstrap}", folder, {})
         assert demo.says("^ready"), demo.said
         eyes = KafkaEyes(started.bootstrap)
-        eyes.create("skewed", {number: [101] for number in range(8)})
         eyes.create("logs", {0: [101, 102, 103]})
         producer = Producer({"bootstrap.servers": started.bootstrap, "log_level": 0})
         for number in range(1_300):
@@ -189,6 +189,11 @@ def test_commands_do_what_the_document_says(
     monkeypatch.chdir(tmp_path)
     for name, value in reader.environment.items():
         monkeypatch.setenv(name, value)
+    if any(" plan " in line for line in TYPED[document]):  # what an earlier document has not moved
+        skewed = f"skewed-{document.stem}"
+        KafkaEyes(product.bootstrap).create(skewed, {number: [101] for number in range(8)})
+        listed = ["partitions", "--filter", f"topic:{skewed}", "--json"]
+        wait_until(lambda: _printed(listed, capsys).count('"partition"') == 8, skewed)
     wrong = []
     for line in TYPED[document]:
         _prepare(product, line)
@@ -204,6 +209,11 @@ def test_commands_do_what_the_document_says(
         if "--preview" in line and told.strip() not in document.read_text():
             wrong.append(f"{line}\n  shows other lines than the document\n{told}")
     assert not wrong, "\n".join(wrong)
+
+
+def _printed(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    run(words)
+    return capsys.readouterr().out
 
 
 def _prepare(product: Installation, line: str) -> None:

@@ -57,7 +57,7 @@ def test_a_directory_is_refused_rather_than_passed_over() -> None:
         ("no json", "not JSON"),
         ("[]", "must be an object"),
         ('{"version":2,"partitions":[]}', "Not supported version field value"),
-        ('{"version":1,"partitions":[]}', "not empty"),
+        ('{"version":1,"partitions":[]}', "moves nothing"),
         (KAFKAS.replace("foo2", "foo1").replace('"partition":1', '"partition":0'), "listed twice"),
     ],
 )
