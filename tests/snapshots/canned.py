@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any, Final
 
 from control.kafka.connection.settings import KafkaSettings
-from control.kafka.ports import BrokerNode, PartitionMetadata, TopicMetadata
+from control.kafka.ports import BrokerNode, GroupDescription, PartitionMetadata, TopicMetadata
 from control.kafka.records.reader import FetchedRecord
 from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
@@ -174,8 +174,10 @@ class CannedSession:
     async def _lines(self) -> tuple[JournalLine, ...]:
         return LINES
 
-    async def describe_group(self, group: str) -> SimpleNamespace:
-        return SimpleNamespace(group=group, group_type="classic")
+    async def describe_group(self, group: str) -> GroupDescription:
+        return GroupDescription(
+            group_id=group, state="Empty", protocol="", members=(), group_type="classic"
+        )
 
     async def topics(self) -> tuple[TopicMetadata, ...]:
         found: dict[str, list[PartitionMetadata]] = {}
