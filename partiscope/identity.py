@@ -195,7 +195,12 @@ def _asked(
     name = given if given in settings.clusters else _name_of(settings, at.bootstrap, found)
     if known is not None:
         flagged = _shown(settings, name or known.name, at.bootstrap, found.cluster_id)
-        watched = replace(flagged, name=name or known.name, is_collected=known.is_collected)
+        watched = replace(
+            flagged,
+            name=name or known.name,
+            is_collected=known.is_collected,
+            outages=known.outages,
+        )
         return _of_here(settings, watched, here, own_bus)
     watched = _shown(settings, name or given, at.bootstrap, found.cluster_id)
     return Target(

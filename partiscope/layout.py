@@ -7,7 +7,8 @@ import re
 import socket
 import uuid
 from base64 import urlsafe_b64encode
-from dataclasses import asdict, dataclass
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
@@ -65,6 +66,8 @@ class _Identity:
     first_id: int
     brokers: int
     """It was founded with so many: the metadata quorum, which does not change."""
+    drained: tuple[int, ...] = ()
+    """Brokers that were stopped for good: no start begins them unasked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +80,12 @@ class ClusterLayout:
 
     cluster_id: str
     nodes: tuple[Node, ...]
+    """Those that are started."""
+    voters: tuple[Node, ...] = ()
+    """The metadata quorum, drained ones included."""
     overrides: dict[str, str]
+    drained: tuple[Node, ...] = ()
+    """They were drained, and are not started."""
     left_out: tuple[int, ...] = ()
     """Ids of brokers that ran before, hold nothing, and are not started any more."""
 
@@ -87,8 +95,12 @@ class ClusterLayout:
         return ",".join(node.address for node in self.nodes)
 
     @classmethod
-    def prepare(cls, data: Path, settings: ClusterSettings) -> Self:
+    def prepare(
+        cls, data: Path, settings: ClusterSettings, *, rejoin: Collection[int] = ()
+    ) -> Self:
         """Create what is missing, refuse what does not fit, write the properties files.
+
+        ``rejoin``: drained brokers that are to be started again.
 
         Raises:
             LayoutError: the directory holds another cluster, or cannot be written.
@@ -97,12 +109,16 @@ class ClusterLayout:
             data.mkdir(parents=True, exist_ok=True)
             identity = _recall_or_found(data / LAYOUT_FILE, settings)
             left_out = _left_out(data, settings)
+            drained = _still_drained(data, identity, rejoin)
+            nodes = tuple(
+                _node(data, settings, index, is_voter=index < identity.brokers)
+                for index in range(settings.brokers)
+            )
             layout = cls(
                 cluster_id=identity.cluster_id,
-                nodes=tuple(
-                    _node(data, settings, index, is_voter=index < identity.brokers)
-                    for index in range(settings.brokers)
-                ),
+                nodes=tuple(node for node in nodes if node.id not in drained),
+                voters=tuple(node for node in nodes if node.is_voter),
+                drained=tuple(node for node in nodes if node.id in drained),
                 left_out=left_out,
                 overrides=settings.overrides,
             )
@@ -122,7 +138,7 @@ class ClusterLayout:
                 check_port(node.host, port, flag="--port")
 
     def _write_configs(self) -> None:
-        voters = ",".join(f"{n.id}@{n.host}:{n.controller_port}" for n in self.nodes if n.is_voter)
+        voters = ",".join(f"{n.id}@{n.host}:{n.controller_port}" for n in self.voters)
         for node in self.nodes:
             node.log_dir.mkdir(parents=True, exist_ok=True)
             properties = self._properties(node, voters)
@@ -171,14 +187,9 @@ def _recall_or_found(path: Path, settings: ClusterSettings) -> _Identity:
             first_id=settings.first_id,
             brokers=settings.brokers,
         )
-        write_whole(path, json.dumps(asdict(identity), indent=2) + "\n")
+        _write(path, identity)
         return identity
-    try:
-        identity = _Identity(**json.loads(path.read_text()))
-    except (ValueError, TypeError) as error:
-        raise LayoutError(
-            f"{path} is damaged ({error}). Restore it, or choose another --data."
-        ) from error
+    identity = _recall(path)
     if identity.first_id != settings.first_id:
         raise LayoutError(
             f"{path.parent} holds a cluster whose first broker is {identity.first_id}, and ids "
@@ -192,6 +203,47 @@ def _recall_or_found(path: Path, settings: ClusterSettings) -> _Identity:
             "another --data."
         )
     return identity
+
+
+def _recall(path: Path) -> _Identity:
+    try:
+        identity = _Identity(**json.loads(path.read_text()))
+        return replace(identity, drained=tuple(map(int, identity.drained)))
+    except (ValueError, TypeError) as error:
+        raise LayoutError(
+            f"{path} is damaged ({error}). Restore it, or choose another --data."
+        ) from error
+
+
+def _write(path: Path, identity: _Identity) -> None:
+    write_whole(path, json.dumps(asdict(identity), indent=2) + "\n")
+
+
+def write_drained(data: Path, broker: int) -> None:
+    """Write down that no start begins the broker unasked.
+
+    Raises:
+        LayoutError: the cluster's file is damaged.
+        OSError: the disk refused.
+    """
+    identity = _recall(data / LAYOUT_FILE)
+    drained = tuple(sorted({*identity.drained, broker}))
+    _write(data / LAYOUT_FILE, replace(identity, drained=drained))
+
+
+def _still_drained(data: Path, identity: _Identity, rejoin: Collection[int]) -> tuple[int, ...]:
+    """Drained brokers that do not rejoin; those that do are written down.
+
+    Raises:
+        LayoutError: one that is to rejoin is not drained.
+    """
+    if others := sorted(set(rejoin).difference(identity.drained)):
+        known = ", ".join(map(str, identity.drained)) or "none"
+        raise LayoutError(f"--rejoin {others[0]}: that broker is not drained (drained: {known}).")
+    drained = tuple(id_ for id_ in identity.drained if id_ not in rejoin)
+    if drained != identity.drained:
+        _write(data / LAYOUT_FILE, replace(identity, drained=drained))
+    return drained
 
 
 def founded_id(data: Path) -> ClusterId | None:

@@ -1,4 +1,4 @@
-"""Stops a broker for who asks on a socket of the data directory, and always starts it again.
+"""Stops a broker for who asks on a socket of the data directory: for a while, or for good.
 
 The other side, and what they say, is control/messages/outages.py.
 """
@@ -12,17 +12,24 @@ from pathlib import Path
 from typing import Final
 
 from control.messages.outages import OUTAGE_S_MAX, SOCKET_FILE, short_path
+from partiscope.layout import LayoutError, write_drained
 from partiscope.processes import broker_name
 from partiscope.supervisor import Child, PartFailedError, Supervisor
 
 FROZEN_S: Final = 0.5
 GO_ON_AFTER_S: Final = 3
+RETIRE_GRACE_S: Final = 30.0
 
 
 @asynccontextmanager
-async def serving_outages(supervisor: Supervisor, data: Path) -> AsyncIterator[None]:
-    """Listens while the installation runs; only its own user may connect."""
-    server = _OutageServer(supervisor)
+async def serving_outages(
+    supervisor: Supervisor, data: Path, *, teaches: bool
+) -> AsyncIterator[None]:
+    """Listens while the installation runs; only its own user may connect.
+
+    ``teaches``: the cluster may be disturbed to learn on it.
+    """
+    server = _OutageServer(supervisor, data, teaches=teaches)
     socket_file = data / SOCKET_FILE
     socket_file.unlink(missing_ok=True)
     with short_path(socket_file) as path:
@@ -41,27 +48,56 @@ async def serving_outages(supervisor: Supervisor, data: Path) -> AsyncIterator[N
 class _OutageServer:
     """One outage at a time: a second broker could take the majority of the metadata quorum."""
 
-    def __init__(self, supervisor: Supervisor) -> None:
+    def __init__(self, supervisor: Supervisor, data: Path, *, teaches: bool) -> None:
         self._supervisor = supervisor
+        self._data = data
+        self._teaches = teaches
         self._busy = asyncio.Lock()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection, to its end."""
         try:
-            refusal = await self._stop_and_start(reader, writer)
+            refusal = await self._done(reader, writer)
             if refusal:
                 await _say(writer, f"refused {refusal}")
         finally:
             writer.close()
 
-    async def _stop_and_start(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> str:
+    async def _done(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> str:
         """Why it is refused; empty: it was done."""
         act, _, broker = (await reader.readline()).decode(errors="replace").strip().partition(" ")
         child = self._supervisor.children.get(broker_name(broker))
-        if act != "stop" or child is None:
+        if child is None:
             return f"this installation runs no broker {broker}"
+        match act:
+            case "stop":
+                return await self._stop_and_start(child, broker, reader, writer)
+            case "runs":
+                await _say(writer, "runs")
+                return ""
+            case "retire":
+                return await self._retire(child, broker, writer)
+            case _:
+                return f"nothing is known that is called {act!r}"
+
+    async def _retire(self, child: Child, broker: str, writer: asyncio.StreamWriter) -> str:
+        if self._busy.locked():
+            return "another broker is stopped just now: try again when it runs"
+        async with self._busy:
+            try:
+                write_drained(self._data, int(broker))
+            except (LayoutError, OSError) as error:
+                return f"it would be started again: {error}"
+            await child.retire(RETIRE_GRACE_S)
+            del self._supervisor.children[broker_name(broker)]
+        await _say(writer, "retired")
+        return ""
+
+    async def _stop_and_start(
+        self, child: Child, broker: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> str:
+        if not self._teaches:
+            return "this cluster is in production"
         if child.pid is None:
             return f"broker {broker} is down already"
         others = self._running_beside(child)

@@ -28,11 +28,11 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def run_until_signal(stage: Stage, *, outages_in: Path | None = None) -> int:
+def run_until_signal(stage: Stage, *, outages_in: Path | None = None, teaches: bool = True) -> int:
     """Run ``stage`` (which starts the parts), then keep them running until SIGINT or SIGTERM.
 
-    ``outages_in``: a data directory with a cluster to learn on; who asks on the socket there may
-    stop one of its brokers for a while.
+    ``outages_in``: a data directory; who asks on the socket there may stop one of the brokers: for
+    good, or, where it ``teaches``, for a while.
 
     Returns:
         0 after SIGTERM, 130 after Ctrl-C.
@@ -40,12 +40,14 @@ def run_until_signal(stage: Stage, *, outages_in: Path | None = None) -> int:
     Raises:
         PartFailedError: a part could not start; everything is stopped again.
     """
-    return asyncio.run(_run(stage, outages_in))
+    return asyncio.run(_run(stage, outages_in, teaches=teaches))
 
 
-async def _run(stage: Stage, outages_in: Path | None) -> int:
+async def _run(stage: Stage, outages_in: Path | None, *, teaches: bool) -> int:
     supervisor = Supervisor(say)
-    listening = serving_outages(supervisor, outages_in) if outages_in else nullcontext()
+    listening = (
+        serving_outages(supervisor, outages_in, teaches=teaches) if outages_in else nullcontext()
+    )
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
     for signum, status in ((signal.SIGTERM, 0), (signal.SIGINT, 130), (signal.SIGHUP, 0)):
@@ -88,9 +90,11 @@ async def start_cluster(supervisor: Supervisor, layout: ClusterLayout, settings:
 async def _start_brokers(supervisor: Supervisor, layout: ClusterLayout, settings: Settings) -> None:
     """All of them; those left out are forgotten, or they would count as down for ever."""
     await supervisor.start_and_wait(*processes.broker_parts(layout, settings.data))
+    for node in layout.drained:
+        say(f"broker {node.id}   drained: not started (--rejoin {node.id} starts it again)")
     joined = [str(node.id) for node in layout.nodes if not node.is_voter]
     if joined:
-        voters = ", ".join(str(node.id) for node in layout.nodes if node.is_voter)
+        voters = ", ".join(str(node.id) for node in layout.voters)
         say(f"metadata quorum: {voters}, as founded; without a vote: {', '.join(joined)}")
     if layout.left_out:
         await _forget(layout)

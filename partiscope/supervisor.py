@@ -125,6 +125,11 @@ class Child:
             self._signal(signal.SIGKILL)
             await asyncio.wait({self._task}, timeout=1.0)
 
+    async def retire(self, grace_s: float) -> None:
+        """End it on request, and not start it again."""
+        await self.stop(grace_s)
+        self._say(f"{self.part.name} is stopped for good on request")
+
     @asynccontextmanager
     async def held(self) -> AsyncIterator[None]:
         """Kill it, and start it again only after this context."""

@@ -1,15 +1,20 @@
-"""Asks the supervisor of the bundled cluster to keep a broker stopped for a while.
+"""Asks the supervisor of the bundled cluster to stop a broker: for a while, or for good.
 
-The supervisor listens on a socket in the data directory. It lets the other brokers lag behind for
-half a second, kills the broker (SIGKILL), and starts it again when the connection ends or
-`OUTAGE_S_MAX` have passed. The kernel closes the connection of a process that is killed, so a
-broker is started again whatever becomes of who asked.
+The supervisor listens on a socket in the data directory. For a while, it lets the other brokers
+lag behind for half a second, kills the broker (SIGKILL), and starts it again when the connection
+ends or `OUTAGE_S_MAX` have passed. The kernel closes the connection of a process that is killed, so
+a broker is started again whatever becomes of who asked.
 
     asker                        supervisor
     ``stop 102\\n``          →
                              ←    ``stopped\\n``, or ``refused WHY\\n``
     ``start\\n``, or closes  →
                              ←    ``started\\n`` once the broker is ready
+
+    ``runs 104\\n``          →
+                             ←    ``runs\\n``, or ``refused WHY\\n``
+    ``retire 104\\n``        →    writes down that no later start begins it; SIGTERM
+                             ←    ``retired\\n``, or ``refused WHY\\n``
 """
 
 import asyncio
@@ -52,12 +57,7 @@ async def outage(socket_file: Path, broker: int) -> AsyncIterator[StartAgain]:
 
     :raises OutageRefusedError: the supervisor does not answer, or refuses.
     """
-    try:
-        with short_path(socket_file) as path:
-            reader, writer = await asyncio.open_unix_connection(path)
-    except OSError as error:
-        words = f"no supervisor listens at {socket_file}: {error.strerror}"
-        raise OutageRefusedError(words) from error
+    reader, writer = await _connect(socket_file)
 
     async def start() -> None:
         if not writer.is_closing():
@@ -73,6 +73,41 @@ async def outage(socket_file: Path, broker: int) -> AsyncIterator[StartAgain]:
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
+
+
+async def why_not_run_by(socket_file: Path, broker: int) -> str:
+    """Why the supervisor cannot stop the broker; empty: it runs it."""
+    try:
+        await _ask(socket_file, f"runs {broker}", "runs")
+    except OutageRefusedError as error:
+        return str(error)
+    return ""
+
+
+async def retire(socket_file: Path, broker: int) -> None:
+    """Stop the broker for good: neither the supervisor nor a later start begins it again.
+
+    :raises OutageRefusedError: the supervisor does not answer, or refuses.
+    """
+    await _ask(socket_file, f"retire {broker}", "retired")
+
+
+async def _ask(socket_file: Path, line: str, wanted: str) -> None:
+    reader, writer = await _connect(socket_file)
+    try:
+        writer.write(f"{line}\n".encode())
+        await _answer(reader, wanted)
+    finally:
+        writer.close()
+
+
+async def _connect(socket_file: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    try:
+        with short_path(socket_file) as path:
+            return await asyncio.open_unix_connection(path)
+    except OSError as error:
+        words = f"no supervisor listens at {socket_file}: {error.strerror}"
+        raise OutageRefusedError(words) from error
 
 
 async def _answer(reader: asyncio.StreamReader, wanted: str) -> None:

@@ -212,25 +212,34 @@ def find_cordons(evidence: Evidence) -> Iterator[Finding]:
             continue
         broker, cordoned = row["broker"], len(row["cordoned_log_dirs"].split(","))
         is_whole = cordoned >= row["log_dirs"]
+        replicas = _held_by(evidence, broker)
         yield Finding(
             kind="cordoned",
             severity=Severity.NOTICE,
             subject=f"brokers/{broker}",
             label=f"broker {broker}",
             title="cordoned" if is_whole else "{cordoned} of {log_dirs} log directories cordoned",
-            reason="It receives no new replicas, and Kafka refuses every reassignment that names "
-            "it; {replicas:plural:replica} stay there."
-            if is_whole
-            else "They receive no new replicas: {named}.",
+            reason=_cordon_reason(is_whole=is_whole, is_empty=not replicas),
             next_step=f"Drain it (`partiscope brokers drain {broker}`), or "
             f"`partiscope brokers uncordon {broker}`",
             facts={
                 "cordoned": cordoned,
                 "log_dirs": row["log_dirs"],
                 "named": row["cordoned_log_dirs"].replace(",", ", "),
-                "replicas": _held_by(evidence, broker),
+                "replicas": replicas,
             },
         )
+
+
+def _cordon_reason(*, is_whole: bool, is_empty: bool) -> str:
+    if not is_whole:
+        return "They receive no new replicas: {named}."
+    if is_empty:
+        return "It is empty and receives no replicas: its drain goes on, or it came back after it."
+    return (
+        "It receives no new replicas, and Kafka refuses every reassignment that names it; "
+        "{replicas:plural:replica} stay there."
+    )
 
 
 def find_disks(evidence: Evidence) -> Iterator[Finding]:

@@ -8,13 +8,13 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from control.messages.outages import SOCKET_FILE
 from partiscope.layout import LOCK_FILE
+from tests.support.bundled_cluster import BundledCluster
 from tests.support.node_cluster import ROOT
 from tests.support.settle import wait_until
 
@@ -22,38 +22,13 @@ pytestmark = pytest.mark.timeout(240)
 BROKER = 102
 
 
-class Running:
-    """A started ``partiscope cluster`` of three brokers."""
-
-    def __init__(self, data: Path) -> None:
-        self.data = data
-        self.log = data.parent / "cluster.log"
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "partiscope", "cluster", "--data", str(data),
-                 "--brokers", "3", "--port", str(port)],
-                cwd=ROOT, stdout=log, stderr=log,
-            )  # fmt: skip
-        wait_until(lambda: "ready 127" in self.log.read_text(), "ready", timeout_s=60)
-        self.bootstrap = re.findall(r"^ready (\S+)", self.log.read_text(), re.MULTILINE)[-1]
-
-    def brokers(self) -> set[int]:
-        """Those that the cluster knows as alive."""
-        admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        return set(admin.list_topics(timeout=20).brokers)
-
-
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    running = Running(tmp_path_factory.mktemp("lesson") / "data")
-    yield running
-    running.process.send_signal(signal.SIGTERM)
-    running.process.wait(20)
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BundledCluster]:
+    with BundledCluster(tmp_path_factory.mktemp("lesson") / "data") as running:
+        yield running
 
 
-def lesson(running: Running, *flags: str) -> subprocess.CompletedProcess[str]:
+def lesson(running: BundledCluster, *flags: str) -> subprocess.CompletedProcess[str]:
     words = [sys.executable, "-m", "partiscope", "brokers", "acks-lesson", str(BROKER), *flags]
     told = subprocess.run(
         [*words, "--data", str(running.data)] if "--bootstrap" not in flags else words,
@@ -62,7 +37,7 @@ def lesson(running: Running, *flags: str) -> subprocess.CompletedProcess[str]:
     return told
 
 
-def test_what_acks_0_1_and_all_are_worth(running: Running) -> None:
+def test_what_acks_0_1_and_all_are_worth(running: BundledCluster) -> None:
     told = lesson(running, "--seconds", "2", "--yes", "--json")
 
     assert told.returncode == 0, told.stderr
@@ -73,12 +48,12 @@ def test_what_acks_0_1_and_all_are_worth(running: Running) -> None:
     assert lost == {"acks 0": True, "acks 1": True, "acks all": False}, words
     sent, acknowledged, survived = found["all"]
     assert sent >= survived >= acknowledged > 0
-    assert running.brokers() == {101, 102, 103}
+    assert running.alive() == {101, 102, 103}
     topics = AdminClient({"bootstrap.servers": running.bootstrap}).list_topics(timeout=20).topics
     assert not [name for name in topics if name.startswith("acks-lesson-")]
 
 
-def test_the_broker_comes_back_when_who_stopped_it_is_killed(running: Running) -> None:
+def test_the_broker_comes_back_when_who_stopped_it_is_killed(running: BundledCluster) -> None:
     code = (
         "import asyncio; from pathlib import Path; from control.messages.outages import outage\n"
         "async def run():\n"
@@ -86,19 +61,19 @@ def test_the_broker_comes_back_when_who_stopped_it_is_killed(running: Running) -
         "        print('stopped', flush=True); await asyncio.sleep(60)\n"
         "asyncio.run(run())"
     )
-    backs = running.log.read_text().count("is back")
+    backs = running.said().count("is back")
     asker = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
     assert asker.stdout is not None
     assert asker.stdout.readline() == b"stopped\n"
     assert "another broker is stopped just now" in answer_of(running, 103)
-    assert running.log.read_text().count("is back") == backs
+    assert running.said().count("is back") == backs
     os.kill(asker.pid, signal.SIGKILL)
     asker.communicate()
-    wait_until(lambda: running.log.read_text().count("is back") > backs, "it is back")
-    wait_until(lambda: running.brokers() == {101, 102, 103}, "all run")
+    wait_until(lambda: running.said().count("is back") > backs, "it is back")
+    wait_until(lambda: running.alive() == {101, 102, 103}, "all run")
 
 
-def test_it_is_refused_where_no_supervisor_of_ours_runs_the_broker(running: Running) -> None:
+def test_it_is_refused_where_no_supervisor_of_ours_runs_the_broker(running: BundledCluster) -> None:
     told = lesson(running, "--yes", "--bootstrap", running.bootstrap)
 
     assert told.returncode != 0
@@ -108,7 +83,7 @@ def test_it_is_refused_where_no_supervisor_of_ours_runs_the_broker(running: Runn
     assert (running.data / LOCK_FILE).exists()
 
 
-def answer_of(running: Running, broker: int) -> str:
+def answer_of(running: BundledCluster, broker: int) -> str:
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(str(running.data / SOCKET_FILE))
         asking.sendall(f"stop {broker}\n".encode())

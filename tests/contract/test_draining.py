@@ -59,7 +59,9 @@ def cluster(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[NodeClus
 @pytest.fixture
 async def session(cluster: NodeCluster, tmp_path: Path) -> AsyncIterator[OperationSession]:
     watched = WatchedCluster(bootstrap=cluster.bootstrap)
-    with ExecutorProcess(bus=cluster.bootstrap, log=tmp_path / "executor.err"):
+    with ExecutorProcess(bus=cluster.bootstrap, log=tmp_path / "executor.err") as executor:
+        # Its topics exist then: created between preview and cordon, they would lie on the broker.
+        await asyncio.to_thread(executor.wait_until_said, "ready")
         async with OperationSession(watched, bus=cluster.bootstrap, who="tester") as opened:
             await eventually(lambda: _alive(opened.admin), {101, 102, 103, DRAINED})
             yield opened

@@ -3,7 +3,9 @@
 Each step is read from the cluster and the bus, and none is remembered. So a drain goes on after
 whatever interrupted it, by whoever asks for it again.
 
-    EMPTY (cordon, move away) → MOVING → STOP (by hand) → UNREGISTER → DONE
+    EMPTY (cordon, move away) → MOVING → STOP → UNREGISTER → DONE
+
+The supervisor stops a bundled broker; elsewhere the operator does.
 """
 
 from collections.abc import Iterable, Mapping
@@ -45,8 +47,15 @@ class DrainState:
     """It runs, is not cordoned, and could be."""
     other_voters: int | None = None
     """Nodes that vote in the controller quorum beside it; None: it does not vote."""
+    voters_running: int = 0
+    """Those of them that run as brokers too, as all of the bundled cluster do."""
     move: str = ""
     """The running reassignment that empties it."""
+
+    @property
+    def has_majority_beside(self) -> bool:
+        """Whether the quorum of a bundled cluster goes on without the broker."""
+        return self.other_voters is None or self.voters_running > (self.other_voters + 1) // 2
 
     @property
     def step(self) -> DrainStep:

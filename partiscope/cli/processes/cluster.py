@@ -9,6 +9,7 @@ from partiscope.cli.shared.options import (
     FirstId,
     Override,
     Port,
+    Rejoin,
     cluster_with,
     settings_with,
 )
@@ -18,11 +19,13 @@ from partiscope.running import run_until_signal, start_cluster
 
 
 def cluster(
+    *,
     brokers: Brokers = None,
     port: Port = None,
     data: Data = None,
     first_id: FirstId = None,
     override: Override = None,
+    rejoin: Rejoin = None,
 ) -> None:
     """Run N broker processes; prints `ready HOST:PORT,…` when all are registered."""
     settings = settings_with(data=data, may_create=True)
@@ -34,7 +37,7 @@ def cluster(
         overrides=_overrides(override) if override else None,
     )
     hold(settings.data)
-    layout = ClusterLayout.prepare(settings.data, chosen)
+    layout = ClusterLayout.prepare(settings.data, chosen, rejoin=rejoin or ())
     layout.check_ports()
     Installation(bus=layout.bootstrap).save(settings.data)
     raise typer.Exit(

@@ -11,6 +11,7 @@ from partiscope.cli.shared.options import (
     CommandConfig,
     Data,
     Port,
+    Rejoin,
     SchemaRegistry,
     cluster_with,
     settings_with,
@@ -33,6 +34,7 @@ def up(
     brokers: Brokers = None,
     data: Data = None,
     port: Port = None,
+    rejoin: Rejoin = None,
     dashboard_port: DashboardPort = None,
     no_demo: Annotated[bool, typer.Option("--no-demo", help="Without the demo load.")] = False,
     bootstrap: Bootstraps = None,
@@ -53,7 +55,7 @@ def up(
     _check_spark_can_run()
     hold(settings.data)
     settings, installation = prepare(settings, wants_port=port is not None)
-    layout = ClusterLayout.prepare(settings.data, settings.cluster)
+    layout = ClusterLayout.prepare(settings.data, settings.cluster, rejoin=rejoin or ())
     layout.check_ports()
     check_port(page.host, page.port, flag="--dashboard-port")
     installation.save(settings.data)
@@ -62,7 +64,8 @@ def up(
     raise typer.Exit(
         run_until_signal(
             lambda supervisor: start_everything(supervisor, layout, settings, with_demo=with_demo),
-            outages_in=None if settings.watching or is_production else settings.data,
+            outages_in=None if settings.watching else settings.data,
+            teaches=not is_production,
         )
     )
 

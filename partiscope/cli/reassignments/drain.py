@@ -46,7 +46,9 @@ def drain(
     bus: Bus = None,
     as_json: Json = False,
 ) -> None:
-    """Cordon a broker, move its replicas away, wait until it is stopped, unregister it.
+    """Cordon a broker, move its replicas away, stop it, unregister it.
+
+    The supervisor stops a bundled broker for good; for any other the command waits until you do.
 
     Safe to interrupt at any step: run it again, and it goes on where the cluster is. To undo it,
     uncordon the broker and roll the move back.

@@ -100,6 +100,9 @@ ReadOnly = Annotated[bool, typer.Option("--read-only", help="Show everything, ch
 Brokers = Annotated[int | None, typer.Option(min=1, help="Number of brokers.  [default: 3]")]
 Port = Annotated[int | None, typer.Option(min=1, max=65_535, help="First port.  [default: 9092]")]
 FirstId = Annotated[int | None, typer.Option(min=0, help="First broker id.  [default: 101]")]
+Rejoin = Annotated[
+    list[int] | None, typer.Option(help="Id of a drained broker to start again; repeatable.")
+]
 Override = Annotated[
     list[str] | None, typer.Option(help="key=value, Kafka's own property name; repeatable.")
 ]

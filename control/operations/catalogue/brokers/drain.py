@@ -1,11 +1,14 @@
 """Drain a broker: no new replicas, its replicas to others, then stopped and unregistered."""
 
+import asyncio
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Self
+from pathlib import Path
+from typing import ClassVar, Final, Self
 
 from control.kafka.admin.reassignments import REASSIGN_RIGHTS
 from control.kafka.collector.rights import Lacking
+from control.messages.outages import OutageRefusedError, retire, why_not_run_by
 from control.model.units import bytes_text, counted
 from control.operations import checks
 from control.operations.bus.commands import THROTTLE_AUTO, Throttle
@@ -24,19 +27,22 @@ from control.operations.reassignment.draining import (
 from control.operations.reassignment.facts import cordoned_brokers
 from control.planner.goals import Goal, GoalError, PlanRequest
 
-AGAIN = "then drain it once more: that goes on with the next step"
+AGAIN: Final = "then drain it once more: that goes on with the next step"
+GONE_ASKED_EVERY_S: Final = 0.2
+GONE_ASKED_MAX: Final = 150
+"""So often the cluster is asked whether its metadata still has a stopped broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drain(Operation):
     """Does the next step of ``control.operations.reassignment.draining``; asked again, the one
-    after it. Stopping the broker is the operator's."""
+    after it. The supervisor stops a bundled broker; any other one is the operator's to stop."""
 
     FORM: ClassVar[OperationForm] = OperationForm(
         name="drain",
         key="W",
         title="Drain a broker",
-        help="cordon it, move its replicas away; when it is empty and stopped, unregister it",
+        help="cordon it, move its replicas away, stop it (bundled brokers), unregister it",
         submit_label="Drain",
         confirmation=Confirmation.PREVIEW,
         fields=(
@@ -85,9 +91,10 @@ class Drain(Operation):
 
     async def preview(self, context: OperationContext) -> Effect[Self]:
         """The next step. There is nothing to change while a reassignment moves its replicas, and
-        while it is empty and runs: the notes then say what to wait for.
+        while the operator has to stop it: the notes then say what to wait for.
 
-        :raises InvalidInputError: its replicas have nowhere to go.
+        :raises InvalidInputError: its replicas have nowhere to go, or the controller quorum needs
+            it.
         """
         cordon = await self._cordon(context)
         state = await self._read(context, may_receive=cordon is not None)
@@ -95,6 +102,8 @@ class Drain(Operation):
         match state.step:
             case DrainStep.EMPTY:
                 return await command._emptying(context)
+            case DrainStep.STOP if context.outages:
+                return await command._stopping(context)
             case DrainStep.UNREGISTER:
                 words = f"broker {self.broker} is stopped and holds no replica: it is unregistered"
                 changes = (Change(f"broker {self.broker}", "registered", None, words),)
@@ -120,10 +129,12 @@ class Drain(Operation):
         if self.step is DrainStep.UNREGISTER:
             await context.admin.unregister_broker(self.broker)
             return Done(words=f"broker {self.broker} is unregistered: it is drained")
+        if self.step is DrainStep.STOP:
+            return await self._stop(context)
         if self.cordon is not None:
             await self.cordon.perform(context)
         if self.move is None:
-            words = f"broker {self.broker} is empty and receives no new replicas: stop it, {AGAIN}"
+            words = f"broker {self.broker} is empty and receives no new replicas; {AGAIN}"
             return Done(words=words, view="broker", params={"broker": str(self.broker)})
         done = await replace(self.move, reason=self.reason or self.what).perform(context)
         words = f"{done.params['move']} empties broker {self.broker}: wait for it, {AGAIN}"
@@ -140,7 +151,7 @@ class Drain(Operation):
     async def _read(self, context: OperationContext, *, may_receive: bool) -> DrainState:
         admin = context.admin
         registered = await admin.registered_brokers()
-        alive = {broker.id for broker in (await admin.describe_cluster()).brokers}
+        alive = await _alive(context)
         voters = await admin.controller_voters()
         partitions = {p.key: p for topic in await admin.topics() for p in topic.partitions}
         states = [it for it in await context.moves.list() if it.site.is_same(context.site)]
@@ -151,8 +162,32 @@ class Drain(Operation):
             replicas=replicas_on(self.broker, partitions.values()),
             may_receive=may_receive,
             other_voters=len(voters) - 1 if self.broker in voters else None,
+            voters_running=len(alive.intersection(voters) - {self.broker}),
             move=emptying_move(self.broker, states, partitions),
         )
+
+    async def _stopping(self, context: OperationContext) -> Effect[Self]:
+        state = self.state
+        assert state is not None
+        why_not = await why_not_run_by(Path(context.outages), self.broker)
+        if why_not:
+            return Effect(command=self, changes=(), notes=(f"{_waits_for(state)} ({why_not})",))
+        if not state.has_majority_beside:
+            raise InvalidInputError({"broker": _quorum_needs(state)})
+        change = Change(f"broker {self.broker}", "runs", "stopped, also after the next start")
+        return Effect(command=self, changes=(change,), notes=(_empty(state),), facts=state)
+
+    async def _stop(self, context: OperationContext) -> Done:
+        try:
+            await retire(Path(context.outages), self.broker)
+        except OutageRefusedError as error:
+            raise InvalidInputError({"broker": str(error)}) from error
+        for _ in range(GONE_ASKED_MAX):
+            if self.broker not in await _alive(context):
+                break
+            await asyncio.sleep(GONE_ASKED_EVERY_S)
+        words = f"broker {self.broker} is stopped, and no start begins it unasked; {AGAIN}"
+        return Done(words=words, view="broker", params={"broker": str(self.broker)})
 
     async def _emptying(self, context: OperationContext) -> Effect[Self]:
         state, cordon = self.state, self.cordon
@@ -187,17 +222,33 @@ class Drain(Operation):
         )
 
 
+async def _alive(context: OperationContext) -> set[int]:
+    return {broker.id for broker in (await context.admin.describe_cluster()).brokers}
+
+
 def _waits_for(state: DrainState) -> str:
     match state.step:
         case DrainStep.MOVING:
             return f"{state.move} moves {counted(state.replicas, 'replica')} away: wait, {AGAIN}"
         case DrainStep.STOP:
-            empty = f"broker {state.broker} is empty: no partition names it, internal topics too"
-            votes = "" if state.other_voters is None else _votes(state.other_voters)
-            return f"{empty}, so it leads and coordinates nothing.{votes} Stop it, {AGAIN}"
+            return f"{_empty(state)} Stop it, {AGAIN}"
         case _:
             return f"no broker {state.broker} is registered: it is drained"
 
 
+def _empty(state: DrainState) -> str:
+    empty = f"broker {state.broker} is empty: no partition names it, internal topics too"
+    votes = "" if state.other_voters is None else _votes(state.other_voters)
+    return f"{empty}, so it leads and coordinates nothing.{votes}"
+
+
 def _votes(others: int) -> str:
     return f" It also votes in the controller quorum: {counted(others, 'voter')} will be left."
+
+
+def _quorum_needs(state: DrainState) -> str:
+    assert state.other_voters is not None
+    return (
+        f"it is one of {state.other_voters + 1} voters of the controller quorum, and without it "
+        f"only {state.voters_running} run: too few to decide anything. It stays cordoned and empty"
+    )

@@ -35,6 +35,17 @@ def test_each_state_has_one_next_step(state: DrainState, step: DrainStep) -> Non
     assert state.step is step
 
 
+@pytest.mark.parametrize(
+    ("others", "running", "may_stop"),
+    [(None, 0, True), (3, 3, True), (3, 2, False), (2, 2, True), (1, 1, False), (0, 0, False)],
+)
+def test_a_majority_of_all_voters_must_run_beside_it(
+    others: int | None, running: int, *, may_stop: bool
+) -> None:
+    state = replace(EMPTY, other_voters=others, voters_running=running)
+    assert state.has_majority_beside is may_stop
+
+
 def _partition(number: int, *replicas: int) -> PartitionMetadata:
     return PartitionMetadata(
         topic="t", partition=number, leader=replicas[0], leader_epoch=0,
