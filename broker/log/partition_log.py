@@ -134,7 +134,6 @@ class PartitionLog(LogReader):
 
         :raises RecordsRejectedError: a batch is not fit (see errors.py); nothing is written.
         :raises StorageError: the disk refused; nothing is written.
-        :raises ForceFailedError: it is written, but not as durable as flush.messages asks.
         """
         rules = LeaderRules(
             config=self.config,
@@ -184,8 +183,6 @@ class PartitionLog(LogReader):
         self._segments[-1].append(plan.buffers, plan.batches, self.config)
         if plan.producers is not None:
             plan.producers.commit()
-        if plan.next_offset - self.durability.recovery_point >= self.config.flush_messages:
-            self.flush()
 
     def roll(self) -> None:
         """Seal the active segment and start the next; an empty one stays.

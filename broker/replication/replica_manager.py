@@ -97,6 +97,7 @@ class ReplicaManager:
         """Stop fetching and proposing, save the high watermarks; the logs stay open."""
         await self._follower.close()
         await self._fetchers.close()
+        await self._host.flushes.close()
         await self._isr.close()
         self._housekeeper.close()
         self._wheel.close()

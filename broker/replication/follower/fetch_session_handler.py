@@ -8,6 +8,7 @@ from broker.protocol.hot.replica_fetch import TopicIdPartition
 from broker.replication.leader.fetch_session import SESSION_EPOCH_MAX
 
 _DOUBLINGS_MAX: Final = 10
+FOR_EVER_MS: Final = 2**62
 
 
 class FetchSessionHandler:
@@ -49,7 +50,8 @@ class FetchSessionHandler:
 
 
 class HeldPartitions:
-    """Partitions that failed or are throttled, until when; times in monotonic ms."""
+    """Partitions that failed, are throttled or wait for the disk, until when; times in monotonic
+    ms."""
 
     __slots__ = ("_backoff_ms_first", "_backoff_ms_max", "_failures", "_throttled", "_until_ms")
 
@@ -71,13 +73,20 @@ class HeldPartitions:
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         backoff_ms = self._backoff_ms_first << min(failures, _DOUBLINGS_MAX)
-        self._until_ms[key] = now_ms + min(backoff_ms, self._backoff_ms_max)
+        self._hold(key, now_ms + min(backoff_ms, self._backoff_ms_max))
         return failures + 1
 
     def hold_throttled(self, key: TopicIdPartition, until_ms: int) -> None:
         """Wait until the throttle lets bytes through again."""
         self._throttled.add(key)
-        self._until_ms[key] = until_ms
+        self._hold(key, until_ms)
+
+    def hold_unforced(self, key: TopicIdPartition) -> None:
+        """Wait until it is forgotten here, once the disk has what was fetched."""
+        self._hold(key, FOR_EVER_MS)
+
+    def _hold(self, key: TopicIdPartition, until_ms: int) -> None:
+        self._until_ms[key] = max(until_ms, self._until_ms.get(key, 0))
 
     def succeeded(self, key: TopicIdPartition) -> None:
         """The next failure is a first one."""
@@ -92,7 +101,8 @@ class HeldPartitions:
     def release_throttled(self) -> None:
         """Let go of everything that only the throttle holds."""
         for key in self._throttled & self._until_ms.keys():
-            self._until_ms[key] = 0
+            if self._until_ms[key] != FOR_EVER_MS:
+                self._until_ms[key] = 0
         self._throttled.clear()
 
     def release(self, now_ms: int) -> list[TopicIdPartition]:
@@ -106,6 +116,5 @@ class HeldPartitions:
 
     def wait_s(self, now_ms: int) -> float | None:
         """Seconds until the next release, None when nothing is held."""
-        if not self._until_ms:
-            return None
-        return max(min(self._until_ms.values()) - now_ms, 1) / 1000
+        until_ms = min(self._until_ms.values(), default=FOR_EVER_MS)
+        return None if until_ms == FOR_EVER_MS else max(until_ms - now_ms, 1) / 1000

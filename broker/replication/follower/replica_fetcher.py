@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from broker.background import Tasks, log_failure
 from broker.clock import Clock
+from broker.log.errors import ForceFailedError
 from broker.protocol.errors import ProtocolError
 from broker.protocol.hot.fetch import FetchPosition
 from broker.protocol.hot.replica_fetch import (
@@ -113,7 +114,7 @@ class ReplicaFetcher:
         """Fetch this partition from now on, from its log's end."""
         self._partitions[partition.key] = partition
         self._held.forget(partition.key)
-        self._changed[partition.key] = None
+        self._tell_position(partition)
         self._has_joined = True
         self._event.set()
 
@@ -265,7 +266,7 @@ class ReplicaFetcher:
             return
         self._held.succeeded(key)
         if progress.has_moved:
-            self._changed[key] = None
+            self._tell_position(partition)
         if partition.is_follower_throttled and fetched.records:
             self._throttle.record(len(fetched.records), now_ms)
             wait_ms = self._throttle.wait_ms(now_ms)
@@ -274,6 +275,22 @@ class ReplicaFetcher:
             if wait_ms and is_copying and self._config.node_id not in partition.isr:
                 self._held.hold_throttled(key, now_ms + wait_ms)
                 self._gone.add(key)
+
+    def _tell_position(self, partition: Partition) -> None:
+        """A position acknowledges: where flush.messages asks for it, not before the disk has the
+        records."""
+        self._changed[partition.key] = None
+        if self._host.flushes.is_due(partition.log):
+            self._held.hold_unforced(partition.key)
+            self._host.flushes.force(partition.log, partial(self._forced, partition))
+
+    def _forced(self, partition: Partition, error: ForceFailedError | None) -> None:
+        """After an error this node ends."""
+        if error is None and partition in self:
+            self._held.forget(partition.key)
+            self._changed[partition.key] = None
+            self._has_joined = True
+            self._event.set()
 
     def _start_over(self, reason: str) -> None:
         """Forget the session: the next request carries every position."""

@@ -2,9 +2,10 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 
 from broker.clock import Clock
-from broker.log.errors import LogError, StorageError
+from broker.log.errors import ForceFailedError, LogError, StorageError
 from broker.log.log_validator import AppendInfo
 from broker.replication.errors import (
     InvalidRequiredAcksError,
@@ -45,7 +46,8 @@ class Appender:
         is_from_client: bool = False,
     ) -> None:
         """Append whole batches; `on_done` is called once, now or when all in-sync replicas have
-        them (acks -1), or when `timeout_ms` have passed (TimerWheel). `records` is not kept.
+        them (acks -1), or when `timeout_ms` have passed (TimerWheel); where flush.messages asks for
+        it, not before they are on this node's disk. `records` is not kept.
         """
         found = self._host.by_name.get((topic, partition))
         refusal = _refusal(found, acks) or self._host.disk.refusal
@@ -69,13 +71,40 @@ class Appender:
         )
         if not info.duplicate:
             self._appended(found, info)
-        required = info.last_offset + 1
-        if acks != ACKS_ALL or found.state.high_watermark >= required:
-            on_done(result)
+        pending = PendingAppend(info.last_offset + 1, result, on_done, found.append_expired)
+        wait_ms = timeout_ms if acks == ACKS_ALL else None
+        if self._host.flushes.is_due(found.log):
+            acknowledge = partial(self._forced, found, found.state.leader_epoch, pending, wait_ms)
+            self._host.flushes.force(found.log, acknowledge)
+        else:
+            self._acknowledge(found, pending, wait_ms)
+
+    def _forced(
+        self,
+        partition: Partition,
+        leader_epoch: int,
+        pending: PendingAppend,
+        wait_ms: int | None,
+        error: ForceFailedError | None,
+    ) -> None:
+        """The disk has the records, or refused them. A successor may have cut them off meanwhile:
+        only acks 1 is answered by what was."""
+        is_ours = partition.is_leader and partition.leader_epoch == leader_epoch
+        is_here = self._host.by_id.get(partition.key) is partition
+        if error is None and (wait_ms is None or (is_ours and is_here)):
+            self._acknowledge(partition, pending, wait_ms)
+        else:
+            pending.finish(error or NotLeaderError())
+
+    def _acknowledge(
+        self, partition: Partition, pending: PendingAppend, wait_ms: int | None
+    ) -> None:
+        """Answer now, or when all in-sync replicas have it, within `wait_ms`."""
+        if wait_ms is None or partition.state.high_watermark >= pending.required_offset:
+            pending.finish(None)
             return
-        pending = PendingAppend(required, result, on_done, found.append_expired)
-        found.pending_appends.append(pending)
-        self._host.wheel.add(pending, timeout_ms)
+        partition.pending_appends.append(pending)
+        self._host.wheel.add(pending, wait_ms)
 
     def _appended(self, partition: Partition, info: AppendInfo) -> None:
         traffic = partition.traffic

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from broker.log.disk.disk_health import DiskHealth
 from broker.replication.errors import NotEnoughReplicasAfterAppendError, NotLeaderError
+from broker.replication.flush_by_count import FlushByCount
 from broker.replication.partition.effects import (
     BecameLeader,
     FollowLeader,
@@ -41,6 +42,7 @@ class PartitionEffects:
     def __init__(self, wheel: TimerWheel, disk: DiskHealth) -> None:
         self.wheel = wheel
         self.disk = disk
+        self.flushes = FlushByCount(disk)
         self.by_name: dict[tuple[str, int], Partition] = {}
         self.by_id: dict[tuple[bytes, int], Partition] = {}
         self.fetchers: FetchersPort

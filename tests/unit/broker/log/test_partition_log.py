@@ -388,13 +388,3 @@ def test_flushing_moves_the_recovery_point(tmp_path: Path) -> None:
     assert log.recovery_point == 4
     log.durability.handle_flushed(job)
     assert log.recovery_point == 4
-
-
-def test_flush_messages_forces_before_the_append_is_answered(tmp_path: Path) -> None:
-    log = open_log(tmp_path / "orders-0", replace(CONFIG, flush_messages=5))
-    append(log, batch(4))
-    assert log.recovery_point == 0
-    append(log, batch(1))
-    assert log.recovery_point == 5
-    append(log, batch(9))
-    assert log.recovery_point == 14
