@@ -253,3 +253,8 @@ def grid_columns(kind: str) -> str:
 def move_button(action: str) -> str:
     """One of ``MOVE_ACTIONS``."""
     return f"move-{action}"
+
+
+def move_why(action: str) -> str:
+    """The place around that button, which tells why it is greyed."""
+    return f"{move_button(action)}-why"

@@ -1,9 +1,10 @@
 """Refusals: operations that a cluster does not allow, and why (missing rights, read-only). Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from control.kafka.collector.report_writer import WatchReport
+from control.operations.bus.state import OperationState
 
 READ_ONLY: Final = (
     "✖ read-only here: nothing is changed (the setting read_only, or --read-only); "
@@ -29,6 +30,16 @@ def refusals(
         return lacking | dict.fromkeys(RIGHTS, READ_ONLY)
     # A right that lacks is told rather than the past.
     return dict.fromkeys(RIGHTS, PAST) | lacking
+
+
+def move_refusals(
+    state: OperationState, actions: Iterable[str], *, denied: str = ""
+) -> Mapping[str, str]:
+    """Per action on a reassignment that cannot be asked for now, why not. ``denied``: why none can
+    be."""
+    now = f"not possible: the reassignment is {state.phase}"
+    refused = {it: denied or ("" if state.may(it) else now) for it in actions}
+    return {it: why for it, why in refused.items() if why}
 
 
 def _lacks(watch: WatchReport, name: str) -> str:

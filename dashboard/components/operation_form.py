@@ -23,7 +23,8 @@ DIALOG: Final = "dialog"
 """Places of forms on the page."""
 OFFERED_MAX: Final = 50
 """So many names that fit what is typed are offered at once."""
-_NO: Final = "no"
+UNCHECKED: Final = "unchecked"
+"""Value of a field that is yes or no; no choice of an operation has this word."""
 
 
 def field_id(place: str, name: Any) -> dict[str, Any]:
@@ -130,8 +131,8 @@ def _widget(
         **(attributes({"data-autofocus": "true"}) if has_focus else {}),
     }
     if field.kind is FieldKind.FLAG:
-        options = [{"value": _NO, "label": "no"}, {"value": "yes", "label": "yes"}]
-        chosen = "yes" if value == "yes" else _NO
+        options = [{"value": UNCHECKED, "label": "no"}, {"value": "yes", "label": "yes"}]
+        chosen = "yes" if value == "yes" else UNCHECKED
         return dmc.Select(data=options, value=chosen, allowDeselect=False, **shared)
     if field.choices:
         options = [{"value": choice, "label": label} for label, choice in field.options]
@@ -170,7 +171,7 @@ _OFFERS: Final = {
 
 def _text(value: Any) -> str:
     """A widget's value as text, as the catalogue's checks take it."""
-    if value is None or value == _NO:
+    if value is None or value == UNCHECKED:
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))

@@ -14,6 +14,7 @@ from control.operations.catalogue.moves.reassign import REASSIGN
 from control.operations.errors import ElsewhereError
 from control.operations.previews import Previewed
 from control.views.paths import ViewPath
+from control.views.refusals import move_refusals
 from control.views.tables.moves import (
     MOVING,
     change_columns_of,
@@ -53,16 +54,7 @@ DANGEROUS: Final = frozenset({"cancel", "cancel_after_wave", "rollback"})
 def layout(context: PageContext, path: ViewPath) -> list[Any]:
     """One move."""
     operation_id = path.params["move"]
-    buttons = [
-        dmc.Button(
-            label,
-            id=ids.move_button(action),
-            size="xs",
-            variant="light",
-            color="red" if action in DANGEROUS else "blue",
-        )
-        for action, label in BUTTONS.items()
-    ]
+    buttons = [_button(action, label) for action, label in BUTTONS.items()]
     return [
         crumbs([("Moves", "moves"), (operation_id, "")]),
         dcc.Store(id=ids.MOVE_ID, data=operation_id),
@@ -74,6 +66,14 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
     ]
 
 
+def _button(action: str, label: str, **more: Any) -> html.Span:
+    color = "red" if action in DANGEROUS else "blue"
+    button = dmc.Button(
+        label, id=ids.move_button(action), size="xs", variant="light", color=color, **more
+    )
+    return html.Span(button, id=ids.move_why(action))
+
+
 def _rate_field() -> html.Div:
     """Another throttle while it runs."""
     field = dmc.TextInput(
@@ -83,9 +83,7 @@ def _rate_field() -> html.Div:
         w=160,
         **attributes({"aria-label": "Throttle"}),
     )
-    button = dmc.Button(
-        "Throttle", id=ids.move_button("throttle"), size="xs", variant="light", className="submit"
-    )
+    button = _button("throttle", "Throttle", className="submit")
     return html.Div([field, button], className="actions operation-form")
 
 
@@ -96,17 +94,22 @@ def register(app: Dash, context: PageContext) -> None:
         Output(ids.MOVE_BODY, "children"),
         Output(ids.MOVE_BUTTONS, "hidden"),
         *(Output(ids.move_button(action), "disabled") for action in ids.MOVE_ACTIONS),
+        *(Output(ids.move_why(action), "title") for action in ids.MOVE_ACTIONS),
         Input(ids.MOVES_PUSHED, "data"),
         Input(ids.MOVE_ID, "data"),
         Input(ids.TIME, "data"),
+        Input(ids.DENIED, "data"),
         websocket=True,
     )
-    def fill(_: object, operation_id: str, time: Time | None) -> tuple[Any, ...]:
+    def fill(_: object, operation_id: str, time: Time | None, __: object) -> tuple[Any, ...]:
         state = context.actions.moves.get(operation_id)
-        is_denied = rights.is_denied(context, REASSIGN.name, time)
-        may = [not is_denied and state is not None and state.may(it) for it in ids.MOVE_ACTIONS]
-        shown = move_block(context, state, time) if state else _unknown(context, operation_id)
-        return shown, state is None, *(not each for each in may)
+        if state is None:
+            count = len(ids.MOVE_ACTIONS)
+            return _unknown(context, operation_id), True, *[True] * count, *[""] * count
+        denied = rights.words(context, REASSIGN.name, time)
+        refused = move_refusals(state, ids.MOVE_ACTIONS, denied=denied)
+        whys = [refused.get(it, "") for it in ids.MOVE_ACTIONS]
+        return move_block(context, state, time), False, *map(bool, whys), *whys
 
     @app.callback(
         Output(ids.MOVE_SAID, "children"),

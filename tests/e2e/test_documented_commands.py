@@ -40,6 +40,7 @@ NOT_TYPED: Final = {
     "make ": "`make up` is typed in test_documented_starts; others are read below",
 }
 """By their first words."""
+BROKERS: Final = 5
 STATUSES: Final = {
     "partiscope moves throttle": Exit.REFUSED,  # the move has ended, as all that these stop
     "partiscope moves pause": Exit.REFUSED,
@@ -67,7 +68,9 @@ AND_THEN: Final = {"partiscope brokers cordon 103": "partiscope brokers uncordon
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     """The product with its demo load, and what a reader's own cluster has besides."""
     folder = tmp_path_factory.mktemp("product")
-    with Installation(folder, flags=("--no-demo", "--brokers", "5"), brokers=5) as started:
+    with Installation(
+        folder, flags=("--no-demo", "--brokers", str(BROKERS)), brokers=BROKERS
+    ) as started:
         started.wait_ready()
         demo = Typed(f"partiscope demo --bootstrap {started.bootstrap}", folder, {})
         assert demo.says("^ready"), demo.said
@@ -221,6 +224,7 @@ def _prepare(product: Installation, line: str) -> None:
     if " plan " in line:
         eyes = KafkaEyes(product.bootstrap)
         wait_until(lambda: eyes.is_in_sync("orders"), "all brokers are in sync")
+        wait_until(lambda: len(eyes.brokers()) == BROKERS, "all brokers are back")
 
 
 def _all_lines() -> Iterator[str]:

@@ -52,6 +52,10 @@ class KafkaEyes:
         found = self._partitions(topic).values()
         return all(set(partition.isrs) == set(partition.replicas) for partition in found)
 
+    def brokers(self) -> set[int]:
+        """Those that are alive."""
+        return set(self._admin.list_topics(timeout=TIMEOUT_S).brokers)
+
     def on_broker(self, broker: int) -> set[str]:
         """Topics that have a replica there, internal ones as well."""
         topics = self._admin.list_topics(timeout=TIMEOUT_S).topics

@@ -15,7 +15,7 @@ function addressOf(kind, scope, request) {
     q: field && field.value,
     sort: sorted && (sorted.sort === "desc" ? "-" : "") + sorted.colId,
     scope,
-    internal: internalTopics(),
+    internal: kind === "topics" && internalTopics(),
     at: new URLSearchParams(window.location.search).get("at"),
   };
   const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));

@@ -454,9 +454,9 @@ def wave_rules(fields: Mapping[str, str]) -> WaveRules:
 
 
 def yield_rules(fields: Mapping[str, str]) -> YieldRules:
-    """When it yields to consumers; a page leaves out a choice that is "no"."""
+    """When it yields to consumers."""
     return YieldRules(
-        mode=YieldMode(fields["yield_to_consumers"] or YieldMode.NO),
+        mode=YieldMode(fields["yield_to_consumers"]),
         behind_s=checks.spread_seconds(fields["yield_after"]) or NEVER_YIELDS.behind_s,
         at_most_s=checks.spread_seconds(fields["yield_at_most"]) or NEVER_YIELDS.at_most_s,
     )

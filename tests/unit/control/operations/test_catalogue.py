@@ -139,11 +139,6 @@ def test_usual_yields_are_the_same_in_forms_and_on_the_command_line() -> None:
         assert yield_rules({name: usual(name) for name in names}) == NEVER_YIELDS
 
 
-def test_a_choice_that_a_page_leaves_out_yields_to_nobody() -> None:
-    fields = REASSIGN.parse({"yield_to_consumers": "", "yield_after": "", "yield_at_most": ""})
-    assert yield_rules(fields) == NEVER_YIELDS
-
-
 def test_a_throttle_that_is_not_there_cannot_be_lowered() -> None:
     slow = YieldRules(mode=YieldMode.SLOW)
     with pytest.raises(InvalidInputError, match="slow lowers the throttle, and there is none"):

@@ -10,7 +10,7 @@ from control.operations.catalogue.forms import OperationForm
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.topics.produce import PRODUCE
 from control.operations.errors import InvalidInputError
-from dashboard.components.operation_form import errors_of, form_fields, values_of
+from dashboard.components.operation_form import UNCHECKED, errors_of, form_fields, values_of
 from dashboard.context import PageContext
 from tests.unit.dashboard.page_context import context_on
 
@@ -70,4 +70,4 @@ def test_mistakes_stand_under_their_fields() -> None:
 def test_numbers_come_back_as_they_are_written() -> None:
     found = [{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}]
 
-    assert values_of(found, [3.0, 2.5, None, "no"]) == {"a": "3", "b": "2.5", "c": "", "d": ""}
+    assert values_of(found, [3.0, 2.5, None, UNCHECKED]) == {"a": "3", "b": "2.5", "c": "", "d": ""}
