@@ -24,7 +24,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
         crumbs([("Moves", "moves"), (move, f"moves/{move}"), ("Report", "")]),
         html.Div(links, className="actions"),
         dcc.Store(id=ids.REPORT_MOVE, data=move),
-        html.Div(id=ids.REPORT_BODY, className="form"),
+        html.Div(id=ids.REPORT_BODY, className="card"),
     ]
 
 

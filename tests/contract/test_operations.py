@@ -10,9 +10,11 @@ import pytest
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.ids import TopicPartition
 from control.operations.bus.client import OperationsClient, wait_for
-from control.operations.bus.commands import ControlAction
+from control.operations.bus.commands import OPERATIONS_TOPIC, ControlAction
 from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState, Phase
+from control.operations.bus.topics import COMMANDS
+from control.operations.executor.ownership import GROUP_ID
 from control.operations.reassignment.planning import Planning
 from control.operations.reassignment.preflight import Verdict
 from control.operations.reassignment.preview import preview_rollback
@@ -166,9 +168,15 @@ async def test_a_killed_executor_goes_on_and_leaves_no_throttle(
         executor.__enter__()
         done = await wait_for(client, operation_id)
         assert done.outcome is Outcome.DONE, executor.said()
+        await eventually(lambda: _executors_lag(admin), 0)
     await eventually(lambda: placement_of(admin, topic), dict.fromkeys(range(3), TO))
     assert await end_offsets(admin, topic) == dict.fromkeys(range(3), 1500)
     await eventually(lambda: throttles(admin, topic), {})
+
+
+async def _executors_lag(admin: KafkaAdmin) -> int:
+    committed = await admin.groups.committed_offsets(GROUP_ID)
+    return (await end_offsets(admin, OPERATIONS_TOPIC))[0] - committed[COMMANDS]
 
 
 @pytest.mark.soak  # The next test shows the same of an executor that sleeps, and fences it.

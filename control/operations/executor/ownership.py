@@ -109,7 +109,12 @@ class Ownership:
             raise FencedError(str(error)) from error
 
     async def next_commands(self) -> list[Command]:
-        """Commands that came since, after at most POLL_MS; unreadable records are left out."""
+        """Commands that came since, after at most POLL_MS; unreadable records are left out.
+
+        Their place is committed, so that the executors' group has no lag.
+
+        :raises FencedError: we do not own them.
+        """
         try:
             batches = await self._consumer.getmany(timeout_ms=POLL_MS)
         except KafkaError as error:
@@ -121,6 +126,8 @@ class Ownership:
                     commands.append(decode_command(record.value))
                 except CommandDecodeError:
                     continue
+        if batches:
+            await self.hold()
         return commands
 
 
