@@ -9,7 +9,7 @@ import pyarrow as pa
 from spark_metrics.decode.record_head import Head
 from spark_metrics.fold.bucket import Around
 from spark_metrics.fold.sums import Sums
-from spark_metrics.state.job_state import Memory
+from spark_metrics.state.job_state import JobState
 from spark_metrics.state.source_clocks import Clocks, Correction
 from spark_metrics.store.layout import HistoryFile
 
@@ -40,7 +40,7 @@ class FoldPlan:
     buckets: int
     now: Mapping[str, Sequence[str]]
     """Files of the version before."""
-    before: Memory
+    before: JobState
     """What was known before the batch."""
     clocks: Clocks
     corrections: Sequence[Correction]

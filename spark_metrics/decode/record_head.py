@@ -23,7 +23,7 @@ from spark_metrics.decode.checks import (
     whole,
     whole_or_none,
 )
-from spark_metrics.state.job_state import Memory, Observed, RegisteredBroker
+from spark_metrics.state.job_state import JobState, Observed, RegisteredBroker
 from spark_metrics.state.known_groups import RegisteredGroup
 from spark_metrics.state.rounds import RoundPart, SourceKey
 from spark_metrics.state.source_clocks import Clocks, Seen, Shift
@@ -228,7 +228,7 @@ def _sent_ms(head: Head) -> int:
     return head.part.round_ms + (late_ms if 0 <= late_ms <= SENT_MS_MAX else 0)
 
 
-def without_taken(heads: Sequence[Head], memory: Memory) -> list[Head]:
+def without_taken(heads: Sequence[Head], memory: JobState) -> list[Head]:
     """Without the records that earlier batches have taken in.
 
     A checkpoint that is older than the store reads them once more. A topic that was begun anew has
@@ -237,7 +237,7 @@ def without_taken(heads: Sequence[Head], memory: Memory) -> list[Head]:
     return [head for head in heads if not _is_taken(head, memory)]
 
 
-def _is_taken(head: Head, memory: Memory) -> bool:
+def _is_taken(head: Head, memory: JobState) -> bool:
     if head.record.offset >= memory.next_offsets.get(head.record.partition, 0):
         return False
     if head.part is None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_metrics.fold.sums import GROUP_SUMS, STATUS_ORDER, Sums, with_known_rates
-from spark_metrics.state.job_state import Memory
+from spark_metrics.state.job_state import JobState
 from spark_metrics.state.known_groups import RegisteredGroup
 from spark_metrics.state.rounds import SourceKey
 from spark_metrics.store.files import conform
@@ -62,7 +62,7 @@ def hot_flags(partitions: pa.Table) -> pa.Array:
     return pa.array(is_hot & (traffic > 0), pa.bool_(), mask=is_unknown)
 
 
-def broker_table(sums: Sums, memory: Memory) -> pa.Table:
+def broker_table(sums: Sums, memory: JobState) -> pa.Table:
     """``BROKERS``: every registered broker, those without any replica too."""
     nothing = {"replicas": 0, "leaders": 0, "in_bytes_per_s": 0.0, "out_bytes_per_s": 0.0}
     of_brokers = broker_sums(sums)

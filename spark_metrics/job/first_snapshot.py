@@ -31,7 +31,7 @@ from spark_metrics.fold.now_tables import broker_table, group_table, replica_tab
 from spark_metrics.fold.sums import sums_of
 from spark_metrics.job.kafka_source import SourceSettings
 from spark_metrics.schema import LOG, ROWS, VIEW, arrow_schema
-from spark_metrics.state.job_state import Memory
+from spark_metrics.state.job_state import JobState
 from spark_metrics.state.known_groups import merge_groups
 from spark_metrics.state.source_clocks import observe_clocks
 from spark_metrics.store.files import conform
@@ -125,9 +125,9 @@ def is_whole(heads: Sequence[Head]) -> bool:
     return bool(wanted) and wanted <= complete
 
 
-def _memory_of(heads: Sequence[Head]) -> Memory:
+def _memory_of(heads: Sequence[Head]) -> JobState:
     at_ms = max((head.record.timestamp_ms for head in heads), default=0)
-    return Memory().observe(observed(heads, offsets_of=(), at_ms=at_ms))
+    return JobState().observe(observed(heads, offsets_of=(), at_ms=at_ms))
 
 
 async def _read(source: SourceSettings, is_over: Callable[[], bool]) -> list[Head]:

@@ -93,7 +93,7 @@ def read_samples(session: SparkSession, settings: SourceSettings) -> DataFrame:
     """The stream of records, as the connector gives them (key, value, partition, offset, …).
 
     Records that retention took away before they were read do not stop the job; the sink counts
-    them (``Memory.lost_records_total``).
+    them (``JobState.lost_records_total``).
     """
     return (
         session.readStream.format("kafka")

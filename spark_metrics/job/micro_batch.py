@@ -31,7 +31,7 @@ from spark_metrics.fold.new_points import Clocks, job_points, sum_points
 from spark_metrics.fold.now_tables import broker_table, decode_groups, group_table
 from spark_metrics.fold.sums import added_sums
 from spark_metrics.job.kafka_source import RECORDS_PER_BATCH_MAX
-from spark_metrics.state.job_state import Memory, decode_memory, encode_memory
+from spark_metrics.state.job_state import JobState, decode_job_state, encode_job_state
 from spark_metrics.state.known_groups import RegisteredGroup, merge_groups
 from spark_metrics.state.source_clocks import corrections, decode_clocks, observe_clocks
 from spark_metrics.store.layout import Manifest
@@ -83,7 +83,7 @@ class BatchReport:
 class _Seen:
     """The heads of a batch, read."""
 
-    memory: Memory
+    memory: JobState
     groups: list[RegisteredGroup]
     waves: list[Wave]
 
@@ -136,10 +136,10 @@ class StoreSink:
         return None if found is None or found.is_provisional else found
 
     @property
-    def _memory_before(self) -> Memory:
+    def _memory_before(self) -> JobState:
         """The memory of the batch before; of a state that was lost, how far the topic was read."""
         manifest = self._writer.manifest
-        known = decode_memory(manifest.memory if manifest else {})
+        known = decode_job_state(manifest.memory if manifest else {})
         return known if self._batch_before else known.of_the_topic()
 
     def _commit(
@@ -192,7 +192,7 @@ class StoreSink:
                 table: [file for it in buckets for file in it.history.get(table, ())]
                 for table in ("partition_history", "commit_history")
             },
-            memory=encode_memory(seen.memory),
+            memory=encode_job_state(seen.memory),
             state_rows=state_rows,
             bad_records=len(bad),
             bad_values=bad[:BAD_TEXTS_MAX],
@@ -202,8 +202,8 @@ class StoreSink:
         return replace(report, phases_ms=phases.ms)
 
     def _set_right(
-        self, memory: Memory, heads: list[Head], seen_ms: int
-    ) -> tuple[Memory, list[Head]]:
+        self, memory: JobState, heads: list[Head], seen_ms: int
+    ) -> tuple[JobState, list[Head]]:
         """The memory with what this batch says of clocks, and the samples by the job's own."""
         kept = {key: it for key, it in memory.clocks.items() if key in memory.sources}
         clocks = observe_clocks(kept, seen_of(heads), seen_ms=seen_ms, reached_ms=memory.reached_ms)
@@ -213,7 +213,7 @@ class StoreSink:
         )
         return memory, set_right(heads, clocks)
 
-    def _look(self, heads: list[Head], memory: Memory) -> _Seen:
+    def _look(self, heads: list[Head], memory: JobState) -> _Seen:
         """Read the heads, one round of every source after the other."""
         cut = cut_waves(heads)
         groups, alive = self._groups_before()
@@ -250,7 +250,7 @@ class StoreSink:
         with phases.of("decode"):
             return [read_head(KafkaRecord(**row)) for row in rows]
 
-    def _plan(self, seen: _Seen, before: Memory) -> FoldPlan:
+    def _plan(self, seen: _Seen, before: JobState) -> FoldPlan:
         """The plan of the batch, the same for all buckets."""
         manifest = self._batch_before
         now = manifest.now if manifest else {}
@@ -270,7 +270,7 @@ class StoreSink:
             arounds=[wave.around for wave in seen.waves],
         )
 
-    def _health(self, report: BatchReport, memory: Memory, state_rows: int) -> pa.Table:
+    def _health(self, report: BatchReport, memory: JobState, state_rows: int) -> pa.Table:
         now_ms = wall_clock_ms()
         newest_ms = memory.newest_round_ms
         manifest = self._batch_before
@@ -292,7 +292,7 @@ class StoreSink:
         return pa.Table.from_pylist([row], schema=HEALTH)
 
 
-def _clocks(before: Memory, after: Memory) -> Clocks:
+def _clocks(before: JobState, after: JobState) -> Clocks:
     return Clocks(before_ms=before.newest_rounds(), now_ms=after.newest_rounds())
 
 

@@ -30,7 +30,7 @@ from spark_metrics.job.query import JobSettings, build_job, set_checkpoint_aside
 from spark_metrics.job.readable_offsets import find_readable
 from spark_metrics.job.spark_session import SessionSettings, build_session, gist
 from spark_metrics.job.topic_wait import wait_for_topic
-from spark_metrics.state.job_state import decode_memory
+from spark_metrics.state.job_state import decode_job_state
 from spark_metrics.store.writer import StoreWriter
 from spark_metrics.window.errors import MetricsError, SparkDiedError
 
@@ -214,7 +214,7 @@ class Run:
         """Leave a checkpoint that Spark cannot go on from, and records that nobody can read: the
         store knows how far it has read."""
         source = self._settings.job.source
-        known = decode_memory(writer.manifest.memory if writer.manifest else {})
+        known = decode_job_state(writer.manifest.memory if writer.manifest else {})
         found = find_readable(source, known.next_offsets, is_stopped=self._stopped.is_set)
         if found is None:
             return  # it is the brokers that do not answer

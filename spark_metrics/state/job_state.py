@@ -1,4 +1,4 @@
-"""The job's memory from batch to batch besides its tables, pure.
+"""State that the job keeps from batch to batch besides its tables, pure.
 
 A handful of figures per broker, kept in the manifest: rounds, the registered brokers, and how
 far each partition of the metrics topic was read.
@@ -90,7 +90,7 @@ class Observed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class JobState:
     """Everything remembered."""
 
     sources: Mapping[SourceKey, Source] = field(default_factory=dict)
@@ -107,7 +107,7 @@ class Memory:
     late_rounds_total: int = 0
     """Rounds that came after a newer one of their source; the newer one counts."""
 
-    def observe(self, observed: Observed) -> "Memory":
+    def observe(self, observed: Observed) -> "JobState":
         """The memory after a batch."""
         sources = observe_rounds(self.sources, observed.parts, at_ms=observed.at_ms)
         registry = merge_registry(self.registry, observed.brokers, registry_by_cluster(sources))
@@ -127,9 +127,9 @@ class Memory:
             late_rounds_total=self.late_rounds_total + self._late(observed.parts),
         )
 
-    def of_the_topic(self) -> "Memory":
+    def of_the_topic(self) -> "JobState":
         """The memory of the topic and of clocks, without what was read there."""
-        return Memory(
+        return JobState(
             sources=self.sources,
             clocks=self.clocks,
             reached_ms=self.reached_ms,
@@ -282,7 +282,7 @@ def merge_registry(
     return {key: row for key, row in merged.items() if row.read_ms >= listed_ms.get(row.cluster, 0)}
 
 
-def encode_memory(memory: Memory) -> dict[str, Any]:
+def encode_job_state(memory: JobState) -> dict[str, Any]:
     """As JSON holds it."""
     return {
         "sources": [asdict(source) for source in memory.sources.values()],
@@ -296,12 +296,12 @@ def encode_memory(memory: Memory) -> dict[str, Any]:
     }
 
 
-def decode_memory(document: Mapping[str, Any]) -> Memory:
-    """Inverse of ``encode_memory``; of an empty document, an empty memory."""
+def decode_job_state(document: Mapping[str, Any]) -> JobState:
+    """Inverse of ``encode_job_state``; of an empty document, an empty memory."""
     sources = [decode_source(source) for source in document.get("sources", ())]
     registry = [RegisteredBroker(**row) for row in document.get("registry", ())]
     offsets = document.get("next_offsets", {})
-    return Memory(
+    return JobState(
         sources={SourceKey(it.cluster, it.broker): it for it in sources},
         registry={SourceKey(it.cluster, it.broker): it for it in registry},
         lost={

@@ -30,7 +30,7 @@ from spark_metrics.decode.record_head import (
 from spark_metrics.decode.record_rows import parse_rows
 from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.job.first_snapshot import first_snapshot
-from spark_metrics.state.job_state import decode_memory, encode_memory
+from spark_metrics.state.job_state import decode_job_state, encode_job_state
 from spark_metrics.state.source_clocks import observe_clocks
 
 T0_MS = 1_800_000_000_000
@@ -102,7 +102,7 @@ def told(*values: bytes) -> tuple[dict[str, list[dict[str, Any]]], set[int]]:
     for number in bad:
         json.dumps(bad_value(right[number]))
     commit = first_snapshot(right)
-    decode_memory(json.loads(json.dumps(encode_memory(decode_memory(commit.memory)))))
+    decode_job_state(json.loads(json.dumps(encode_job_state(decode_job_state(commit.memory)))))
     return {name: table.to_pylist() for name, table in commit.now.items()}, bad
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from spark_metrics.state.job_state import NEVER_BACK_MS, Memory, Observed, RegisteredBroker
+from spark_metrics.state.job_state import NEVER_BACK_MS, JobState, Observed, RegisteredBroker
 from spark_metrics.state.known_groups import SILENT_MS_MAX, RegisteredGroup, merge_groups
 from spark_metrics.state.rounds import FORGET_MS, RETIRED_MS, RoundPart, SourceKey
 
@@ -10,7 +10,7 @@ T0_MS = 1_800_000_000_000
 HOUR_MS = 3_600_000
 
 
-def heard(memory: Memory, at_ms: int, *parts: RoundPart) -> Memory:
+def heard(memory: JobState, at_ms: int, *parts: RoundPart) -> JobState:
     """The memory after a batch with these rounds, which the job looked at then."""
     brokers = tuple(
         RegisteredBroker(
@@ -37,14 +37,14 @@ def group(source: int, at_ms: int) -> RegisteredGroup:
     )  # fmt: skip
 
 
-def kept(memory: Memory, *groups: RegisteredGroup) -> set[str]:
+def kept(memory: JobState, *groups: RegisteredGroup) -> set[str]:
     found = merge_groups((), groups, memory.complete_rounds(), memory.silent_sources())
     return {it.group_id for it in found}
 
 
 def test_a_clock_that_is_ahead_silences_nobody_nor_after_its_repair() -> None:
     for ahead_ms in (11 * 60_000, 12 * HOUR_MS):
-        memory = Memory()
+        memory = JobState()
         for at_ms in range(0, 5_000, 1_000):
             memory = heard(memory, at_ms, part(1, at_ms + ahead_ms), part(2, at_ms), part(3, at_ms))
         assert memory.silent_sources() == set()
@@ -57,7 +57,7 @@ def test_a_clock_that_is_ahead_silences_nobody_nor_after_its_repair() -> None:
 
 
 def test_a_coordinator_that_fell_silent_goes_by_both_clocks() -> None:
-    memory = heard(Memory(), 0, part(1, 0), part(2, 0))
+    memory = heard(JobState(), 0, part(1, 0), part(2, 0))
     later_ms = SILENT_MS_MAX + 1_000
     caught_up = heard(memory, 2_000, part(1, later_ms))
     assert caught_up.silent_sources() == set(), "the job stood still, and reads an hour at once"
@@ -67,7 +67,7 @@ def test_a_coordinator_that_fell_silent_goes_by_both_clocks() -> None:
 
 
 def test_nobody_waits_for_a_slow_cluster_that_is_gone() -> None:
-    memory = heard(Memory(), 0, part(1, 0), part(9, 0, "slow", 60_000))
+    memory = heard(JobState(), 0, part(1, 0), part(9, 0, "slow", 60_000))
     assert memory.interval_ms == 60_000
     later_ms = SILENT_MS_MAX + HOUR_MS
     memory = heard(memory, later_ms, part(1, later_ms))
@@ -75,7 +75,7 @@ def test_nobody_waits_for_a_slow_cluster_that_is_gone() -> None:
 
 
 def test_a_retired_cluster_goes_with_all_that_it_told() -> None:
-    memory = heard(Memory(), 0, part(1, 0), part(9, 0, "retired"))
+    memory = heard(JobState(), 0, part(1, 0), part(9, 0, "retired"))
     week_ms = RETIRED_MS + 1_000
     memory = heard(memory, week_ms, part(1, week_ms))
     assert {key.cluster for key in memory.registry} == {"c"}
@@ -83,12 +83,12 @@ def test_a_retired_cluster_goes_with_all_that_it_told() -> None:
     later_ms = week_ms + FORGET_MS
     memory = heard(memory, later_ms, part(1, later_ms))
     assert {key.cluster for key in memory.sources} == {"c"}
-    alone = heard(heard(Memory(), 0, part(1, 0)), later_ms, part(1, later_ms))
+    alone = heard(heard(JobState(), 0, part(1, 0)), later_ms, part(1, later_ms))
     assert alone.sources.keys() == {SourceKey("c", 1)}, "one that is back after weeks is there"
 
 
 def test_a_store_of_before_that_does_not_tell_when_it_heard_is_read() -> None:
-    memory = heard(Memory(), 0, part(1, 0), part(2, 0))
+    memory = heard(JobState(), 0, part(1, 0), part(2, 0))
     before = {key: replace(it, heard_ms=None) for key, it in memory.sources.items()}
     memory = heard(replace(memory, sources=before), 1_000, part(1, 1_000))
     assert memory.silent_sources() == set()

@@ -13,7 +13,7 @@ from broker.metrics_schema import (
 )
 from spark_metrics.decode.record_head import Head, KafkaRecord, read_head, seen_of, set_right
 from spark_metrics.decode.record_rows import parse_rows
-from spark_metrics.state.job_state import Memory
+from spark_metrics.state.job_state import JobState
 from spark_metrics.state.known_groups import SILENT_MS_MAX, merge_groups
 from spark_metrics.state.rounds import SourceKey, observe_rounds
 from spark_metrics.state.source_clocks import (
@@ -145,5 +145,5 @@ def test_a_broker_eleven_minutes_ahead_does_not_hide_the_groups_of_others() -> N
     parts = [head.part for head in right if head.part is not None]
     sources = observe_rounds({}, parts, at_ms=T0_MS + 100)
     groups = [group for head in right for group in head.groups]
-    (kept,) = merge_groups((), groups, {}, Memory(sources=sources).silent_sources())
+    (kept,) = merge_groups((), groups, {}, JobState(sources=sources).silent_sources())
     assert kept.group_id == "g"
