@@ -13,10 +13,10 @@ from typing import Final
 from control.kafka.connection.connections import settings_of, use_connections
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, UnreachableError
-from control.messages.outages import SOCKET_FILE
 from control.model.command_line import CommandFlags
 from control.model.fleet import WatchedCluster, is_of_any
 from control.model.ids import ClusterId
+from control.operations.outages import SOCKET_FILE
 from partiscope.installation import find_installation
 from partiscope.layout import founded_id
 from partiscope.settings import NamedCluster, Settings, SettingsError, load_settings

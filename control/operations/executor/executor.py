@@ -22,6 +22,7 @@ from control.kafka.connection.connections import settings_of
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
 from control.model.fleet import Site
+from control.model.units import counted
 from control.operations.bus.commands import ReassignCommand
 from control.operations.bus.commands_topic import take_over, without_plan
 from control.operations.bus.events import Event, EventKind, Outcome
@@ -215,7 +216,7 @@ class Executor:
         :raises UnreachableError: the cluster does not answer; to be run again.
         :raises FencedError: another executor owns the operations.
         """
-        self._say(f"{command.operation_id}: {len(command.changes)} partitions")
+        self._say(f"{command.operation_id}: {counted(len(command.changes), 'partition')}")
         try:
             await self._run_of(ownership, command, outage).run()
         except (UnreachableError, FencedError):

@@ -18,6 +18,7 @@ from kio.schema.errors import ErrorCode
 from control.kafka.errors import RefusedError
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
+from control.model.units import counted
 from control.operations.bus.commands import THROTTLE_AUTO, ReassignCommand
 from control.operations.bus.events import EventKind, MoveProgress, Outcome
 from control.operations.bus.state import HELD
@@ -224,7 +225,7 @@ class ReassignRun:
     async def _run_wave(self, number: int, wave: Wave) -> None:
         context = self._context
         is_asked = number <= context.state().waves_begun
-        message = f"wave {number} of {len(self._waves)}: {len(wave)} partitions"
+        message = f"wave {number} of {len(self._waves)}: {counted(len(wave), 'partition')}"
         await context.emit(EventKind.WAVE_STARTED, message, wave=number)
         await context.hold()
         gone = self._watch.gone

@@ -8,7 +8,6 @@ from typing import ClassVar, Final, Self
 
 from control.kafka.admin.reassignments import REASSIGN_RIGHTS
 from control.kafka.collector.rights import Lacking
-from control.messages.outages import OutageRefusedError, retire, why_not_run_by
 from control.model.units import bytes_text, counted
 from control.operations import checks
 from control.operations.bus.commands import THROTTLE_AUTO, Throttle
@@ -18,6 +17,7 @@ from control.operations.catalogue.forms import Confirmation, FormField, Operatio
 from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 from control.operations.errors import InvalidInputError, StalePreviewError
+from control.operations.outages import OutageRefusedError, retire, why_not_run_by
 from control.operations.reassignment.draining import (
     DrainState,
     DrainStep,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Final, Self
 
 
 class YieldMode(StrEnum):
@@ -44,4 +44,4 @@ class YieldRules:
         )
 
 
-NEVER_YIELDS = YieldRules()
+NEVER_YIELDS: Final = YieldRules()
