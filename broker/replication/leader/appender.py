@@ -71,9 +71,13 @@ class Appender:
         )
         if not info.duplicate:
             self._appended(found, info)
-        pending = PendingAppend(info.last_offset + 1, result, on_done, found.append_expired)
         wait_ms = timeout_ms if acks == ACKS_ALL else None
-        if self._host.flushes.is_due(found.log):
+        is_flush_due = self._host.flushes.is_due(found.log)
+        if wait_ms is None and not is_flush_due:
+            on_done(result)
+            return
+        pending = PendingAppend(info.last_offset + 1, result, on_done, found.append_expired)
+        if is_flush_due:
             acknowledge = partial(self._forced, found, found.state.leader_epoch, pending, wait_ms)
             self._host.flushes.force(found.log, acknowledge)
         else:
