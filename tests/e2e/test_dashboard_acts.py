@@ -283,7 +283,7 @@ def test_a_partition_is_moved_with_now_and_planned_side_by_side(
     page.get_by_role("link", name="Report: estimate, waves, lag").click()
     page.wait_for_url("**/moves/mv-*/report")
     report = page.url
-    for words in ("Estimate and truth", "wave 1 of 1: 1 partitions", "Lag of groups", "a test"):
+    for words in ("Estimate and truth", "wave 1 of 1: 1 partition", "Lag of groups", "a test"):
         expect(page.locator("#report-body")).to_contain_text(words)
     with page.expect_download() as found:
         page.get_by_text("Save as HTML").click()
