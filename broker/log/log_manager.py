@@ -111,6 +111,7 @@ class LogManager:
         key = (topic, partition)
         log = self._logs.get(key)
         if log is not None:
+            log.config = config or log.config  # first: retention must not go by the defaults
             log.topic_id = settle_topic_id(log.directory, topic_id)
         else:
             log = self._logs[key] = self._open_log(key, topic_id, config or self._defaults)

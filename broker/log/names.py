@@ -20,7 +20,8 @@ CLEANED_SUFFIX: Final = ".cleaned"
 SWAP_SUFFIX: Final = ".swap"
 INDEX_SUFFIXES: Final = (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
 CUT_MARK: Final = ".cut-"
-"""`<base offset>.log.cut-<position>` holds the bytes that recovery cut off from there on."""
+"""`<base offset>.log.cut-<position>` holds the bytes that recovery cut off from there on; see
+`load.loader.CUT_KEPT_MS`."""
 DELETE_DIRECTORY_SUFFIX: Final = "-delete"
 LEADER_EPOCH_FILE: Final = "leader-epoch-checkpoint"
 PARTITION_METADATA_FILE: Final = "partition.metadata"

@@ -5,9 +5,9 @@ file system forces the new content out first and lets go of the old blocks at on
 waits for the disk: over two seconds were seen, on all brokers of a machine, which producers spent
 waiting. One thread does it, file by file; of what comes meanwhile the newest is written.
 
-What the disk refuses is written again with every call of `collect`, unless forcing it failed,
-which is final for the log directory. A file that must not be
-believed while it is old is removed meanwhile, which a full disk allows.
+What the disk refuses is written again with every call of `collect`. A failed fsync is final for the
+log directory: it is told, and nothing is written after it. A file that must not be believed while
+it is old is removed meanwhile, which a full disk allows.
 """
 
 import logging
@@ -47,6 +47,7 @@ class FileWriter:
         self._waiting: dict[str, tuple[MakeContent, bool]] = {}
         self._failed: dict[str, _Refused] = {}
         self._complained: set[str] = set()
+        self._failure: ForceFailedError | None = None
         self._is_running = False
         self._thread: ThreadPoolExecutor | None = None
 
@@ -68,15 +69,13 @@ class FileWriter:
     def collect(self) -> frozenset[str]:
         """Files that the disk refused since the last time; each is tried again now.
 
-        One whose fsync failed is not: it would succeed without having written anything.
+        After a failed fsync none is: it would succeed without having written anything.
         """
         with self._lock:
             failed, self._failed = self._failed, {}
+        if self._failure is not None:
+            self._on_error(self._failure)
         for path, refused in failed.items():
-            if isinstance(refused.error, ForceFailedError):
-                self._failed[path] = refused
-                self._on_error(refused.error)
-                continue
             if path not in self._complained:
                 _logger.error("%s; it is tried again every second", refused.error)
             self._on_error(refused.error)
@@ -92,13 +91,17 @@ class FileWriter:
         for refused in self._failed.values():
             _logger.error("%s", refused.error)
             self._on_error(refused.error)
-        return not self._failed
+        if self._failure is not None:
+            self._on_error(self._failure)
+        return not self._failed and self._failure is None
 
     def _run(self) -> None:
         while (taken := self._take()) is not None:
             path, make, is_forced = taken
             try:
                 write_file(path, make(), is_forced=is_forced)
+            except ForceFailedError as failure:
+                self._failure = failure
             except StorageError as error:
                 if isinstance(error.__cause__, FileNotFoundError):
                     continue  # its directory was deleted meanwhile
@@ -110,7 +113,7 @@ class FileWriter:
 
     def _take(self) -> tuple[str, MakeContent, bool] | None:
         with self._lock:
-            for path in self._waiting:
+            for path in () if self._failure else self._waiting:
                 return path, *self._waiting.pop(path)
             self._is_running = False
             return None

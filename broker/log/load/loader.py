@@ -17,6 +17,7 @@ from broker.log.load.new_log_directory import is_untouched
 from broker.log.load.recovery import RecoveryFinding, recover_segments
 from broker.log.names import (
     CLEANED_SUFFIX,
+    CUT_MARK,
     DELETED_SUFFIX,
     INDEX_SUFFIXES,
     LEADER_EPOCH_FILE,
@@ -33,6 +34,8 @@ from broker.log.segment.segment_swap import settle_swaps
 from broker.protocol.records import BatchHeader
 
 _LEFTOVERS: Final = (DELETED_SUFFIX, CLEANED_SUFFIX, ".tmp")
+CUT_KEPT_MS: Final = 30 * 24 * 3_600_000
+"""How long the bytes that recovery cut off are kept; a later start removes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +70,7 @@ def load_log(request: LoadRequest) -> LoadedLog:
     """
     try:
         names = _list_directory(request.directory)
-        _remove_leftovers(request.directory, names)
+        _remove_leftovers(request, names)
         if settle_swaps(request.directory, names):
             names = _list_directory(request.directory)
         is_new = not request.log_start_offset and is_untouched(request.directory, names)
@@ -125,10 +128,16 @@ def _list_directory(directory: str) -> list[str]:
         return []
 
 
-def _remove_leftovers(directory: str, names: Iterable[str]) -> None:
+def _remove_leftovers(request: LoadRequest, names: Iterable[str]) -> None:
     for name in names:
-        if name.endswith(_LEFTOVERS):
-            os.unlink(f"{directory}/{name}")
+        path = f"{request.directory}/{name}"
+        if name.endswith(_LEFTOVERS) or (CUT_MARK in name and _is_past_keeping(request, path)):
+            os.unlink(path)
+
+
+def _is_past_keeping(request: LoadRequest, path: str) -> bool:
+    """By the time of the cut: a segment that was set aside may have been old by then."""
+    return os.stat(path).st_ctime_ns // 1_000_000 < request.now_ms - CUT_KEPT_MS
 
 
 def _find_segments(request: LoadRequest, names: Iterable[str]) -> list[Segment]:

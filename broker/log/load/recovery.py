@@ -2,9 +2,9 @@
 
 Segments before the recovery point were forced to the disk and are taken as they are. In those
 behind it every batch's CRC is checked. At the first batch that does not hold the log is cut, as
-Kafka does; but the bytes cut off are kept beside the segment (`….log.cut-<position>`), and a
-finding says what was cut and why. A torn last batch is the ordinary trace of a killed process;
-damage with more batches behind it is not, and is reported as an error.
+Kafka does; but the bytes cut off are kept beside the segment (`….log.cut-<position>`) for a month,
+and a finding says what was cut and why. A torn last batch is the ordinary trace of a killed
+process; damage with more batches behind it is not, and is reported as an error.
 """
 
 import logging
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from broker.log.config import LogConfig
-from broker.log.disk.durable import force, rename
-from broker.log.errors import StorageError, storage_error
+from broker.log.disk.durable import force, remove_if_there, rename
+from broker.log.errors import ForceFailedError, StorageError, storage_error
 from broker.log.names import CUT_MARK
 from broker.log.segment.batch_scan import header_damage
 from broker.log.segment.segment import Segment
@@ -162,7 +162,10 @@ def _cut(segment: Segment, damage: _Damage) -> RecoveryFinding:
     try:
         _copy_tail(segment.path, kept_path, damage.position)
         os.truncate(segment.path, damage.position)
-    except OSError as error:
+    except (OSError, ForceFailedError) as error:
+        remove_if_there(kept_path)  # the next start makes it anew
+        if isinstance(error, ForceFailedError):
+            raise
         raise storage_error(f"Cutting {segment.path} at {damage.position} failed", error) from error
     segment.size_bytes = damage.position
     return RecoveryFinding(

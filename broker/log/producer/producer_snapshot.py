@@ -117,13 +117,16 @@ def load_newest_snapshot(
     """The newest whole snapshot of `offsets` at or below a bound; damaged ones are removed.
 
     Without one: no producers, at offset 0.
+
+    :raises StorageError: the disk refused.
     """
     for offset in sorted(offsets, reverse=True):
         if offset > offset_max:
             continue
         path = segment_path(directory, offset, SNAPSHOT_SUFFIX)
+        content = read_file(path) or b""
         try:
-            return decode_snapshot(path, read_file(path) or b""), offset
+            return decode_snapshot(path, content), offset
         except StorageError:
             remove_snapshots(directory, {offset})
     return ProducerState(), 0

@@ -1,23 +1,24 @@
 """Indexes in memory, of the few segments in which somebody looks for old records.
 
-A consumer that reads from the start stays in one segment for long; the whole index of a full
-segment of 1 GiB takes 0.1 to 4 MiB, depending on the batches.
+A consumer that reads from the start stays in one segment for long. The whole index of a full
+segment of 1 GiB takes 0.1 to 4 MiB here, depending on the batches; one of `segment.index.bytes`
+(10 MiB) takes 20 MiB.
 """
 
 from array import array
 from collections import OrderedDict
 from typing import Final
 
-INDEXES_MAX: Final = 16
+INDEXES_BYTES_MAX: Final = 64 * 1024 * 1024
 
 Columns = tuple["array[int]", "array[int]"]
 
 
 class IndexCache:
-    """The columns of the most recently used index files, by path."""
+    """The columns of the most recently used index files, by path: `bytes_max`, or one of any size."""
 
-    def __init__(self, indexes_max: int = INDEXES_MAX) -> None:
-        self._indexes_max = indexes_max
+    def __init__(self, bytes_max: int = INDEXES_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
         self._columns: OrderedDict[str, Columns] = OrderedDict()
 
     def get(self, path: str) -> Columns | None:
@@ -28,10 +29,15 @@ class IndexCache:
         return columns
 
     def put(self, path: str, columns: Columns) -> None:
-        """Keep an index, in place of the one that was not used for longest."""
+        """Keep an index, in place of those that were not used for longest."""
         self._columns[path] = columns
-        if len(self._columns) > self._indexes_max:
-            self._columns.popitem(last=False)
+        self._columns.move_to_end(path)
+        # Counted anew: one of an active segment has grown since it was put here.
+        sizes = [len(column) * column.itemsize for kept in self._columns.values() for column in kept]
+        size_bytes = sum(sizes)
+        while size_bytes > self._bytes_max and len(self._columns) > 1:
+            _, gone = self._columns.popitem(last=False)
+            size_bytes -= sum(len(column) * column.itemsize for column in gone)
 
     def forget(self, path: str) -> None:
         """The file was changed, renamed or removed."""

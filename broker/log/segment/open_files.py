@@ -18,9 +18,9 @@ from broker.log.segment.index_cache import IndexCache
 OPEN_FILES_MAX: Final = 8192
 _OPEN_FILES_MIN: Final = 64
 _SHARE_OF_LIMIT: Final = 2
+"""The pool takes at most one in so many descriptors; sockets need theirs."""
 _VERIFIED_BYTES: Final = 1024 * 1024
 _logger: Final = logging.getLogger(__name__)
-"""The pool takes at most one in so many descriptors; sockets need theirs."""
 
 
 class OpenFile:

@@ -9,7 +9,7 @@ from threading import Event
 import pytest
 
 from broker.log.checkpoint.file_writer import FileWriter
-from broker.log.errors import StorageError
+from broker.log.errors import ForceFailedError, StorageError
 from tests.support.faulty_disk import FaultyDisk
 from tests.support.settle import wait_until
 
@@ -76,3 +76,26 @@ def test_an_old_file_that_would_be_believed_goes_while_the_disk_refuses_the_new_
         writer.write(str(tmp_path / "points"), says("new"), is_forced=True)
         assert not writer.stop()
     assert os.listdir(tmp_path) == ["points"]
+
+
+def test_a_failed_fsync_is_told_whatever_is_written_after_it(tmp_path: Path) -> None:
+    told = list[StorageError]()
+    is_free, writer = Event(), FileWriter(told.append)
+    path = str(tmp_path / "points")
+
+    def held_up() -> bytes:
+        assert is_free.wait(60)
+        return b"old"
+
+    with FaultyDisk(tmp_path, errno.EIO, calls={"fsync"}, times=1) as disk:
+        writer.write(path, held_up, is_forced=True)
+        wait_until(lambda: not writer._waiting, "the thread has begun")
+        writer.write(path, says("new"), is_forced=True)  # waits while the old one fails
+        is_free.set()
+        wait_until(lambda: not writer._is_running, "the thread is done")
+        writer.write(path, says("newest"), is_forced=True)  # comes before anybody has looked
+        writer.collect()
+        assert not writer.stop()
+    assert disk.met
+    assert any(isinstance(error, ForceFailedError) for error in told)
+    assert not Path(path).exists(), "what would succeed now proves nothing"

@@ -1,14 +1,19 @@
 """After a crash: what is checked, cut, kept aside and told."""
 
+import errno
 import os
 import random
+import time
 from pathlib import Path
 
 import pytest
 
 from broker.log.errors import OutOfOrderSequenceError, StorageError
+from broker.log.load.loader import CUT_KEPT_MS
 from broker.log.partition_log import PartitionLog
+from tests.support.faulty_disk import FaultyDisk
 from tests.unit.broker.log.helpers import (
+    FakeClock,
     append,
     batch,
     open_log,
@@ -103,6 +108,35 @@ def test_damage_in_the_middle_is_an_error_and_everything_behind_it_is_kept(
     again = open_log(tmp_path, CONFIG)
     assert again.findings == ()
     assert again.log_end_offset == log.log_end_offset
+
+
+@pytest.mark.parametrize("call", ["fsync", "truncate"])
+def test_a_cut_that_fails_leaves_no_copy_and_is_made_by_the_next_start(
+    tmp_path: Path, call: str
+) -> None:
+    content = _crashed(tmp_path)
+    last = _segments(tmp_path)[-1]
+    os.truncate(last, last.stat().st_size - 30)
+    with FaultyDisk(tmp_path, errno.EIO, calls={call}) as disk, pytest.raises(StorageError):
+        open_log(tmp_path, CONFIG)
+    assert disk.met
+    assert not list(tmp_path.glob("*.cut-*"))
+    log = open_log(tmp_path, CONFIG)
+    assert content.startswith(read_all(log))
+    assert [str(path) for path in tmp_path.glob("*.cut-*")] == [log.findings[0].kept_path]
+
+
+def test_what_was_cut_off_is_kept_for_a_month(tmp_path: Path) -> None:
+    _crashed(tmp_path)
+    last = _segments(tmp_path)[-1]
+    os.truncate(last, last.stat().st_size - 30)
+    (kept,) = (finding.kept_path for finding in open_log(tmp_path, CONFIG).findings)
+    os.utime(kept, (0, 0))  # a segment that was set aside is as old as its newest record
+    now_ms = int(time.time() * 1000)
+    open_log(tmp_path, CONFIG, clock=FakeClock(now_ms + CUT_KEPT_MS - 60_000))
+    assert Path(kept).exists()
+    open_log(tmp_path, CONFIG, clock=FakeClock(now_ms + CUT_KEPT_MS + 60_000))
+    assert not Path(kept).exists()
 
 
 def test_what_lies_before_the_recovery_point_is_not_read_again(tmp_path: Path) -> None:

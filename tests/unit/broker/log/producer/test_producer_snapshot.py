@@ -1,5 +1,6 @@
 """Snapshots of producers in Kafka's format."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from broker.log.producer.producer_snapshot import (
 )
 from broker.log.producer.producer_state import ProducerState
 from broker.protocol.records import parse_batch_header
+from tests.support.faulty_disk import FaultyDisk
 from tests.unit.broker.log.helpers import sequenced
 
 
@@ -53,3 +55,12 @@ def test_the_newest_whole_snapshot_below_an_offset_is_loaded(tmp_path: Path) -> 
     assert list_snapshots(directory) == [10, 30]
     nothing, start = load_newest_snapshot(directory, list_snapshots(directory), offset_max=5)
     assert (nothing.entries, start) == ({}, 0)
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EIO])
+def test_a_snapshot_that_cannot_be_read_now_is_not_damaged(tmp_path: Path, code: int) -> None:
+    directory = str(tmp_path)
+    write_snapshot(directory, 10, _state(10))
+    with FaultyDisk(tmp_path, code, calls={"open"}), pytest.raises(StorageError, match="Reading"):
+        load_newest_snapshot(directory, [10], offset_max=10)
+    assert load_newest_snapshot(directory, list_snapshots(directory), offset_max=10)[1] == 10

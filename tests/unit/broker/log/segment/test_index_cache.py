@@ -12,7 +12,7 @@ from broker.log.segment.open_files import FilePool
 
 
 def test_the_most_recently_used_are_kept() -> None:
-    cache = IndexCache(indexes_max=2)
+    cache = IndexCache(bytes_max=2 * 16)
     for path in "abc":
         cache.put(path, (array("q", [1]), array("q", [2])))
         cache.get("a")
@@ -20,6 +20,19 @@ def test_the_most_recently_used_are_kept() -> None:
     assert cache.get("a") is not None
     cache.forget("a")
     assert cache.get("a") is None
+
+
+def test_what_is_kept_is_counted_in_bytes_as_it_is_now() -> None:
+    cache = IndexCache(bytes_max=1000)
+    growing = array("q", [1]), array("q", [2])
+    cache.put("active", growing)
+    for column in growing:
+        column.extend(range(40))
+    cache.put("sealed", (array("q", range(40)), array("q", range(40))))
+    assert cache.get("active") is None
+    cache.put("large", (array("q", range(500)), array("q", range(500))))
+    assert cache.get("sealed") is None
+    assert cache.get("large") is not None, "or every look-up would read it again"
 
 
 def test_a_look_up_reads_the_file_once_and_sees_later_changes(
