@@ -65,7 +65,7 @@ class ReplicaCreation:
             self._tasks.keep(self._run)
 
     async def close(self) -> None:
-        """Requests already parked are ignored."""
+        """Take in nothing more; what a thread prepares is waited for."""
         self._is_closed = True
         self._waiting.clear()
         await self._tasks.wait(None)

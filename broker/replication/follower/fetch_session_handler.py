@@ -8,7 +8,6 @@ from broker.protocol.hot.replica_fetch import TopicIdPartition
 from broker.replication.leader.fetch_session import SESSION_EPOCH_MAX
 
 _DOUBLINGS_MAX: Final = 10
-FOR_EVER_MS: Final = 2**62
 
 
 class FetchSessionHandler:
@@ -50,43 +49,53 @@ class FetchSessionHandler:
 
 
 class HeldPartitions:
-    """Partitions that failed, are throttled or wait for the disk, until when; times in monotonic
-    ms."""
+    """Partitions that failed or are throttled, until when (monotonic ms), or wait for the disk.
 
-    __slots__ = ("_backoff_ms_first", "_backoff_ms_max", "_failures", "_throttled", "_until_ms")
+    One that is held for several reasons is held until the last of them ends.
+    """
+
+    __slots__ = (
+        "_backoff_ms_first",
+        "_backoff_ms_max",
+        "_failed",
+        "_failures",
+        "_throttled",
+        "_unforced",
+    )
 
     def __init__(self, *, backoff_ms_first: int, backoff_ms_max: int) -> None:
         self._backoff_ms_first = backoff_ms_first
         self._backoff_ms_max = backoff_ms_max
-        self._until_ms: dict[TopicIdPartition, int] = {}
         self._failures: dict[TopicIdPartition, int] = {}
-        self._throttled: set[TopicIdPartition] = set()
+        self._failed: dict[TopicIdPartition, int] = {}
+        self._throttled: dict[TopicIdPartition, int] = {}
+        self._unforced: set[TopicIdPartition] = set()
 
     def __len__(self) -> int:
-        return len(self._until_ms)
+        return len(self._failed.keys() | self._throttled.keys() | self._unforced)
 
     def __contains__(self, key: TopicIdPartition) -> bool:
-        return key in self._until_ms
+        return key in self._failed or key in self._throttled or key in self._unforced
 
     def hold_failed(self, key: TopicIdPartition, now_ms: int) -> int:
         """Wait longer after each failure in a row; answers how many there were."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         backoff_ms = self._backoff_ms_first << min(failures, _DOUBLINGS_MAX)
-        self._hold(key, now_ms + min(backoff_ms, self._backoff_ms_max))
+        self._failed[key] = now_ms + min(backoff_ms, self._backoff_ms_max)
         return failures + 1
 
     def hold_throttled(self, key: TopicIdPartition, until_ms: int) -> None:
         """Wait until the throttle lets bytes through again."""
-        self._throttled.add(key)
-        self._hold(key, until_ms)
+        self._throttled[key] = until_ms
 
     def hold_unforced(self, key: TopicIdPartition) -> None:
-        """Wait until it is forgotten here, once the disk has what was fetched."""
-        self._hold(key, FOR_EVER_MS)
+        """Wait until it is `forced`: the disk has what was fetched."""
+        self._unforced.add(key)
 
-    def _hold(self, key: TopicIdPartition, until_ms: int) -> None:
-        self._until_ms[key] = max(until_ms, self._until_ms.get(key, 0))
+    def forced(self, key: TopicIdPartition) -> None:
+        """It does not wait for the disk any more."""
+        self._unforced.discard(key)
 
     def succeeded(self, key: TopicIdPartition) -> None:
         """The next failure is a first one."""
@@ -94,27 +103,25 @@ class HeldPartitions:
 
     def forget(self, key: TopicIdPartition) -> None:
         """Drops a partition."""
-        self._until_ms.pop(key, None)
         self._failures.pop(key, None)
-        self._throttled.discard(key)
+        self._failed.pop(key, None)
+        self._throttled.pop(key, None)
+        self._unforced.discard(key)
 
     def release_throttled(self) -> None:
-        """Let go of everything that only the throttle holds."""
-        for key in self._throttled & self._until_ms.keys():
-            if self._until_ms[key] != FOR_EVER_MS:
-                self._until_ms[key] = 0
-        self._throttled.clear()
+        """The throttle holds nothing any more; `release` tells what nothing else holds."""
+        self._throttled = dict.fromkeys(self._throttled, 0)
 
     def release(self, now_ms: int) -> list[TopicIdPartition]:
-        """Let go of what has waited long enough."""
-        if not self._until_ms:
-            return []
-        released = [key for key, until_ms in self._until_ms.items() if until_ms <= now_ms]
-        for key in released:
-            del self._until_ms[key]
-        return released
+        """Let go of what has waited long enough, for every reason."""
+        released = dict[TopicIdPartition, None]()
+        for held in (self._failed, self._throttled):
+            for key in [key for key, until_ms in held.items() if until_ms <= now_ms]:
+                del held[key]
+                released[key] = None
+        return [key for key in released if key not in self]
 
     def wait_s(self, now_ms: int) -> float | None:
-        """Seconds until the next release, None when nothing is held."""
-        until_ms = min(self._until_ms.values(), default=FOR_EVER_MS)
-        return None if until_ms == FOR_EVER_MS else max(until_ms - now_ms, 1) / 1000
+        """Seconds until time releases something, None when it does not."""
+        until_ms = min((*self._failed.values(), *self._throttled.values()), default=None)
+        return None if until_ms is None else max(until_ms - now_ms, 1) / 1000

@@ -287,7 +287,7 @@ class ReplicaFetcher:
     def _forced(self, partition: Partition, error: ForceFailedError | None) -> None:
         """After an error this node ends."""
         if error is None and partition in self:
-            self._held.forget(partition.key)
+            self._held.forced(partition.key)
             self._changed[partition.key] = None
             self._has_joined = True
             self._event.set()
