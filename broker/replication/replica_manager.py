@@ -51,6 +51,7 @@ class ReplicaManager:
             reader=FetchReader(host=host, clock=clock),
             clock=clock,
             bytes_max=config.fetch_max_bytes,
+            sessions_max=config.max_incremental_fetch_session_cache_slots,
             throttle=leader_throttle,
         )
         self._isr = AlterPartitionManager(

@@ -41,8 +41,8 @@ class FetchSessionHandler:
         return session, forgotten
 
     def answered(self, session_id: int) -> None:
-        """Take the id that the leader gave a new session."""
-        if self._is_opening:
+        """Take the id that the leader gave a new session, if it keeps one."""
+        if self._is_opening and session_id != NO_SESSION:
             self._is_opening = False
             self._id = session_id
             self._epoch = 1

@@ -240,6 +240,10 @@ class ReplicaFetcher:
             self._is_reachable = True
             log.info("fetching from broker %d again", self.leader)
         self._session.answered(response.session_id)
+        if not self._session.is_open:
+            # The leader keeps no session for us: it wants to hear every position again.
+            self._changed |= dict.fromkeys(self._session.partitions & self._partitions.keys())
+            self._session = FetchSessionHandler()
         for fetched in response.partitions:
             partition = self._partitions.get((fetched.topic_id, fetched.partition))
             if partition is not None:

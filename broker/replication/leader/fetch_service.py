@@ -5,20 +5,18 @@ loop, so a produce request over ten partitions makes one answer to a follower, n
 """
 
 import asyncio
-import itertools
 from typing import Any
 
 from broker.clock import Clock
 from broker.protocol.hot.fetch import (
     FINAL_EPOCH,
-    INITIAL_EPOCH,
+    NO_SESSION,
     FetchPosition,
     FetchRequest,
     PartitionData,
 )
 from broker.replication.errors import (
-    FetchSessionIdNotFoundError,
-    InvalidFetchSessionEpochError,
+    NotLeaderError,
     UnknownPartitionError,
     UnknownTopicIdError,
 )
@@ -32,11 +30,10 @@ from broker.replication.leader.fetch_session import (
     KnownOffsets,
     OnFetched,
 )
+from broker.replication.leader.fetch_session_cache import FetchSessionCache
 from broker.replication.partition.partition import Partition
 from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.throttle import ByteBucket
-
-SESSION_ID_MAX = 2**31 - 1
 
 
 class FetchService:
@@ -52,6 +49,7 @@ class FetchService:
         reader: FetchReader,
         clock: Clock,
         bytes_max: int,
+        sessions_max: int,
         throttle: ByteBucket,
     ) -> None:
         self._host = host
@@ -59,9 +57,7 @@ class FetchService:
         self._clock = clock
         self._bytes_max = bytes_max
         self._throttle = throttle
-        self._sessions: dict[int, FetchSession] = {}
-        self._session_of_replica: dict[int, FetchSession] = {}
-        self._session_ids = itertools.count(1)
+        self._sessions = FetchSessionCache(sessions_max, self._end_session)
         self._awake: dict[FetchOperation, bool] = {}
 
     def fetch(self, request: FetchRequest, on_done: OnFetched) -> None:
@@ -70,41 +66,23 @@ class FetchService:
         if request.replica_id == CONSUMER or request.session_epoch == FINAL_EPOCH:
             self._run(FetchOperation(request, on_done, self._wake, None), now_ms)
             return
-        session = self._session_for(request)
+        session = self._sessions.find(request, now_ms)
         if isinstance(session, Exception):
             on_done(FetchAnswer({}, session_error=session))
             return
         parked, session.parked = session.parked, None
         if parked is not None:
             self._finish(parked)  # the follower has more to say: it does not wait for this one
-        self._update(session, request)
-        self._run(FetchOperation(request, on_done, self._wake, session), now_ms)
+        refused = self._update(session, request)
+        self._sessions.keep(session, now_ms)
+        operation = FetchOperation(request, on_done, self._wake, session)
+        operation.results.update(refused)
+        operation.is_urgent = bool(refused)
+        self._run(operation, now_ms)
 
     # Sessions ----------------------------------------------------------------------------
 
-    def _session_for(self, request: FetchRequest) -> FetchSession | Exception:
-        if request.session_epoch == INITIAL_EPOCH:
-            return self._open_session(request.replica_id)
-        session = self._sessions.get(request.session_id)
-        if session is None or session.replica_id != request.replica_id:
-            return FetchSessionIdNotFoundError()
-        if session.next_epoch != request.session_epoch:
-            return InvalidFetchSessionEpochError()
-        session.advance_epoch()
-        return session
-
-    def _open_session(self, replica_id: int) -> FetchSession:
-        old = self._session_of_replica.get(replica_id)
-        if old is not None:
-            self._close_session(old)
-        session_id = next(self._session_ids) % SESSION_ID_MAX + 1
-        session = FetchSession(session_id=session_id, replica_id=replica_id)
-        self._sessions[session_id] = session
-        self._session_of_replica[replica_id] = session
-        return session
-
-    def _close_session(self, session: FetchSession) -> None:
-        del self._sessions[session.session_id]
+    def _end_session(self, session: FetchSession) -> None:
         if session.parked is not None:
             self._finish(session.parked)
         for key in session.positions:
@@ -112,21 +90,28 @@ class FetchService:
             if partition is not None:
                 partition.sessions.discard(session)
 
-    def _update(self, session: FetchSession, request: FetchRequest) -> None:
-        """Take in the new positions; each is an acknowledgement."""
+    def _update(self, session: FetchSession, request: FetchRequest) -> dict[Key, PartitionData]:
+        """Take in the new positions, each an acknowledgement; answers what cannot be fetched here.
+
+        Nothing is kept of that, so that a session is no larger than what is replicated.
+        """
         session.replica_epoch = request.replica_epoch
+        refused: dict[Key, PartitionData] = {}
         for key in request.forgotten:
             partition = self._partition(key)
             if partition is not None:
                 partition.sessions.discard(session)
             session.forget(key)  # type: ignore[arg-type]  # followers name topics by id
         for key, position in request.positions.items():
-            session.move(key, position)  # type: ignore[arg-type]
-            partition = self._partition(key)
-            if partition is None:
+            partition = self._host.by_id.get(key)  # type: ignore[arg-type]
+            if partition is None or session.replica_id not in partition.state.replicas:
+                session.forget(key)  # type: ignore[arg-type]
+                refused[key] = PartitionData(_unknown(key) if partition is None else NotLeaderError())
                 continue
+            session.move(key, position)  # type: ignore[arg-type]
             partition.sessions.add(session)
             self._reader.acknowledge(partition, position, session.replica_id, session.replica_epoch)
+        return refused
 
     # Operations --------------------------------------------------------------------------
 
@@ -191,7 +176,9 @@ class FetchService:
             partition.consumers.discard(operation)
         if operation.request.replica_id == CONSUMER:
             operation.count_traffic()
-        session_id = 0 if session is None else session.session_id
+        session_id = NO_SESSION if session is None else session.session_id
+        if session is not None and session_id == NO_SESSION:
+            self._end_session(session)
         operation.on_done(FetchAnswer(operation.results, session_id=session_id))
 
     # Reading -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ empty request and an empty answer.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from broker.protocol.hot.fetch import FetchPosition, FetchRequest, PartitionData
+from broker.protocol.hot.fetch import NO_SESSION, FetchPosition, FetchRequest, PartitionData
 from broker.replication.partition.partition import Partition
 from broker.replication.timer_wheel import NOT_WAITING
 
@@ -111,12 +111,14 @@ NOTHING_KNOWN = KnownOffsets(-1, -1)
 class FetchSession:
     """One follower's session: the `Follower` (partition.partition) of its partitions."""
 
-    def __init__(self, *, session_id: int, replica_id: int) -> None:
-        self.session_id = session_id
+    def __init__(self, *, replica_id: int) -> None:
+        self.session_id = NO_SESSION
         self.replica_id = replica_id
+        self.used_ms = 0
         self.replica_epoch = -1
         self.next_epoch = 1
         self.positions: dict[tuple[bytes, int], FetchPosition] = {}
+        """Of partitions that are here and have a replica there."""
         self.known: dict[tuple[bytes, int], KnownOffsets] = {}
         self.changed: dict[tuple[str | bytes, int], None] = {}
         self.awaiting: set[tuple[bytes, int]] = set()
