@@ -15,7 +15,7 @@ Columns = tuple["array[int]", "array[int]"]
 
 
 class IndexCache:
-    """The columns of the most recently used index files, by path: `bytes_max`, or one of any size."""
+    """Columns of the most recently used index files, by path: `bytes_max`, or one of any size."""
 
     def __init__(self, bytes_max: int = INDEXES_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
@@ -33,12 +33,15 @@ class IndexCache:
         self._columns[path] = columns
         self._columns.move_to_end(path)
         # Counted anew: one of an active segment has grown since it was put here.
-        sizes = [len(column) * column.itemsize for kept in self._columns.values() for column in kept]
-        size_bytes = sum(sizes)
+        size_bytes = sum(map(_size_bytes, self._columns.values()))
         while size_bytes > self._bytes_max and len(self._columns) > 1:
             _, gone = self._columns.popitem(last=False)
-            size_bytes -= sum(len(column) * column.itemsize for column in gone)
+            size_bytes -= _size_bytes(gone)
 
     def forget(self, path: str) -> None:
         """The file was changed, renamed or removed."""
         self._columns.pop(path, None)
+
+
+def _size_bytes(columns: Columns) -> int:
+    return sum(len(column) * column.itemsize for column in columns)

@@ -106,7 +106,8 @@ class FetchService:
             partition = self._host.by_id.get(key)  # type: ignore[arg-type]
             if partition is None or session.replica_id not in partition.state.replicas:
                 session.forget(key)  # type: ignore[arg-type]
-                refused[key] = PartitionData(_unknown(key) if partition is None else NotLeaderError())
+                error = _unknown(key) if partition is None else NotLeaderError()
+                refused[key] = PartitionData(error)
                 continue
             session.move(key, position)  # type: ignore[arg-type]
             partition.sessions.add(session)

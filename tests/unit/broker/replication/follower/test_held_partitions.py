@@ -21,13 +21,13 @@ def test_what_waits_for_the_disk_waits_for_nothing_else_and_no_longer() -> None:
 
 
 def test_a_flush_does_not_release_what_the_throttle_or_a_failure_holds() -> None:
-    for hold in (
-        lambda each: each.hold_throttled(KEY, 500),
-        lambda each: each.hold_failed(KEY, 400),
-    ):
+    for is_throttled in (True, False):
         waiting = held()
         waiting.hold_unforced(KEY)
-        hold(waiting)
+        if is_throttled:
+            waiting.hold_throttled(KEY, 500)
+        else:
+            waiting.hold_failed(KEY, 400)
         waiting.forced(KEY)
         assert KEY in waiting
         assert waiting.release(499) == []
