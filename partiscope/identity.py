@@ -16,7 +16,7 @@ from control.kafka.errors import KafkaPortError, UnreachableError
 from control.model.command_line import CommandFlags
 from control.model.fleet import WatchedCluster, is_of_any
 from control.model.ids import ClusterId
-from control.operations.outages import SOCKET_FILE
+from control.operations.broker_stop_client import SOCKET_FILE
 from partiscope.installation import find_installation
 from partiscope.layout import founded_id
 from partiscope.settings import NamedCluster, Settings, SettingsError, load_settings

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from control.model.command_line import command
 from partiscope import processes
+from partiscope.broker_stop_server import serving_outages
 from partiscope.layout import ClusterLayout
-from partiscope.outages import serving_outages
 from partiscope.settings import Settings
 from partiscope.supervisor import PartFailedError, Supervisor
 

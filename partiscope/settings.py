@@ -24,7 +24,7 @@ from pydantic_settings import (
 )
 
 from control.kafka.connection.settings import KafkaSettings
-from control.model.fleet import COLORS, is_of_any
+from control.model.fleet import COLORS, JOURNAL_HOLD_S, is_of_any
 from control.model.ids import ClusterId
 from control.model.units import parse_duration
 from partiscope.connections import ConnectionSettings, SchemaRegistryConnection
@@ -157,7 +157,7 @@ class Settings(BaseSettings):
     cluster_id: str | None = None
     """Id of the cluster whose figures are shown; without it, the largest one in the store."""
     read_only: bool = False
-    journal_hold: str = "5s"
+    journal_hold: str = f"{JOURNAL_HOLD_S:g}s"
     """How long a change waits for the journal before it is refused; ``unlimited``: until it is
     written."""
 

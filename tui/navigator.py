@@ -201,7 +201,7 @@ class Navigator:
 
 def show_help(app: App[Any]) -> None:
     """All keys."""
-    from tui.screens.dialogs.help import HelpScreen  # the operations' registry comes with it
+    from tui.screens.dialogs.help import HelpScreen  # the catalogue of operations comes with it
 
     app.push_screen(HelpScreen())
 

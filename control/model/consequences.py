@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow.compute as pc
 
 from control.model.columns import IntColumn, codes, exploded
-from control.model.findings import Finding, Operation
-from control.model.health import SKEW_PERCENT_MAX, Evidence
+from control.model.finding import Finding, Operation
+from control.model.finding_rules import SKEW_PERCENT_MAX, Evidence
 from control.model.load import skew_percent
 from control.model.status import NOT_KNOWN, RANKS, Severity, preferred_leaders
 

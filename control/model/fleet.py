@@ -23,6 +23,8 @@ COLORS: Final[Mapping[str, str]] = {
 """Names that settings use; each is dark enough for white words on it."""
 PRODUCTION_COLOR: Final = "red"
 PRODUCTION: Final = "PRODUCTION"
+JOURNAL_HOLD_S: Final = 5.0
+"""How long a change waits for the journal unless the settings say otherwise, in seconds."""
 _LOCALHOST: Final = re.compile(r"^localhost:")
 
 
@@ -74,7 +76,7 @@ class WatchedCluster:
     is_read_only: bool = False
     is_collected: bool = False
     """A collector reads it, and reports on the bus; the bundled brokers report themselves."""
-    journal_hold_s: float = 5.0
+    journal_hold_s: float = JOURNAL_HOLD_S
     """How long a change waits for the journal before it is refused; infinite: until it can be
     written."""
     outages: str = ""

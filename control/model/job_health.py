@@ -5,7 +5,7 @@ from typing import Final
 
 import pyarrow.compute as pc
 
-from control.model.findings import Finding
+from control.model.finding import Finding
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import Severity
 

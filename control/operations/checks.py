@@ -6,7 +6,7 @@ from typing import Final
 
 from control.model.ids import partition_numbers
 from control.model.units import parse_byte_rate, parse_duration
-from control.operations.executor.throttles.throttle import RATE_MIN_BYTES_PER_S
+from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S
 from control.planner.by_hand import HandError, parse_edits
 
 FieldCheck = Callable[[str], str | None]

@@ -32,8 +32,8 @@ from control.operations.bus.journal import Journal
 from control.operations.catalogue.moves.reassign import REASSIGN, Task, one_partition, plan_request
 from control.operations.catalogue.operation import Done, Operation, OperationContext
 from control.operations.catalogue.topics.produce import Produce
-from control.operations.confirmation import check_typed, check_writable, word_for
 from control.operations.errors import InvalidInputError, NoRightError, StalePreviewError
+from control.operations.permission import check_typed, check_writable, word_for
 from control.operations.previews import Previewed, Previews
 from control.operations.reassignment.planning import Planning
 from control.planner.by_hand import NOTHING, HandError, LeaderOrder
@@ -109,7 +109,7 @@ class OperationSession:
         :raises OperationError: it may not be done, or has a wrong value.
         :raises KafkaPortError: the cluster refuses, or does not answer (told within seconds).
         """
-        self._require_right(asked)
+        self._require_allowed(asked)
         asked.check()
         await asked.require_answer(self._context)
         previewed = Previewed(
@@ -177,10 +177,10 @@ class OperationSession:
         :raises NoRightError: the principal lacks a right.
         :raises NotConfirmedError: another word must be typed.
         """
-        self._require_right(command)
+        self._require_allowed(command)
         check_typed(command.what, typed=typed, word=word_for(self.watched, command))
 
-    def _require_right(self, command: Operation) -> None:
+    def _require_allowed(self, command: Operation) -> None:
         check_writable(self.watched, command.what)
         lacks = self._denied().get(command.FORM.right)
         if lacks:

@@ -1,4 +1,7 @@
-"""Places and keys, the same on both screens. The keys of operations are in their registry."""
+"""Places and keys, the same on both screens.
+
+The key of an operation is the ``FORM.key`` of its class in control/operations/catalogue.
+"""
 
 from dataclasses import dataclass
 from typing import Final

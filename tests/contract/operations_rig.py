@@ -19,7 +19,7 @@ from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
 from control.operations.bus.client import OperationsClient
 from control.operations.bus.state import OperationState
-from control.operations.executor.throttles.throttle import RATES, REPLICA_LISTS
+from control.operations.executor.throttles.throttle_record import RATES, REPLICA_LISTS
 from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.settle import wait_until

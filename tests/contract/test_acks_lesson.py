@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from control.operations.outages import SOCKET_FILE
+from control.operations.broker_stop_client import SOCKET_FILE
 from partiscope.layout import LOCK_FILE
 from tests.support.bundled_cluster import BundledCluster
 from tests.support.node_cluster import ROOT
@@ -55,7 +55,8 @@ def test_what_acks_0_1_and_all_are_worth(running: BundledCluster) -> None:
 
 def test_the_broker_comes_back_when_who_stopped_it_is_killed(running: BundledCluster) -> None:
     code = (
-        "import asyncio; from pathlib import Path; from control.operations.outages import outage\n"
+        "import asyncio; from pathlib import Path\n"
+        "from control.operations.broker_stop_client import outage\n"
         "async def run():\n"
         f"    async with outage(Path({str(running.data / SOCKET_FILE)!r}), {BROKER}):\n"
         "        print('stopped', flush=True); await asyncio.sleep(60)\n"

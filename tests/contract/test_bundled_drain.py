@@ -11,9 +11,9 @@ import pytest
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.fleet import WatchedCluster
+from control.operations.broker_stop_client import SOCKET_FILE
 from control.operations.catalogue.brokers.drain import Drain
 from control.operations.operation_session import OperationSession
-from control.operations.outages import SOCKET_FILE
 from control.operations.reassignment.draining import DrainStep
 from tests.contract.operations_rig import ExecutorProcess, topic_with_data
 from tests.support.bundled_cluster import BundledCluster

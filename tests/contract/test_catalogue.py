@@ -24,10 +24,10 @@ from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.moves.cancel import Cancel
 from control.operations.catalogue.moves.cancel_after_wave import CancelAfterWave
+from control.operations.catalogue.moves.change_throttle import ChangeThrottle
 from control.operations.catalogue.moves.pause import Pause
 from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.catalogue.moves.roll_back import RollBack
-from control.operations.catalogue.moves.throttle import Throttle
 from control.operations.catalogue.operation import Done, Operation
 from control.operations.catalogue.topics.add_partitions import AddPartitions
 from control.operations.catalogue.topics.configure_topic import ConfigureTopic
@@ -415,7 +415,7 @@ async def test_a_reassignment_and_its_controls_from_preview_to_journal(
         await session.perform(refused)
     controls: tuple[Operation, ...] = (
         Pause(move=move, reason="too loud"),
-        Throttle(move=move, throttle="1MiB", reason="too loud"),
+        ChangeThrottle(move=move, throttle="1MiB", reason="too loud"),
         CancelAfterWave(move=move, reason="too loud"),
         Cancel(move=move, reason="too loud"),
     )
@@ -428,7 +428,7 @@ async def test_a_reassignment_and_its_controls_from_preview_to_journal(
         (DONE, "too loud", "tester")
     }
     with pytest.raises(InvalidInputError, match=r"is less than 1\.0 KiB/s"):
-        await session.preview(Throttle(move=move, throttle="9"))
+        await session.preview(ChangeThrottle(move=move, throttle="9"))
     with pytest.raises(InvalidInputError, match="no operation mv-none"):
         await session.preview(Cancel(move="mv-none"))
     with pytest.raises(

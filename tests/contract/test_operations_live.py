@@ -19,8 +19,8 @@ from control.operations.bus.events import EventKind, Outcome
 from control.operations.bus.journal import lines_of_state
 from control.operations.bus.state import HELD, OperationState, Phase
 from control.operations.errors import ConflictError, InvalidInputError
-from control.operations.executor.throttles.throttle import FOLLOWER_REPLICAS
-from control.operations.executor.throttles.throttling import Throttling
+from control.operations.executor.throttles.throttle_on_cluster import ClusterThrottle
+from control.operations.executor.throttles.throttle_record import FOLLOWER_REPLICAS
 from control.operations.executor.yielding.rules import YieldMode, YieldRules
 from control.operations.reassignment.planning import Planning
 from control.planner.proposal import PartitionChange, Proposal
@@ -220,10 +220,10 @@ async def test_a_list_that_others_have_filled_is_left_as_it_is(admin: KafkaAdmin
     theirs = ",".join(f"{n}:199" for n in range(4000))
     resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
     await admin.alter_configs(resource, {FOLLOWER_REPLICAS: theirs[:32_765]})
-    record = await Throttling(admin, ours).plan((change(topic, 0),), RATE)
+    record = await ClusterThrottle(admin, ours).plan((change(topic, 0),), RATE)
     before = await throttles(admin, topic)
     with pytest.raises(RefusedError, match="Kafka takes 32,767: make waves smaller"):
-        await Throttling(admin, ours).enlist(record, record.entries)
+        await ClusterThrottle(admin, ours).enlist(record, record.entries)
     assert await throttles(admin, topic) == before
 
 

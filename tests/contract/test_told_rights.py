@@ -28,7 +28,7 @@ from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.operation import Operation, OperationContext
 from control.operations.catalogue.topics.delete_records import DeleteRecords
-from control.operations.executor.throttles.throttling import Throttling
+from control.operations.executor.throttles.throttle_on_cluster import ClusterThrottle
 from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.planning import Planning
 from control.operations.reassignment.preflight import preflight
@@ -72,7 +72,7 @@ def secure(kafka_today_libs: Path, tmp_path: Path) -> Iterator[SecureKafka]:
 
 async def _reassign(_: KafkaSettings, admin: KafkaAdmin) -> None:
     """As the executor does it: throttled, moved, the throttle taken away."""
-    throttling = Throttling(admin, ours)
+    throttling = ClusterThrottle(admin, ours)
     change = PartitionChange(topic="orders", partition=0, before=(101,), after=(101,), size_bytes=0)
     record = await throttling.plan((change,), 1_000_000)
     await throttling.apply(record, record.entries)

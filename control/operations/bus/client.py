@@ -41,7 +41,7 @@ from control.operations.errors import (
     ElsewhereError,
     InvalidInputError,
 )
-from control.operations.executor.throttles.throttle import RATE_MIN_BYTES_PER_S, why_too_long
+from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
 from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import resolve_throttle

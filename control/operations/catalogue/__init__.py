@@ -16,12 +16,12 @@ from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.moves.cancel import Cancel
 from control.operations.catalogue.moves.cancel_after_wave import CancelAfterWave
+from control.operations.catalogue.moves.change_throttle import ChangeThrottle
 from control.operations.catalogue.moves.control import MoveOperation
 from control.operations.catalogue.moves.pause import Pause
 from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.catalogue.moves.resume import Resume
 from control.operations.catalogue.moves.roll_back import RollBack
-from control.operations.catalogue.moves.throttle import Throttle
 from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.topics.add_partitions import AddPartitions
 from control.operations.catalogue.topics.configure_topic import ConfigureTopic
@@ -56,7 +56,7 @@ MOVE_OPERATIONS: Final[tuple[type[MoveOperation], ...]] = (
     Cancel,
     CancelAfterWave,
     RollBack,
-    Throttle,
+    ChangeThrottle,
 )
 """Those that the view of a reassignment offers."""
 FORMS: Final[tuple[OperationForm, ...]] = tuple(operation.FORM for operation in OPERATIONS)

@@ -62,7 +62,7 @@ async def elect_preferred(
             await tell(left_s)
             opens_s = min(turns.opens_s(change.topic, gap_s) for change, gap_s in left)
             await context.flags().wait(min(max(opens_s - time.monotonic(), LAST_TICK_S), TICK_S))
-            await context.tidy()
+            await context.remove_left_throttles()
     if takes_s:
         await tell(0.0)
     if elected:

@@ -35,16 +35,16 @@ from control.operations.executor.known_operations import Memory
 from control.operations.executor.ownership import Ownership
 from control.operations.executor.run import ReassignRun
 from control.operations.executor.run_context import ControlFlags
-from control.operations.executor.throttles.throttle import ThrottleRecord, brokers_between
-from control.operations.executor.throttles.throttle_keeper import ThrottleKeeper
+from control.operations.executor.throttles.throttle_of_move import MoveThrottle
+from control.operations.executor.throttles.throttle_record import ThrottleRecord, brokers_between
 from control.operations.executor.yielding.consumer_probe import ConsumerProbe
 from control.operations.executor.yielding.rules import YieldMode
 from control.operations.reassignment.partition_results import pack_fates
 
 RETRY_S: Final = 2.0
-TIDY_S: Final = 1.0
+LOOK_AGAIN_S: Final = 1.0
 """How often brokers that were down are looked for, while they have a throttle of ours."""
-TIDY_AGAIN_S: Final = 30.0
+REMOVE_AGAIN_S: Final = 30.0
 """The same of a throttle that the cluster refused to remove."""
 AWAY_S: Final = 5.0
 """The same while the whole cluster does not answer."""
@@ -70,7 +70,7 @@ class Executor:
         self.memory = Memory()
         self._clusters: dict[Site, KafkaAdmin] = {}
         self._turns: dict[str, asyncio.Lock] = {}
-        self._tidy_after_s: dict[str, float] = {}
+        self._remove_after_s: dict[str, float] = {}
 
     async def run(self) -> None:
         """Serve; every lost connection is tried again, for ever."""
@@ -159,10 +159,11 @@ class Executor:
         memory, outage = self.memory, ClusterOutage()
         while cluster in memory.busy_clusters():
             arrived, waiting = memory.arrived, memory.unfinished(cluster)
-            command, again_s = (waiting[0] if waiting else None), TIDY_S
+            command, again_s = (waiting[0] if waiting else None), LOOK_AGAIN_S
             try:
                 async with self._turn(cluster):
-                    await self.tidy(ownership, cluster, at_once=command is not None)
+                    at_once = command is not None
+                    await self.remove_left_throttles(ownership, cluster, at_once=at_once)
                     if command is not None:
                         await self._run_one(ownership, command, outage)
                 await outage.end()
@@ -187,7 +188,7 @@ class Executor:
         async with self._turns.setdefault(described.cluster_id, asyncio.Lock()):
             yield
 
-    async def tidy(
+    async def remove_left_throttles(
         self,
         ownership: Ownership,
         cluster: Site,
@@ -199,13 +200,13 @@ class Executor:
         on those of a running operation. `at_once`: also what was refused just now."""
         for command in self.memory.left_behind(cluster):
             name = command.operation_id
-            if not at_once and time.monotonic() < self._tidy_after_s.get(name, 0.0):
+            if not at_once and time.monotonic() < self._remove_after_s.get(name, 0.0):
                 continue
             try:
                 await self._throttle_of(ownership, command).remove(except_on=except_on)
             except KafkaPortError as error:
                 if isinstance(error, RefusedError):
-                    self._tidy_after_s[name] = time.monotonic() + TIDY_AGAIN_S
+                    self._remove_after_s[name] = time.monotonic() + REMOVE_AGAIN_S
                 self._say(f"{name}: its throttle is still there: {error}")
 
     async def _run_one(
@@ -250,9 +251,9 @@ class Executor:
             consumers = ConsumerProbe(admin.groups, admin.offsets, keys, command.yields)
         return ReassignRun(admin, command, context, calibration, consumers)
 
-    def _throttle_of(self, ownership: Ownership, command: ReassignCommand) -> ThrottleKeeper:
+    def _throttle_of(self, ownership: Ownership, command: ReassignCommand) -> MoveThrottle:
         context = _Context(self, ownership, command.operation_id)
-        return ThrottleKeeper(self._admin_of(command.site), command, context)
+        return MoveThrottle(self._admin_of(command.site), command, context)
 
     def _admin_of(self, cluster: Site) -> KafkaAdmin:
         """Admin of a cluster; it refuses another cluster that has the address by now."""
@@ -309,13 +310,13 @@ class _Context:
         if self._outage is not None and kind in ANSWERED:
             await self._outage.end()
 
-    async def tidy(self, *, also_on: Collection[int] = ()) -> None:
+    async def remove_left_throttles(self, *, also_on: Collection[int] = ()) -> None:
         """Not on brokers of this operation: it has set its own there, or taken what was left there
         for somebody else's."""
         state = self.state()
         own = () if state.throttle is None else ThrottleRecord.parse(state.throttle).brokers
         except_on = {*own, *brokers_between(state.changes)}.difference(also_on)
-        await self._executor.tidy(
+        await self._executor.remove_left_throttles(
             self._ownership,
             state.site,
             except_on=except_on,

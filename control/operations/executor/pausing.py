@@ -12,6 +12,6 @@ async def wait_while_paused(context: RunContext, words: str) -> bool:
     await context.emit(EventKind.PAUSED, f"paused: {words}")
     while context.flags().is_paused and not context.flags().is_ending:
         await context.flags().wait(TICK_S)
-        await context.tidy()
+        await context.remove_left_throttles()
     await context.emit(EventKind.RESUMED, "resumed")
     return True

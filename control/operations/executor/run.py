@@ -34,8 +34,8 @@ from control.operations.executor.pacing.run_spread import pace_of_run, still_to_
 from control.operations.executor.pacing.submission_pacing import SubmissionPacer
 from control.operations.executor.progress_words import PAUSED_WORDS, first_words, reasons
 from control.operations.executor.run_context import RunContext, tell_once
-from control.operations.executor.throttles.run_throttles import rates_of_others, remove_at_end
-from control.operations.executor.throttles.throttle_keeper import ThrottleKeeper
+from control.operations.executor.throttles.throttle_at_ends import rates_of_others, remove_at_end
+from control.operations.executor.throttles.throttle_of_move import MoveThrottle
 from control.operations.executor.timing.calibration import Calibration
 from control.operations.executor.timing.forecast import Forecast
 from control.operations.executor.yielding.yield_watch import GroupReader, YieldWatch, wait_for_turn
@@ -83,7 +83,7 @@ class ReassignRun:
         self._watch = MoveWatch(
             admin, command.changes, waves=len(self._waves), forecast=self._forecast
         )
-        self._throttle = ThrottleKeeper(admin, command, context)
+        self._throttle = MoveThrottle(admin, command, context)
         self._yield = YieldWatch(consumers, command.yields, context)
         self._went_back: frozenset[TopicPartition] = frozenset()
         self._produced: Mapping[TopicPartition, float] | None = None
@@ -253,7 +253,7 @@ class ReassignRun:
                 self._forecast.begin_anew()
             there = [change.key for change in wave if self._watch.places.is_there(change)]
             await self._throttle.let_go(there, self._watch.catching_up)
-            await context.tidy()
+            await context.remove_left_throttles()
             progress = await self._emit_progress(number, *self._spread_s)
             if self._watch.wants_standing:
                 rates = await rates_of_others(self._admin, self._command, context)

@@ -10,7 +10,7 @@ from control.model.fleet import Site
 from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text
 from control.operations.bus.state import OperationState
-from control.operations.executor.throttles.throttle import (
+from control.operations.executor.throttles.throttle_record import (
     FOLLOWER_RATE,
     LEADER_RATE,
     ThrottleRecord,

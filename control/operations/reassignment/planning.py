@@ -9,7 +9,7 @@ from control.model.ids import TopicPartition, no_partition_words
 from control.model.units import byte_rate_text, duration_text, parse_byte_rate
 from control.operations.bus.commands import THROTTLE_AUTO, THROTTLE_NONE, Throttle
 from control.operations.errors import InvalidInputError
-from control.operations.executor.throttles.throttle import RATE_MAX_BYTES_PER_S, auto_rate
+from control.operations.executor.throttles.throttle_record import RATE_MAX_BYTES_PER_S, auto_rate
 from control.operations.reassignment.cluster_probes import (
     measure_growth,
     measure_produced,

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from control.model.columns import FloatColumn, floats
-from control.model.health import Evidence
+from control.model.finding_rules import Evidence
 from control.model.job_health import stale_after_ms
 from control.model.snapshot import JobHealth
 from control.model.status import INTERNAL_PREFIX, Severity

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from control.model.broker_loss import without_brokers
 from control.model.columns import exploded, ints
-from control.model.health import Evidence, find_all
+from control.model.finding_rules import Evidence, find_all
 from control.views import format as text
 from control.views.cluster.overview import trouble_cell
 from control.views.snapshots.snapshot import OperatorSnapshot

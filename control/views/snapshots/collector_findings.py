@@ -15,7 +15,7 @@ from typing import Final
 from control.kafka.collector.report_writer import REPORT_INTERVAL_MS, WatchReport
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError
-from control.model.findings import Finding
+from control.model.finding import Finding
 from control.model.ids import ClusterId
 from control.model.status import Severity
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 
 from control.kafka.collector.report_writer import WatchReport
 from control.kafka.connection.broker_probe import BrokerProbe
-from control.model.findings import Finding, sorted_findings
+from control.model.finding import Finding, sorted_findings
 from control.model.freshness import doubtful_brokers
 from control.model.ids import ClusterId
 from control.model.status import Severity

@@ -13,8 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from control.model.columns import BoolColumn, FloatColumn, IntColumn, floats, ints
-from control.model.findings import Finding
-from control.model.health import (
+from control.model.finding import Finding
+from control.model.finding_rules import (
     DISK_WARNING_PERCENT,
     SKEW_BYTES_MIN,
     SKEW_MEASURES,

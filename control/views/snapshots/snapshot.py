@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from control.kafka.collector.report_writer import WatchReport
 from control.kafka.connection.broker_probe import answering_brokers
 from control.model.consequences import gathered
-from control.model.findings import Finding, sorted_findings
+from control.model.finding import Finding, sorted_findings
+from control.model.finding_rules import Evidence, find_all
 from control.model.freshness import Freshness, doubtful_brokers
-from control.model.health import Evidence, find_all
 from control.model.ids import ClusterId, TopicPartition
 from control.model.isr_age import SHORT_ISR, short_isr
 from control.model.job_health import sampling_interval_ms, stale_after_ms

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import FloatColumn, floats
-from control.model.health import DISK_CRITICAL_PERCENT, DISK_WARNING_PERCENT, Evidence
+from control.model.finding_rules import DISK_CRITICAL_PERCENT, DISK_WARNING_PERCENT, Evidence
 from control.model.load import BrokerLoads
 from control.model.status import BROKER_SEVERITIES
 from control.views import format as text

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from control.model.health import SKEW_PERCENT_MAX
+from control.model.finding_rules import SKEW_PERCENT_MAX
 from control.model.status import FINE, GROUP_SEVERITIES, NOT_KNOWN, PARTITION_SEVERITIES, UNJUDGED
 from control.views import format as text
 from control.views.tables.rows import TONE_OF, Cell, Tone

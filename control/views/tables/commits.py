@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import FloatColumn, IntColumn, floats, ints
-from control.model.health import Evidence
+from control.model.finding_rules import Evidence
 from control.model.status import (
     BEYOND,
     GROUP_SEVERITIES,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from control.model.command_line import typed
-from control.model.findings import Finding
+from control.model.finding import Finding
 from control.views import format as text
 from control.views.tables import units
 from control.views.tables.column import Table, column

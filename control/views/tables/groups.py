@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import IntColumn, codes, floats, ints
-from control.model.health import Evidence
+from control.model.finding_rules import Evidence
 from control.model.ids import path_segment
 from control.model.status import (
     BEHIND,

@@ -14,7 +14,7 @@ from control.model.columns import (
     ints,
     list_lengths,
 )
-from control.model.health import Evidence
+from control.model.finding_rules import Evidence
 from control.model.isr_age import places_in
 from control.model.status import NOT_KNOWN, PARTITION_SEVERITIES, preferred_leaders, words_of
 from control.views import format as text

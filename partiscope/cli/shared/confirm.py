@@ -5,8 +5,8 @@ import sys
 
 from control.model.fleet import Site, WatchedCluster, is_of_any
 from control.operations.catalogue.operation import Operation
-from control.operations.confirmation import check_typed, check_writable, word_for
 from control.operations.errors import NotConfirmedError, ReadOnlyError
+from control.operations.permission import check_typed, check_writable, word_for
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import settings_with, target_with
 from partiscope.identity import cluster_by_name, cluster_of_move

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from control.model.command_line import typed
-from control.model.findings import Finding
+from control.model.finding import Finding
 from control.model.status import Severity
 from control.views.cluster.collector_requests import load_words
 from control.views.cluster.metrics_job import job_document, job_figures

@@ -17,14 +17,14 @@ from control.operations.bus.state import HELD, OperationState
 from control.operations.catalogue.forms import Confirmation
 from control.operations.catalogue.moves.cancel import Cancel
 from control.operations.catalogue.moves.cancel_after_wave import CancelAfterWave
+from control.operations.catalogue.moves.change_throttle import ChangeThrottle
 from control.operations.catalogue.moves.control import MoveControl
 from control.operations.catalogue.moves.pause import Pause
 from control.operations.catalogue.moves.resume import Resume
 from control.operations.catalogue.moves.roll_back import RollBack
-from control.operations.catalogue.moves.throttle import Throttle
-from control.operations.confirmation import word_for
 from control.operations.errors import OperationError
 from control.operations.operation_session import OperationSession
+from control.operations.permission import word_for
 from control.operations.previews import Previewed
 from control.views.format import byte_rate_text
 from control.views.paths import ViewPath
@@ -207,7 +207,7 @@ class MoveScreen(ViewScreen):
 
         def answered(rate: str | None) -> None:
             if rate:
-                self._ask(Throttle(move=self._move, throttle=rate))
+                self._ask(ChangeThrottle(move=self._move, throttle=rate))
 
         now = byte_rate_text(self._state.throttle_bytes_per_s if self._state else None)
         self.app.push_screen(RateScreen(f"Throttle, now {now}: auto, none, or 50MiB"), answered)

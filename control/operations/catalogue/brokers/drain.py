@@ -10,6 +10,7 @@ from control.kafka.admin.reassignments import REASSIGN_RIGHTS
 from control.kafka.collector.rights import Lacking
 from control.model.units import bytes_text, counted
 from control.operations import checks
+from control.operations.broker_stop_client import OutageRefusedError, retire, why_not_run_by
 from control.operations.bus.commands import THROTTLE_AUTO, Throttle
 from control.operations.catalogue.brokers.cordon import Cordon
 from control.operations.catalogue.fields import BROKER, REASON
@@ -17,7 +18,6 @@ from control.operations.catalogue.forms import Confirmation, FormField, Operatio
 from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 from control.operations.errors import InvalidInputError, StalePreviewError
-from control.operations.outages import OutageRefusedError, retire, why_not_run_by
 from control.operations.reassignment.draining import (
     DrainState,
     DrainStep,

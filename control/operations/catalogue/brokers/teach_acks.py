@@ -9,11 +9,11 @@ from typing import ClassVar, Final, Self
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.messages.acks_lesson import AcksResult, LessonError, place_lesson, teach_acks
 from control.operations import checks
+from control.operations.broker_stop_client import OUTAGE_S_MAX, OutageRefusedError, outage
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 from control.operations.errors import InvalidInputError
-from control.operations.outages import OUTAGE_S_MAX, OutageRefusedError, outage
 
 NOT_HERE: Final = (
     "only the brokers that `partiscope up` or `partiscope cluster` runs here are stopped to learn"

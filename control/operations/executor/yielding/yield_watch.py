@@ -96,7 +96,7 @@ class YieldWatch:
         while self.is_holding and not flags.is_ending:
             has_waited = True
             await flags.wait(TICK_S)
-            await self._context.tidy()
+            await self._context.remove_left_throttles()
             await self.tell()
         return has_waited
 

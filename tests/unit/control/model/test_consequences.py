@@ -3,8 +3,8 @@
 from typing import Any
 
 from control.model.consequences import gathered
-from control.model.findings import Finding
-from control.model.health import Evidence, find_all
+from control.model.finding import Finding
+from control.model.finding_rules import Evidence, find_all
 from control.model.status import Severity
 from tests.unit.control import clusters
 from tests.unit.control.clusters import NOW_MS

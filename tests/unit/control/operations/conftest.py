@@ -6,15 +6,15 @@ from types import SimpleNamespace
 import pytest
 
 from control.operations.executor import election, move_watch, run
-from control.operations.executor.throttles import throttling
+from control.operations.executor.throttles import throttle_on_cluster
 
 PassS = Callable[[float], Callable[[], None]]
 
 
 @pytest.fixture(autouse=True)
 def _shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(throttling, "_SHOWN_POLL_S", 0.0)
-    monkeypatch.setattr(throttling, "_SHOWN_SOON_S", 0.0)
+    monkeypatch.setattr(throttle_on_cluster, "_SHOWN_POLL_S", 0.0)
+    monkeypatch.setattr(throttle_on_cluster, "_SHOWN_SOON_S", 0.0)
 
 
 @pytest.fixture

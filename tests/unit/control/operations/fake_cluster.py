@@ -310,7 +310,7 @@ class FakeContext:
     async def emit(self, kind: EventKind, message: str = "", **data: Any) -> None:
         self._apply(kind, message, data)
 
-    async def tidy(self, *, also_on: Collection[int] = ()) -> None:
+    async def remove_left_throttles(self, *, also_on: Collection[int] = ()) -> None:
         self.tidied |= set(also_on)
 
     def said(self, kind: EventKind) -> list[str]:

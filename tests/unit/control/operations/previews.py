@@ -4,7 +4,7 @@ import time
 
 from control.model.fleet import WatchedCluster
 from control.operations.catalogue.operation import Change, Effect, Operation
-from control.operations.confirmation import word_for
+from control.operations.permission import word_for
 from control.operations.previews import Previewed
 
 PROD = WatchedCluster(name="prod", bootstrap="127.0.0.1:1", is_production=True)

@@ -13,7 +13,7 @@ from control.operations.bus.commands import THROTTLE_NONE, ReassignCommand
 from control.operations.bus.events import Event, EventKind, Outcome
 from control.operations.bus.state import accepted_data
 from control.operations.executor import executor as executor_module
-from control.operations.executor.executor import TIDY_AGAIN_S, Executor, ExecutorSettings
+from control.operations.executor.executor import REMOVE_AGAIN_S, Executor, ExecutorSettings
 from control.planner.proposal import PartitionChange
 from tests.unit.control.operations.fake_cluster import (
     FROM,
@@ -111,14 +111,14 @@ async def test_a_throttle_that_may_not_be_removed_is_tried_again(
     clock = SimpleNamespace(now_s=100.0)
     monkeypatch.setattr(executor_module, "time", FakeTime(clock))
     for _ in range(3):
-        await executor.tidy(ownership, LEAVING.site)
+        await executor.remove_left_throttles(ownership, LEAVING.site)
     why = "configs of 1 was refused: policy violation (POLICY_VIOLATION)"
     assert said == [f"mv-1: its throttle is still there: {why}"]
     cluster.removal_refusals.clear()
-    await executor.tidy(ownership, LEAVING.site)
+    await executor.remove_left_throttles(ownership, LEAVING.site)
     assert cluster.shown() != {}, "not tried again so soon"
-    clock.now_s += 0.0 if at_once else TIDY_AGAIN_S
-    await executor.tidy(ownership, LEAVING.site, at_once=at_once)
+    clock.now_s += 0.0 if at_once else REMOVE_AGAIN_S
+    await executor.remove_left_throttles(ownership, LEAVING.site, at_once=at_once)
     assert (cluster.shown(), executor.memory.busy_clusters()) == ({}, set())
 
 
@@ -134,9 +134,9 @@ async def test_while_another_runs_what_it_took_for_somebody_elses_throttle_stays
     executor.memory.apply(accepted(back))
     context = executor_module._Context(executor, ownership, "mv-2")
     before = {name for name in cluster.shown() if name[0] in "123"}
-    await context.tidy()
+    await context.remove_left_throttles()
     assert {name for name in cluster.shown() if name[0] in "123"} == before != set()
-    await context.tidy(also_on={1, 2, 3})
+    await context.remove_left_throttles(also_on={1, 2, 3})
     assert cluster.shown() == {}, "one that returns gets ours"
 
 

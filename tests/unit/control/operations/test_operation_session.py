@@ -109,7 +109,7 @@ def test_read_only_is_judged_in_one_place() -> None:
         and node.attr == "is_read_only"
         and not ast.unparse(node).startswith("entry.")  # a broker config that only a restart sets
     }
-    assert judges == {"confirmation.py: watched.is_read_only"}
+    assert judges == {"permission.py: watched.is_read_only"}
 
 
 @pytest.mark.parametrize("operation", EVERY, ids=name_of)

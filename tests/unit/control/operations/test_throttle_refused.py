@@ -10,10 +10,10 @@ from control.kafka.ports import ConfigResource, ConfigScope
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.executor.catching_up import CatchUpWatch
 from control.operations.executor.throttles.adaptive_throttle import SETTLE_S
-from control.operations.executor.throttles.throttle import RATES
-from control.operations.executor.throttles.throttle_pauses import REFUSED_AGAIN_S
+from control.operations.executor.throttles.throttle_record import RATES
+from control.operations.executor.throttles.throttle_retries import REFUSED_AGAIN_S
 from control.planner.waves import WaveRules
-from tests.unit.control.operations.executor.test_throttle_keeper import (
+from tests.unit.control.operations.executor.test_throttle_of_move import (
     RATE,
     ask,
     keeper_on,

@@ -7,9 +7,9 @@ import pytest
 
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.operations.bus.events import EventKind, Outcome
-from control.operations.executor.throttles.throttle import ThrottleRecord
-from control.operations.executor.throttles.throttle_keeper import FORMER_RATES_MAX
-from tests.unit.control.operations.executor.test_throttle_keeper import (
+from control.operations.executor.throttles.throttle_of_move import FORMER_RATES_MAX
+from control.operations.executor.throttles.throttle_record import ThrottleRecord
+from tests.unit.control.operations.executor.test_throttle_of_move import (
     RATE,
     A,
     ask,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from control.model.findings import Finding, Operation
+from control.model.finding import Finding, Operation
 from control.model.status import Severity
 from control.views.next_steps import action_of
 from control.views.paths import parse_path

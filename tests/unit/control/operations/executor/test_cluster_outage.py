@@ -37,7 +37,7 @@ class Context:
     async def hold(self) -> None:
         return
 
-    async def tidy(self, *, also_on: Collection[int] = ()) -> None:
+    async def remove_left_throttles(self, *, also_on: Collection[int] = ()) -> None:
         return
 
     async def emit(self, kind: EventKind, message: str = "", **data: Any) -> None:

@@ -12,7 +12,7 @@ from control.model.fleet import Site
 from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState, Phase
 from control.operations.executor import run as reassign_run
-from control.operations.executor.throttles.throttle import (
+from control.operations.executor.throttles.throttle_record import (
     FOLLOWER_RATE,
     LEADER_RATE,
     RATES,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from control.model.findings import Finding
+from control.model.finding import Finding
 from control.model.fleet import WatchedCluster
 from control.model.status import Severity
 from control.views.cluster.all_clusters import CLUSTERS, cluster_rows

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from control.model.findings import Finding
+from control.model.finding import Finding
 from control.model.ids import ClusterId
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.finding_dates import MINUTE_MS, begin_of

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from control.model.ids import TopicPartition
-from control.operations.executor.throttles.throttle import (
+from control.operations.executor.throttles.throttle_record import (
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,

@@ -17,8 +17,8 @@ class Step(Enum):
     CATCH_UP = auto()
 
 
-class Pauses:
-    """For how long each step rests after a refusal."""
+class ThrottleRetries:
+    """When each step may be tried again after a refusal."""
 
     def __init__(self) -> None:
         self.now_s = -math.inf

@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from control.kafka.connection.retry import PASSING_CODES
 from control.kafka.errors import RefusedError
 from control.kafka.ports import AdminPort, ConfigResource, ConfigScope
-from control.operations.executor.throttles.throttle import (
+from control.operations.executor.throttles.throttle_record import (
     LIST_BYTES_MAX,
     RATES,
     REPLICA_LISTS,
@@ -33,7 +33,7 @@ UNKNOWN_MAX: Final = 3
 """So many brokers are waited for that do not answer; the others are asked later."""
 
 
-class Throttling:
+class ClusterThrottle:
     """Applies throttle records to one cluster. Every step may be repeated after a crash."""
 
     def __init__(self, admin: AdminPort, hold: Callable[[], Awaitable[None]]) -> None:

@@ -33,13 +33,17 @@ from control.operations.executor.throttles.adaptive_throttle import (
     FixedThrottle,
     Reading,
 )
-from control.operations.executor.throttles.throttle import (
+from control.operations.executor.throttles.throttle_on_cluster import ClusterThrottle
+from control.operations.executor.throttles.throttle_record import (
     AUTO_FLOOR_BYTES_PER_S,
     ThrottleRecord,
     brokers_between,
 )
-from control.operations.executor.throttles.throttle_pauses import REFUSED_AGAIN_S, Pauses, Step
-from control.operations.executor.throttles.throttling import Throttling
+from control.operations.executor.throttles.throttle_retries import (
+    REFUSED_AGAIN_S,
+    Step,
+    ThrottleRetries,
+)
 from control.operations.executor.yielding.rules import YieldMode
 from control.operations.reassignment.planning import resolve_throttle
 from control.operations.reassignment.producer_traffic import working_rate
@@ -50,13 +54,13 @@ FORMER_RATES_MAX: Final = 8
 """Remembered once every broker has the newest."""
 
 
-class ThrottleKeeper:
+class MoveThrottle:
     """Every step may be repeated after a crash."""
 
     def __init__(self, admin: AdminPort, command: ReassignCommand, context: RunContext) -> None:
         self._command = command
         self._context = context
-        self._throttling = Throttling(admin, context.hold)
+        self._throttling = ClusterThrottle(admin, context.hold)
         self._planned = partial(_planned, self._throttling, context, command.changes)
         self._sized = command.changes
         """With what their partitions hold, where it is known: an automatic rate is for that."""
@@ -64,7 +68,7 @@ class ThrottleKeeper:
         self._wanted: Throttle = command.throttle
         self._refused: Throttle | None = None
         """What an operator asked for and the cluster refused."""
-        self._pauses = Pauses()
+        self._pauses = ThrottleRetries()
         self._late: frozenset[str] = frozenset()
         """Topics whose lists are not as they should be, since the cluster refused that."""
         self._adaptive: AdaptiveThrottle | FixedThrottle | None = None
@@ -211,7 +215,7 @@ class ThrottleKeeper:
                 await self.remove()
             else:
                 # What ended operations left there would pass for somebody else's.
-                await self._context.tidy(also_on=back)
+                await self._context.remove_left_throttles(also_on=back)
                 await self._apply(record)
         except RefusedError as error:
             self._pauses.refused(Step.CATCH_UP)
@@ -338,7 +342,7 @@ async def _leave(context: RunContext, record: ThrottleRecord, brokers: Collectio
 
 
 async def _planned(
-    throttling: Throttling,
+    throttling: ClusterThrottle,
     context: RunContext,
     changes: tuple[PartitionChange, ...],
     rate: int,

@@ -9,10 +9,10 @@ from control.kafka.ports import ConfigResource, ConfigScope
 from control.operations.bus.events import EventKind
 from control.operations.errors import FencedError
 from control.operations.executor.move_watch import MoveWatch
-from control.operations.executor.throttles import throttling
+from control.operations.executor.throttles import throttle_on_cluster
 from control.operations.executor.throttles.adaptive_throttle import SETTLE_S, Reading
-from control.operations.executor.throttles.throttle import AUTO_FLOOR_BYTES_PER_S, RATES
-from control.operations.executor.throttles.throttle_keeper import ThrottleKeeper
+from control.operations.executor.throttles.throttle_of_move import MoveThrottle
+from control.operations.executor.throttles.throttle_record import AUTO_FLOOR_BYTES_PER_S, RATES
 from control.operations.executor.timing.forecast import Forecast
 from tests.unit.control.operations.fake_cluster import (
     FROM,
@@ -35,13 +35,11 @@ def rates_on(cluster: FakeCluster, broker: int) -> set[str | None]:
     return {cluster.configs.get(resource, {}).get(name) for name in RATES}
 
 
-def keeper_on(cluster: Any, context: FakeContext) -> ThrottleKeeper:
-    return ThrottleKeeper(cluster, context.command, context)
+def keeper_on(cluster: Any, context: FakeContext) -> MoveThrottle:
+    return MoveThrottle(cluster, context.command, context)
 
 
-async def ask(
-    keeper: ThrottleKeeper, context: FakeContext, cluster: FakeCluster, rate: Any
-) -> None:
+async def ask(keeper: MoveThrottle, context: FakeContext, cluster: FakeCluster, rate: Any) -> None:
     context.script.throttle = rate
     await keeper.tick(reading(0.0), frozenset(cluster.alive))
 
@@ -143,7 +141,8 @@ async def test_a_throttle_is_removed_also_where_looking_takes_longer_than_the_wa
     await keeper.begin({})
     await keeper.begin_wave([c.key for c in changes])
     assert cluster.shown() != {}
-    monkeypatch.setattr(throttling, "time", SimpleNamespace(monotonic=lambda: cluster.clock_s))
+    clock = SimpleNamespace(monotonic=lambda: cluster.clock_s)
+    monkeypatch.setattr(throttle_on_cluster, "time", clock)
     before_s = cluster.clock_s
     await keeper.remove()
     assert context.said(EventKind.THROTTLE_REMOVED) == ["throttle removed"]

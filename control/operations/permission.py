@@ -1,4 +1,4 @@
-"""The word that an operator types before a change, judged for ``OperationSession``.
+"""Whether a change may be made: not where a cluster is read-only, not without the word typed.
 
 What changes a production cluster wants the cluster's name, and what destroys wants the name of what
 it destroys. What stops a reassignment wants no name: in an emergency it must be at hand.

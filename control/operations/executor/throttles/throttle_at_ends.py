@@ -5,13 +5,13 @@ from control.kafka.ports import AdminPort
 from control.operations.bus.commands import ReassignCommand
 from control.operations.bus.events import EventKind
 from control.operations.executor.run_context import RunContext
-from control.operations.executor.throttles.throttle import ThrottleRecord
-from control.operations.executor.throttles.throttle_keeper import ThrottleKeeper
+from control.operations.executor.throttles.throttle_of_move import MoveThrottle
+from control.operations.executor.throttles.throttle_record import ThrottleRecord
 from control.operations.reassignment.cluster_probes import read_standing_rates
 from control.operations.reassignment.existing_throttles import StandingRates
 
 
-async def remove_at_end(throttle: ThrottleKeeper, context: RunContext) -> None:
+async def remove_at_end(throttle: MoveThrottle, context: RunContext) -> None:
     """All has arrived: a throttle that may not be removed now is no reason to call that failed."""
     try:
         await throttle.remove()

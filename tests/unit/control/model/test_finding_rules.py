@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from control.model.findings import Finding, Operation
-from control.model.health import Evidence, find_all
+from control.model.finding import Finding, Operation
+from control.model.finding_rules import Evidence, find_all
 from control.model.status import (
     GROUP_SEVERITIES,
     PARTITION_SEVERITIES,

@@ -13,7 +13,7 @@ from control.operations.catalogue.operation import Change, Done, Effect, Operati
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Throttle(MoveControl):
+class ChangeThrottle(MoveControl):
     """The new rate holds from now on."""
 
     FORM: ClassVar[OperationForm] = move_form(

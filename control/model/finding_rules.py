@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import BoolColumn, IntColumn, codes, ints
-from control.model.findings import Finding, Operation, sorted_findings
+from control.model.finding import Finding, Operation, sorted_findings
 from control.model.freshness import Freshness, freshness, leaders_silent, without_dead_figures
 from control.model.ids import path_segment
 from control.model.job_health import find_job_delay, find_job_errors

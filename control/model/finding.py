@@ -17,7 +17,7 @@ Fact = float | int | str | None
 
 
 class Operation(StrEnum):
-    """Operations that a finding offers to open, by their names in the registry."""
+    """Operations that a finding offers to open, by their names in the catalogue."""
 
     REASSIGN = "reassign"
     ELECT = "elect"

@@ -1,6 +1,6 @@
 """Stops a broker for who asks on a socket of the data directory: for a while, or for good.
 
-The other side, and what they say, is control/operations/outages.py.
+The other side, and what they say, is control/operations/broker_stop_client.py.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from control.operations.outages import OUTAGE_S_MAX, SOCKET_FILE, short_path
+from control.operations.broker_stop_client import OUTAGE_S_MAX, SOCKET_FILE, short_path
 from partiscope.layout import LayoutError, write_drained
 from partiscope.processes import broker_name
 from partiscope.supervisor import Child, PartFailedError, Supervisor
