@@ -38,6 +38,8 @@ from broker.replication.results import AppendResult
 
 API_KEY = 0
 ACKS_NONE = 0
+PARTITION_BYTES = 1_024
+"""What a partition of a request that waits takes in memory, without its records."""
 
 
 @handles(api_key=API_KEY, versions=(3, 13), listener=Listener.CLIENT, advertised_min=0)
@@ -67,7 +69,9 @@ class _Operation:
         self._node = node
         self._slot = slot
         self._answers: list[tuple[TopicKey, list[ProduceResult]]] = []
-        self._pending = sum(len(topic.partitions) for topic in request.topics) + 1
+        partitions = sum(len(topic.partitions) for topic in request.topics)
+        self._pending = partitions + 1
+        slot.hold(partitions * PARTITION_BYTES)
 
     def append_topic(self, key: TopicKey, partitions: list[ProducedPartition]) -> None:
         """Append the records of one topic; answers fill `results` in the request's order."""

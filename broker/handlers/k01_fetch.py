@@ -30,12 +30,15 @@ from broker.protocol.hot.fetch import (
 from broker.replication.leader.fetch_session import FetchAnswer
 
 API_KEY = 1
+PARTITION_BYTES = 1_024
+"""What a partition of a fetch that waits takes in memory: position, result, places in tables."""
 
 
 @handles(api_key=API_KEY, versions=(4, 18), listener=Listener.CLIENT)
 def handle_fetch(request: Request, node: NodeServices, slot: ResponseSlot) -> None:
     """Read now, or when there is enough, or when time is up."""
     fetch = decode_fetch(request.header, request.frame)
+    slot.hold(len(fetch.positions) * PARTITION_BYTES)
     node.replicas.fetches.fetch(fetch, partial(_answer, request.header, node, slot))
 
 

@@ -55,6 +55,11 @@ class ResponseSlot(Protocol):
         """
         ...
 
+    def hold(self, size_bytes: int) -> None:
+        """Count memory that is held until the answer: a client that has too much of it waiting is not
+        heard further."""
+        ...
+
     def no_response(self) -> None:
         """Give up the place without an answer (Produce with acks=0)."""
         ...

@@ -5,8 +5,8 @@ the head of the queue is written. Nothing is written while the transport's buffe
 high-water mark. Answers that wait are counted in bytes: while the queue `is_full`, its connection
 handles no further request. So a client that does not read holds at most `QUEUED_BYTES_MAX`, one
 more answer, the transport's mark, and the answers of requests that waited already (fetches and
-acks=all: RESPONSES_QUEUED_MAX of them, without records). File ranges are read only when there is
-room.
+acks=all: RESPONSES_QUEUED_MAX of them, without records). What such requests hold while they wait is
+counted, too: HELD_BYTES_MAX and one more request. File ranges are read only when there is room.
 """
 
 import asyncio
@@ -22,6 +22,8 @@ SENDFILE_BYTES_MAX = 256 * 1024
 """Up to here sendfile beats read and write (docs/decisions/0004)."""
 QUEUED_BYTES_MAX = 1024 * 1024
 """Of answers that one connection has not taken yet; above it no further request is handled."""
+HELD_BYTES_MAX = 16 * 1024 * 1024
+"""Of requests of one connection that wait; above it no further one is handled."""
 RESPONSES_QUEUED_MAX = 512
 """Requests of one connection whose responses are due; above it no further one is handled."""
 FILE_RANGE_BYTES = 1024
@@ -31,10 +33,11 @@ FILE_RANGE_BYTES = 1024
 class Slot:
     """One place in the queue; see broker.handlers.services.ResponseSlot."""
 
-    __slots__ = ("_queue", "ends_because", "parts")
+    __slots__ = ("_queue", "ends_because", "held_bytes", "parts")
 
     def __init__(self, queue: "ResponseQueue") -> None:
         self._queue = queue
+        self.held_bytes = 0
         self.parts: Sequence[ResponsePart] | None = None
         self.ends_because = ""
         """Why the connection is closed in place of an answer; empty: it is not."""
@@ -44,6 +47,11 @@ class Slot:
         assert self.parts is None, "a response slot was completed twice"
         self.parts = parts
         self._queue.slot_completed(self)
+
+    def hold(self, size_bytes: int) -> None:
+        """Count memory that is held until the answer."""
+        self.held_bytes += size_bytes
+        self._queue.held_bytes += size_bytes
 
     def no_response(self) -> None:
         """Give up the place without an answer."""
@@ -83,6 +91,7 @@ class ResponseQueue:
         "_slots",
         "_socket_fd",
         "_transport",
+        "held_bytes",
     )
 
     def __init__(self, on_written: Callable[[], None], on_end: Callable[[str], None]) -> None:
@@ -93,13 +102,18 @@ class ResponseQueue:
         self._transport: asyncio.Transport | None = None
         self._socket_fd = -1
         self._queued_bytes = 0
+        self.held_bytes = 0
         self._is_paused = False
         self._is_corked = False
 
     @property
     def is_full(self) -> bool:
-        """Whether so many answers wait, or are due, that no further request is to be handled."""
-        return self._queued_bytes >= QUEUED_BYTES_MAX or len(self._slots) >= RESPONSES_QUEUED_MAX
+        """Whether so much waits, or is due, that no further request is to be handled."""
+        return (
+            self._queued_bytes >= QUEUED_BYTES_MAX
+            or self.held_bytes >= HELD_BYTES_MAX
+            or len(self._slots) >= RESPONSES_QUEUED_MAX
+        )
 
     def open(self, transport: asyncio.Transport) -> None:
         """Attach the transport of a new connection."""
@@ -124,6 +138,7 @@ class ResponseQueue:
         """Called by a slot; writes when it is at the head of the queue."""
         if self._transport is None:
             return
+        self.held_bytes -= slot.held_bytes
         self._queued_bytes += _queued_bytes(slot.parts or ())
         if not self._is_corked and self._slots[0] is slot:
             self._advance()

@@ -1,6 +1,7 @@
 """Produce, ListOffsets and their kin from frame to frame, over real replicas."""
 
 import asyncio
+import tracemalloc
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from broker.handlers.services import Request
 from broker.metadata.image import topic_resource
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch
+from tests.support.settle import until
 from tests.unit.broker.replication.rig import INFO, Rig, records, values
 
 
@@ -44,11 +46,15 @@ class Slot:
     """Keeps the response."""
 
     def __init__(self) -> None:
+        self.held_bytes = 0
         self.done: asyncio.Future[bytes | None] = asyncio.get_running_loop().create_future()
 
     def complete(self, parts: Any) -> None:
         joined = b"".join(p if isinstance(p, bytes | bytearray) else p.read() for p in parts)
         self.done.set_result(joined)
+
+    def hold(self, size_bytes: int) -> None:
+        self.held_bytes += size_bytes
 
     def no_response(self) -> None:
         self.done.set_result(None)
@@ -324,3 +330,34 @@ async def test_init_producer_id(rig: Rig, version: int) -> None:
     assert (await ask(**transactional))[0] == 42
     too_long = {"transactional_id": "tx", "transaction_timeout": 10_000_000}
     assert (await ask(**too_long))[0] == 50
+
+
+MANY = 400
+
+
+@pytest.mark.parametrize("api_key", [0, 1])
+async def test_what_a_request_holds_while_it_waits_is_counted(rig: Rig, api_key: int) -> None:
+    """A client that pipelines such requests is then not heard further (`ResponseSlot.hold`)."""
+    rig.create(1, 9, topic="many", partitions=MANY)  # replica 9 does not fetch
+    await until(lambda: len(list(rig.nodes[1].replicas.partitions())) == MANY + 1)
+    if api_key == 1:
+        positions = [
+            {"partition": n, "fetch_offset": 0, "partition_max_bytes": 1} for n in range(MANY)
+        ]
+        topics = [{"topic": "many", "partitions": positions}]
+        asked = request(1, 11, max_wait=100_000, min_bytes=1, topics=topics)
+        handle: Any = handle_fetch
+    else:
+        written = [{"index": n, "records": records("x")} for n in range(MANY)]
+        topics = [{"name": "many", "partition_data": written}]
+        asked = request(0, 9, acks=-1, timeout=100_000, topic_data=topics)
+        handle = handle_produce
+    warm, slot = Slot(), Slot()
+    handle(asked, rig.nodes[1].services, warm)  # first appends open files and make indexes
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    handle(asked, rig.nodes[1].services, slot)
+    taken_bytes = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert not slot.done.done()
+    assert MANY * 200 < taken_bytes < slot.held_bytes

@@ -83,6 +83,9 @@ class Slot:
         assert int.from_bytes(frame[:4], "big") == len(frame) - 4
         self._on_response(frame[4:])
 
+    def hold(self, size_bytes: int) -> None:
+        assert size_bytes >= 0
+
     def no_response(self) -> None:
         raise AssertionError("a fetch is always answered")
 

@@ -11,12 +11,16 @@ from typing import Any
 
 import pytest
 
-from broker.handlers.services import NodeServices, Request
+from broker.handlers.services import NodeServices, Request, ResponseSlot
 from broker.protocol import codec
 from broker.protocol.frames import FRAME_BYTES_MAX
 from broker.server import listener
 from broker.server.listener import ListenerServer
-from broker.server.response_queue import QUEUED_BYTES_MAX, RESPONSES_QUEUED_MAX
+from broker.server.response_queue import (
+    HELD_BYTES_MAX,
+    QUEUED_BYTES_MAX,
+    RESPONSES_QUEUED_MAX,
+)
 from tests.support.settle import until
 from tests.unit.broker.server.support import (
     PLAIN,
@@ -144,3 +148,29 @@ async def test_of_a_flood_few_requests_are_handled_at_once(api: tuple[int, int])
             assert queue._queued_bytes <= QUEUED_BYTES_MAX + 31_000
         assert handled < 5_000
         assert await is_served(server)
+
+
+class LargeWaits(Handlers):
+    """SLOT holds 4 MiB until it is answered."""
+
+    def slot(self, request: Request, node: NodeServices, slot: ResponseSlot) -> None:
+        slot.hold(4 << 20)
+        super().slot(request, node, slot)
+
+
+async def test_of_requests_that_hold_much_while_they_wait_few_are_handled_at_once() -> None:
+    handlers = LargeWaits()
+    at_once = HELD_BYTES_MAX // (4 << 20)
+    async with listening(handlers) as server, connected(server) as (reader, writer):
+        writer.write(b"".join(request_frame(SLOT, 4, number) for number in range(20)))
+        await handlers.wait_for_slots(at_once)
+        await asyncio.sleep(0.1)
+        assert len(handlers.slots) == at_once
+        assert await is_served(server)
+        for number in range(20):
+            if number >= at_once:
+                await handlers.wait_for_slots(1)
+            handlers.slots[number].complete((struct.pack(">ii", 4, number),))
+            assert await read_frame(reader) == struct.pack(">i", number)
+        (connection,) = server.connections
+        assert connection._queue.held_bytes == 0
