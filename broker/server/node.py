@@ -95,7 +95,6 @@ class Node:
         parts.quorum.start()
         parts.lifecycle.start()
         await self._wait_unfenced(parts, stopping)
-        self._maintenance.start()
         if not stopping.is_set():
             self._start_reporter(parts)
 
@@ -119,6 +118,8 @@ class Node:
 
     async def _serve_clients(self, parts: NodeParts) -> None:
         parts.replicas.start()
+        # The logs have their configs. A broker whose disk is full is fenced until this frees it.
+        self._maintenance.start()
         parts.groups.start()
         await parts.client_listener.serve()
 
@@ -161,8 +162,8 @@ class Node:
         parts = self._parts
         if parts is None:
             return
-        self._maintenance.stop()
         await self._starting.stop()
+        self._maintenance.stop()
         if self._reporter is not None:
             await self._reporter.stop()
         broker_epoch = parts.metadata.broker_epoch

@@ -2,10 +2,12 @@
 
 import asyncio
 import errno
+import os
 from pathlib import Path
 
 import pytest
 
+from broker.log.disk import disk_health
 from broker.server.main import EXIT_FAILED, _serve
 from tests.support.faulty_disk import FaultyDisk
 from tests.unit.broker.server.nodes import (
@@ -96,3 +98,32 @@ async def test_metadata_that_cannot_be_replayed_ends_the_process_and_its_clients
     assert await asyncio.wait_for(serving, WAIT_S) == EXIT_FAILED
     for words in ("stopped by a fault", "metadata quorum", "a record of another version"):
         assert words in caplog.messages[-1]
+
+
+async def test_a_broker_that_finds_its_disk_full_frees_it_and_then_serves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would wait for room that only its own retention and deletions can make."""
+    monkeypatch.setattr(disk_health, "STEADY_MS", 100)
+    async with running(tmp_path, log_segment_delete_delay_ms="100") as (first,):
+        await create_topic([first], "orders", retention_bytes="1", segment_bytes="1048576")
+        await produce(first, "orders", b"old")
+        replica(first, "orders").log.roll()
+    directory = tmp_path / "101"
+    deleted = directory / "gone-0.1234-delete"
+    deleted.mkdir()
+    (deleted / "large.log").write_bytes(b"large")
+
+    real = os.posix_fallocate
+
+    def allocate(fd: int, offset: int, size_bytes: int) -> None:
+        if deleted.exists() or list((directory / "orders-0").glob("*00.log")):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(fd, offset, size_bytes)
+
+    monkeypatch.setattr(os, "posix_fallocate", allocate)
+    monkeypatch.setattr("broker.log.log_manager.RETENTION_INITIAL_DELAY_MS", 0)
+    async with running(tmp_path, log_segment_delete_delay_ms="100") as (again,):
+        assert not deleted.exists()
+        assert replica(again, "orders").log.log_start_offset == 1
+        assert (await produce(again, "orders", b"new")).error is None
