@@ -57,7 +57,7 @@ class RaftContext:
         self._effects: list[Effect] = []
         self._unwritten_vote: Vote | None = None
         self._held_back: list[Send | Reply] = []
-        """No more than the others' requests and what one round of an election sends each."""
+        """The newest request to each voter, and an answer to each request of theirs."""
         self._is_flush_requested = False
         self._is_durable = True
         self.is_adopting = False
@@ -75,10 +75,13 @@ class RaftContext:
 
     def emit(self, effect: Effect) -> None:
         """Want something done."""
-        if self._unwritten_vote is not None and isinstance(effect, Send | Reply):
-            self._held_back.append(effect)
-        else:
+        if self._unwritten_vote is None or not isinstance(effect, Send | Reply):
             self._effects.append(effect)
+            return
+        if isinstance(effect, Send):
+            # Of a disk that hangs, election after election: what was to be asked before is stale.
+            self._held_back = [e for e in self._held_back if _peer_of(e) != effect.peer]
+        self._held_back.append(effect)
 
     def change_vote(self, vote: Vote) -> None:
         """Vote, or know of a later epoch, from now on."""
@@ -182,6 +185,10 @@ class RaftContext:
         return Backoff(
             first_ms=self.config.retry_backoff_ms, max_ms=self.config.retry_backoff_ms_max
         )
+
+
+def _peer_of(effect: Send | Reply) -> int | None:
+    return effect.peer if isinstance(effect, Send) else None
 
 
 def _check_snapshot(context: RaftContext, snapshot: SnapshotId) -> None:

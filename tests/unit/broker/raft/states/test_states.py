@@ -170,6 +170,18 @@ def test_nothing_is_said_before_the_vote_is_durable() -> None:
     assert [(each.token, granted(each.response)) for each in answers] == [(1, True), (2, False)]
 
 
+def test_a_disk_that_hangs_holds_one_request_to_each_voter_back() -> None:
+    voter = Voter101()
+    asked = RequestReceived(token=1, request=vote(1, candidate=102))
+    (written,) = [e for e in voter.core.handle(asked, 0)[1:] if isinstance(e, VoteChanged)]
+    for round_ in range(1, 200):
+        assert voter.core.handle(Tick(), round_ * 1_000) == ()
+    said = voter.core.handle(VoteWritten(vote=written.vote), 199_000)
+    requests = [effect for effect in said if isinstance(effect, Send)]
+    assert sorted(each.peer for each in requests) == [102, 103]
+    assert [each.token for each in said if isinstance(each, Reply)] == [1]
+
+
 def test_promise_costs_no_vote() -> None:
     voter = Voter101()
     assert granted(voter.ask(vote(0, pre_vote=True, candidate=102)))
