@@ -56,8 +56,9 @@ class ResponseSlot(Protocol):
         ...
 
     def hold(self, size_bytes: int) -> None:
-        """Count memory that is held until the answer: a client that has too much of it waiting is not
-        heard further."""
+        """Count memory that is held until the answer. A client that holds too much is not heard
+        further.
+        """
         ...
 
     def no_response(self) -> None:
