@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from broker.controller.brokers import check_epoch
-from broker.controller.decision import Accepted, Decision, Rejected, Verdict
+from broker.controller.decision import Accepted, Decision, Rejected, Verdict, named_twice
 from broker.controller.elections import active_in
 from broker.controller.errors import (
     ControllerError,
@@ -67,9 +67,12 @@ def decide_alter_partition(command: AlterPartition, image: MetadataImage) -> Dec
     check_epoch(image, command.broker_id, command.broker_epoch)
     records: list[MetadataRecord] = []
     verdicts: IsrVerdicts = {}
+    doubled = named_twice((change.topic_id, change.partition) for change in command.changes)
     for change in command.changes:
         key = (change.topic_id, change.partition)
         try:
+            if key in doubled:
+                raise InvalidIsrError("the request names the partition twice")
             verdicts[key] = _alter_one(command.broker_id, change, image, records)
         except ControllerError as error:
             verdicts[key] = Rejected(error)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from broker.controller.decision import Accepted, Decision, Rejected, Verdict
+from broker.controller.decision import Accepted, Decision, Rejected, Verdict, named_twice
 from broker.controller.elections import IsUncleanEnabled, build_unclean_elections
 from broker.controller.errors import (
     ControllerError,
@@ -94,12 +94,11 @@ def decide_alter_configs(
     """
     records: list[MetadataRecord] = []
     verdicts: ConfigVerdicts = {}
+    doubled = named_twice(resource.resource for resource in resources)
     for resource in resources:
-        if resource.resource in verdicts:
-            error = InvalidConfigRequestError("Each resource must appear at most once.")
-            verdicts[resource.resource] = Rejected(error)
-            continue
         try:
+            if resource.resource in doubled:
+                raise InvalidConfigRequestError("Each resource must appear at most once.")
             records += _alter(resource, image)
             verdicts[resource.resource] = Accepted(None)
         except ControllerError as error:

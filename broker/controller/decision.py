@@ -1,6 +1,7 @@
 """Decisions of the controller: records to append, and the answer once they are safe."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -10,6 +11,7 @@ from broker.metadata.records import MetadataRecord
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
+K = TypeVar("K", bound=Hashable)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +40,9 @@ class Rejected:
 
 
 Verdict = Accepted[T] | Rejected
+
+
+def named_twice(keys: Iterable[K]) -> frozenset[K]:
+    """Keys that one request names more than once. Each item is decided on the state before the
+    request, so nothing of them is done."""
+    return frozenset(key for key, count in Counter(keys).items() if count > 1)

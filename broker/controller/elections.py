@@ -159,7 +159,7 @@ def decide_elect_leaders(
 ) -> Decision[dict[TopicPartition, Verdict[int]]]:
     """The new leader, or why there is none, for each partition."""
     if command.partitions is not None:
-        wanted = list(command.partitions)
+        wanted = list(dict.fromkeys(command.partitions))
     else:
         wanted = [(p.topic, p.partition) for p in all_partitions(image)]
     records: list[MetadataRecord] = []

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from broker.controller.assignments import check_assignment
-from broker.controller.decision import Accepted, Decision, Rejected, Verdict
+from broker.controller.decision import Accepted, Decision, Rejected, Verdict, named_twice
 from broker.controller.elections import IsUncleanEnabled, TopicPartition, active_in
 from broker.controller.errors import (
     ControllerError,
@@ -52,9 +52,12 @@ def decide_alter_reassignments(
     """Begin, replace or cancel the move of each partition."""
     records: list[MetadataRecord] = []
     verdicts: dict[TopicPartition, Verdict[None]] = {}
+    doubled = named_twice((wanted.topic, wanted.partition) for wanted in command.reassignments)
     for wanted in command.reassignments:
         key = (wanted.topic, wanted.partition)
         try:
+            if key in doubled:
+                raise InvalidReplicaAssignmentError("The request names the partition twice.")
             record = _alter_one(wanted, image, command, is_unclean_enabled)
             if record is not None:
                 records.append(record)

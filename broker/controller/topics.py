@@ -1,6 +1,5 @@
 """Creating and deleting topics, adding partitions (Kafka's ReplicationControlManager)."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -15,7 +14,7 @@ from broker.controller.assignments import (
     usable_brokers,
 )
 from broker.controller.config_control import check_topic_configs, check_topic_name
-from broker.controller.decision import Accepted, Decision, Rejected, Verdict
+from broker.controller.decision import Accepted, Decision, Rejected, Verdict, named_twice
 from broker.controller.elections import active_in
 from broker.controller.errors import (
     ControllerError,
@@ -88,7 +87,7 @@ def decide_create_topics(
     topics: Sequence[NewTopic], image: MetadataImage, defaults: TopicDefaults
 ) -> Decision[dict[str, Verdict[CreatedTopic]]]:
     """Create each topic that can be; a refused one does not harm the others."""
-    named = Counter(topic.name for topic in topics)
+    doubled = named_twice(topic.name for topic in topics)
     records: list[MetadataRecord] = []
     verdicts: dict[str, Verdict[CreatedTopic]] = {}
     partitions_total = 0
@@ -96,7 +95,7 @@ def decide_create_topics(
         if topic.name in verdicts:
             continue
         try:
-            if named[topic.name] > 1:
+            if topic.name in doubled:
                 raise InvalidConfigRequestError("Duplicate topic name.")
             created, made = _create(topic, image, defaults)
             partitions_total += created.partitions
@@ -113,19 +112,22 @@ def decide_delete_topics(
     wanted: Sequence[str | UUID], image: MetadataImage, defaults: TopicDefaults
 ) -> Decision[dict[str | UUID, Verdict[tuple[str, UUID]]]]:
     """Delete topics by name or id; answers with both."""
-    records: list[MetadataRecord] = []
     verdicts: dict[str | UUID, Verdict[tuple[str, UUID]]] = {}
-    deleted: set[UUID] = set()
+    doubled = named_twice(wanted)
     for key in wanted:
         try:
-            name, topic_id = _find_for_deletion(key, image, defaults)
-            if topic_id in deleted:
-                raise InvalidConfigRequestError("Duplicate topic in the request.")
-            deleted.add(topic_id)
-            records.append(RemoveTopicRecord(topic_id=topic_id))
-            verdicts[key] = Accepted((name, topic_id))
+            if key in doubled:
+                kind = "id" if isinstance(key, UUID) else "name"
+                raise InvalidConfigRequestError(f"Duplicate topic {kind}.")
+            verdicts[key] = Accepted(_find_for_deletion(key, image, defaults))
         except ControllerError as error:
             verdicts[key] = Rejected(error)
+    found = {key: each.value[1] for key, each in verdicts.items() if isinstance(each, Accepted)}
+    both = named_twice(found.values())
+    for key in [key for key, topic_id in found.items() if topic_id in both]:
+        words = "The provided topic name maps to an ID that was already supplied."
+        verdicts[key] = Rejected(InvalidConfigRequestError(words))
+    records = [RemoveTopicRecord(topic_id=each) for each in found.values() if each not in both]
     return Decision(tuple(records), verdicts)
 
 
@@ -135,8 +137,11 @@ def decide_create_partitions(
     """Raise the number of partitions; answers with the new total."""
     records: list[MetadataRecord] = []
     verdicts: dict[str, Verdict[int]] = {}
+    doubled = named_twice(topic.topic for topic in topics)
     for topic in topics:
         try:
+            if topic.topic in doubled:
+                raise InvalidConfigRequestError("Duplicate topic name.")
             records += _add_partitions(topic, image, defaults)
             verdicts[topic.topic] = Accepted(topic.count)
         except ControllerError as error:
