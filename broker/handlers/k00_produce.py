@@ -1,9 +1,10 @@
 """Produce, versions 3-13 (advertised from 0 for a librdkafka bug, as Kafka does: KAFKA-18659).
 
 Behaviour: each partition's batches are appended as they came and answered for by itself. acks=1
-answers after the append, acks=all when every in-sync replica has it, at the latest after the
-request's timeout with REQUEST_TIMED_OUT; acks=0 is never answered. Where it fails the connection
-is closed, so that the producer refreshes its metadata (kafka.server.KafkaApis).
+answers after the append, acks=all when every in-sync replica has it, or after the request's timeout
+with REQUEST_TIMED_OUT; the time begins when the disk has what flush.messages asks for. acks=0 is
+never answered. Where it fails the connection is closed, so that the producer refreshes its metadata
+(kafka.server.KafkaApis).
 Notes: no task, future or timer per request. From v10 NOT_LEADER_OR_FOLLOWER names the leader;
 from v13 topics come as ids. Transactions are not served; InitProducerId refuses their producers.
 """

@@ -39,7 +39,9 @@ def handle_fetch(request: Request, node: NodeServices, slot: ResponseSlot) -> No
     """Read now, or when there is enough, or when time is up."""
     fetch = decode_fetch(request.header, request.frame)
     slot.hold(len(fetch.positions) * PARTITION_BYTES)
-    node.replicas.fetches.fetch(fetch, partial(_answer, request.header, node, slot))
+    operation = node.replicas.fetches.fetch(fetch, partial(_answer, request.header, node, slot))
+    if operation is not None:
+        slot.when_gone(operation.expire)  # its max_wait may be weeks
 
 
 def _answer(

@@ -1,6 +1,6 @@
 """Inputs of a handler: the request, a place for its answer, and the node's services."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
 from typing import Any, Protocol
@@ -59,6 +59,10 @@ class ResponseSlot(Protocol):
         """Count memory that is held until the answer. A client that holds too much is not heard
         further.
         """
+        ...
+
+    def when_gone(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called if the client goes before its answer."""
         ...
 
     def no_response(self) -> None:

@@ -19,6 +19,8 @@ from broker.log.partition_log import PartitionLog
 OWNER: Final = "flushes by flush.messages"
 
 RETRY_S: Final = 0.2
+WAITING_MAX: Final = 50_000
+"""So many wait for the disk of one log; their clients may be gone, and the disk may hang."""
 
 OnForced = Callable[[ForceFailedError | None], None]
 """Told when all that was appended before is on the disk, or that it may be lost."""
@@ -37,6 +39,10 @@ class FlushByCount:
         """Whether what was appended last is to be on the disk before it is acknowledged."""
         unforced = log.log_end_offset - log.recovery_point
         return unforced >= log.config.flush_messages or log in self._waiting
+
+    def is_full(self, log: PartitionLog) -> bool:
+        """Whether so many wait for the disk that nothing more is to be appended."""
+        return len(self._waiting.get(log, ())) >= WAITING_MAX
 
     def force(self, log: PartitionLog, on_forced: OnForced) -> None:
         """Have all records of a log on the disk."""

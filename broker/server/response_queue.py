@@ -33,11 +33,12 @@ FILE_RANGE_BYTES = 1024
 class Slot:
     """One place in the queue; see broker.handlers.services.ResponseSlot."""
 
-    __slots__ = ("_queue", "ends_because", "held_bytes", "parts")
+    __slots__ = ("_queue", "ends_because", "held_bytes", "on_gone", "parts")
 
     def __init__(self, queue: "ResponseQueue") -> None:
         self._queue = queue
         self.held_bytes = 0
+        self.on_gone: Callable[[], None] = _nobody_asks
         self.parts: Sequence[ResponsePart] | None = None
         self.ends_because = ""
         """Why the connection is closed in place of an answer; empty: it is not."""
@@ -46,12 +47,17 @@ class Slot:
         """Give the whole response, led by its 4-byte size, once."""
         assert self.parts is None, "a response slot was completed twice"
         self.parts = parts
+        self.on_gone = _nobody_asks  # no cycle with what waited
         self._queue.slot_completed(self)
 
     def hold(self, size_bytes: int) -> None:
         """Count memory that is held until the answer."""
         self.held_bytes += size_bytes
         self._queue.held_bytes += size_bytes
+
+    def when_gone(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called if the connection ends before the answer."""
+        self.on_gone = callback
 
     def no_response(self) -> None:
         """Give up the place without an answer."""
@@ -123,10 +129,13 @@ class ResponseQueue:
     def close(self) -> None:
         """Forget everything; slots completed from now on go nowhere."""
         self._transport = None
+        waiting = [slot for slot in self._slots if slot.parts is None]
         self._slots.clear()
         self._outgoing.clear()
         self._queued_bytes = 0
         self._on_written, self._on_end = _nobody_asks, _nobody_asks
+        for slot in waiting:
+            slot.on_gone()
 
     def new_slot(self) -> Slot:
         """The next place in the queue."""

@@ -54,6 +54,9 @@ class Appender:
         if found is None or refusal is not None:
             on_done(AppendResult(refusal))
             return
+        if self._host.flushes.is_full(found.log):
+            on_done(AppendResult(NotEnoughReplicasError()))
+            return
         try:
             info = found.log.append_as_leader(
                 records,

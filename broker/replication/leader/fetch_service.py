@@ -60,16 +60,15 @@ class FetchService:
         self._sessions = FetchSessionCache(sessions_max, self._end_session)
         self._awake: dict[FetchOperation, bool] = {}
 
-    def fetch(self, request: FetchRequest, on_done: OnFetched) -> None:
-        """Answer now or when max_wait has passed (TimerWheel), once."""
+    def fetch(self, request: FetchRequest, on_done: OnFetched) -> FetchOperation | None:
+        """Answer now or when max_wait has passed (TimerWheel), once. The operation, if it waits."""
         now_ms = self._clock.monotonic_ms()
         if request.replica_id == CONSUMER or request.session_epoch == FINAL_EPOCH:
-            self._run(FetchOperation(request, on_done, self._wake, None), now_ms)
-            return
+            return self._run(FetchOperation(request, on_done, self._wake, None), now_ms)
         session = self._sessions.find(request, now_ms)
         if isinstance(session, Exception):
             on_done(FetchAnswer({}, session_error=session))
-            return
+            return None
         parked, session.parked = session.parked, None
         if parked is not None:
             self._finish(parked)  # the follower has more to say: it does not wait for this one
@@ -78,7 +77,7 @@ class FetchService:
         operation = FetchOperation(request, on_done, self._wake, session)
         operation.results.update(refused)
         operation.is_urgent = bool(refused)
-        self._run(operation, now_ms)
+        return self._run(operation, now_ms)
 
     # Sessions ----------------------------------------------------------------------------
 
@@ -116,15 +115,16 @@ class FetchService:
 
     # Operations --------------------------------------------------------------------------
 
-    def _run(self, operation: FetchOperation, now_ms: int) -> None:
+    def _run(self, operation: FetchOperation, now_ms: int) -> FetchOperation | None:
         self._collect(operation, now_ms)
         request = operation.request
         is_enough = operation.is_urgent or operation.size_bytes >= request.min_bytes
         may_wait = request.max_wait_ms > 0 and (request.positions or operation.session)
         if is_enough or not may_wait:
             self._finish(operation)
-        else:
-            self._park(operation, now_ms)
+            return None
+        self._park(operation, now_ms)
+        return operation
 
     def _park(self, operation: FetchOperation, now_ms: int) -> None:
         wait_ms = operation.request.max_wait_ms

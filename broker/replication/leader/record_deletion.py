@@ -15,6 +15,8 @@ from broker.replication.partition.partition_effects import PartitionEffects
 
 TO_HIGH_WATERMARK = -1
 GONE = -1
+WAITERS_MAX = 1_000
+"""So many wait for the replicas of a partition; they may have asked for weeks, and be gone."""
 
 
 async def delete_records(
@@ -48,6 +50,8 @@ async def delete_records(
 async def _low_watermark_at(partition: Partition, offset: int, timeout_ms: int) -> int | Exception:
     if partition.state.low_watermark >= offset:
         return partition.state.low_watermark
+    if len(partition.low_watermark_waiters) >= WAITERS_MAX:
+        return AppendTimedOutError()
     reached: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def advanced(low_watermark: int) -> None:

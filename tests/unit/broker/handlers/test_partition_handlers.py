@@ -2,7 +2,7 @@
 
 import asyncio
 import tracemalloc
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -55,6 +55,9 @@ class Slot:
 
     def hold(self, size_bytes: int) -> None:
         self.held_bytes += size_bytes
+
+    def when_gone(self, callback: Callable[[], None]) -> None:
+        """Nobody goes here."""
 
     def no_response(self) -> None:
         self.done.set_result(None)

@@ -86,6 +86,9 @@ class Slot:
     def hold(self, size_bytes: int) -> None:
         assert size_bytes >= 0
 
+    def when_gone(self, callback: Callable[[], None]) -> None:
+        """Nobody goes in the rig."""
+
     def no_response(self) -> None:
         raise AssertionError("a fetch is always answered")
 

@@ -99,6 +99,21 @@ async def test_a_file_that_cannot_be_opened_is_tried_again(rig: Rig, tmp_path: P
     assert rig.nodes[1].partition().log.recovery_point == 2
 
 
+async def test_of_a_disk_that_hangs_a_bounded_number_is_waited_for(
+    rig: Rig, slow_disk: SlowDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("broker.replication.flush_by_count.WAITING_MAX", 3)
+    rig.create(1, flush_messages="1")
+    waiting = [asyncio.create_task(rig.nodes[1].append("a", acks=1))]
+    await until(slow_disk.is_asked.is_set)
+    waiting += [asyncio.create_task(rig.nodes[1].append("b", acks=1)) for _ in range(10)]
+    await until(lambda: sum(task.done() for task in waiting) == 7)
+    assert rig.nodes[1].partition().log.log_end_offset == 4
+    slow_disk.let_go()
+    results = await asyncio.wait_for(asyncio.gather(*waiting), TIMEOUT_S)
+    assert [type(each.error).__name__ for each in results].count("NotEnoughReplicasError") == 7
+
+
 async def test_a_failed_fsync_is_told_and_final(rig: Rig, tmp_path: Path) -> None:
     rig.create(1, flush_messages="1")
     with FaultyDisk(tmp_path, errno.EIO, calls={"fsync"}):

@@ -17,7 +17,7 @@ from broker.replication.errors import (
     NotLeaderError,
     UnknownPartitionError,
 )
-from tests.support.settle import until
+from tests.support.settle import TIMEOUT_S, until
 from tests.unit.broker.replication.rig import Configs, Rig, records, values
 
 
@@ -216,6 +216,23 @@ async def test_a_new_replica_starts_at_the_leaders_log_start(rig: Rig) -> None:
     await until(lambda: 2 in rig.nodes[1].partition().isr)
     assert values(rig.nodes[2].partition()) == ["3", "4"]
     assert rig.nodes[2].partition().log.log_start_offset == 3
+
+
+async def test_of_deletions_that_wait_for_weeks_a_bounded_number_is_kept(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("broker.replication.leader.record_deletion.WAITERS_MAX", 3)
+    rig.create(1, 2)
+    await rig.nodes[1].append("a")
+    rig.cut = {frozenset({1, 2})}
+    replicas = rig.nodes[1].replicas
+    waiting = [
+        asyncio.create_task(replicas.delete_records("t", 0, 1, timeout_ms=2**31)) for _ in range(5)
+    ]
+    await until(lambda: sum(task.done() for task in waiting) == 2)
+    rig.cut = set()
+    assert await asyncio.wait_for(asyncio.gather(*waiting[:3]), TIMEOUT_S) == [1, 1, 1]
+    assert not rig.nodes[1].partition().low_watermark_waiters
 
 
 async def test_delete_records_waits_for_the_followers(rig: Rig) -> None:

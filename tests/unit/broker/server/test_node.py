@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from broker.log.disk import disk_health
+from broker.protocol import codec
 from broker.server.main import EXIT_FAILED, _serve
 from tests.support.faulty_disk import FaultyDisk
 from tests.unit.broker.server.nodes import (
@@ -127,3 +128,24 @@ async def test_a_broker_that_finds_its_disk_full_frees_it_and_then_serves(
         assert not deleted.exists()
         assert replica(again, "orders").log.log_start_offset == 1
         assert (await produce(again, "orders", b"new")).error is None
+
+
+async def test_a_fetch_whose_client_goes_does_not_wait_on(tmp_path: Path) -> None:
+    async with running(tmp_path) as (node,):
+        await create_topic([node], "orders")
+        host, port = node.address.split(":")
+        asked = [{"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1}]
+        message = codec.build_request(
+            1,
+            11,
+            max_wait=2**31 - 1,
+            min_bytes=1,
+            topics=[{"topic": "orders", "partitions": asked}],
+        )
+        _, writer = await asyncio.open_connection(host, int(port))
+        writer.write(codec.encode_request(message, correlation_id=1, client_id="t"))
+        partition = replica(node, "orders")
+        await until(lambda: len(partition.consumers) == 1)
+        writer.close()
+        await until(lambda: not partition.consumers)
+        assert len(parts(node).replicas._wheel) == 0
