@@ -22,6 +22,7 @@ from broker.handlers.partition_errors import (
 )
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
+from broker.log.log_validator import AppendInfo
 from broker.metadata.topic_names import INTERNAL_TOPICS
 from broker.protocol.errors import RequestHeader
 from broker.protocol.hot.leaders import LeaderHint
@@ -35,7 +36,6 @@ from broker.protocol.hot.produce import (
 )
 from broker.protocol.records import HEADER_BYTES, MAGIC_V2, parse_batch_header
 from broker.replication.errors import UnknownTopicIdError
-from broker.replication.results import AppendResult
 
 API_KEY = 0
 ACKS_NONE = 0
@@ -98,7 +98,7 @@ class _Operation:
             )
 
     def _done(
-        self, results: list[ProduceResult], place: int, topic: str, result: AppendResult
+        self, results: list[ProduceResult], place: int, topic: str, result: AppendInfo
     ) -> None:
         partition = results[place].partition
         if result.error is None:

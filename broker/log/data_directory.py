@@ -19,6 +19,7 @@ from broker.log.checkpoint.checkpoint_format import (
     read_file,
     write_file,
 )
+from broker.log.disk.durable import force_file
 from broker.log.errors import (
     LogDirError,
     LogDirInUseError,
@@ -70,6 +71,7 @@ class DataDirectory:
             return None
         try:
             os.unlink(path)
+            force_file(self.path)  # or it could be there again after a power failure
         except OSError as error:
             raise storage_error(f"Removing {path} failed", error) from error
         return decode_clean_shutdown(content)

@@ -9,7 +9,7 @@ Source: org.apache.kafka.storage.internals.log.{UnifiedLog,LogValidator} (Kafka 
 
 import struct
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import fastcrc
 
@@ -22,7 +22,7 @@ from broker.log.errors import (
     OffsetsOutOfOrderError,
     UnsupportedMagicError,
 )
-from broker.log.producer.producer_state import ProducerAppend, ProducerState
+from broker.log.producer.producer_state import ProducerAppend, ProducerBatch, ProducerState
 from broker.log.segment.segment_indexes import PlacedBatch
 from broker.protocol.compression import CODEC_NAMES
 from broker.protocol.errors import MalformedRecordsError
@@ -48,22 +48,21 @@ _MAGIC_POSITION: Final = 16
 _CRC: Final = struct.Struct(">bI")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AppendInfo:
-    """Result of an append; times in ms, -1 where they do not apply.
+class AppendInfo(NamedTuple):
+    """Result of an append as leader; times in ms, -1 where they do not apply.
 
     `duplicate`: an idempotent producer repeated a batch; the offsets are those of the original
-    and nothing was written. Without batches `last_offset` is one less than `base_offset`.
+    and nothing was written. `error`: why the records do not stand as asked; a value of broker.log
+    or broker.replication that the handlers map to Kafka's codes.
     """
 
-    base_offset: int
-    last_offset: int
-    max_timestamp: int
-    log_append_time_ms: int
-    duplicate: bool
-    batches: int
-    bytes: int
-    log_start_offset: int
+    base_offset: int = -1
+    last_offset: int = -1
+    log_append_time_ms: int = -1
+    log_start_offset: int = -1
+    size_bytes: int = 0
+    duplicate: bool = False
+    error: Exception | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -77,7 +76,7 @@ class AppendPlan:
     producers: ProducerAppend | None = None
     max_timestamp: int = NO_TIMESTAMP
     size_bytes: int = 0
-    duplicate: PlacedBatch | None = None
+    duplicate: ProducerBatch | None = None
 
     def place(self, header: BatchHeader, base_offset: int, max_timestamp: int) -> None:
         """Note where a batch goes."""
@@ -124,9 +123,7 @@ def plan_as_leader(
         _check_batch(batch, header, rules)
         duplicate = producers.find_duplicate(header) if header.producer_id >= 0 else None
         if duplicate is not None:
-            plan.duplicate = PlacedBatch(
-                duplicate.base_offset, duplicate.last_offset, duplicate.timestamp, 0
-            )
+            plan.duplicate = duplicate
             return plan
         if header.producer_id >= 0:
             plan.admit(producers, header, is_checked=True)

@@ -142,33 +142,24 @@ class PartitionLog(LogReader):
             is_from_client=is_from_client,
         )
         plan = plan_as_leader(records, self.log_end_offset, self.producers.state, rules)
+        start = self.log_start_offset
         if plan.duplicate is not None:
-            first = plan.duplicate
-            return AppendInfo(
-                base_offset=first.base_offset,
-                last_offset=first.last_offset,
-                max_timestamp=first.max_timestamp,
-                log_append_time_ms=NO_TIMESTAMP,
-                duplicate=True,
-                batches=0,
-                bytes=0,
-                log_start_offset=self.log_start_offset,
-            )
+            first, last = plan.duplicate.base_offset, plan.duplicate.last_offset
+            return AppendInfo(first, last, NO_TIMESTAMP, start, duplicate=True)
         self._write(plan, now_ms)
         append_time_ms = now_ms if self.config.is_log_append_time else NO_TIMESTAMP
-        return _written(plan, self.log_start_offset, append_time_ms=append_time_ms)
+        first, last = plan.batches[0].base_offset, plan.next_offset - 1
+        return AppendInfo(first, last, append_time_ms, start, plan.size_bytes)
 
-    def append_as_follower(self, records: memoryview) -> AppendInfo:
+    def append_as_follower(self, records: memoryview) -> None:
         """Write whole batches as their leader placed them; a partial one at the end is left out.
 
         :raises RecordsRejectedError: a batch is damaged or does not follow the log's end.
         :raises StorageError: the disk refused; nothing is written.
         """
-        end = self.log_end_offset
-        plan = plan_as_follower(records, end, self.producers.state)
+        plan = plan_as_follower(records, self.log_end_offset, self.producers.state)
         if plan.batches:
             self._write(plan, self._clock.wall_ms())
-        return _written(plan, self.log_start_offset, end_before=end)
 
     def _write(self, plan: AppendPlan, now_ms: int) -> None:
         self._chain.settle()
@@ -223,7 +214,6 @@ class PartitionLog(LogReader):
         """Records below `offset` are no longer served; False when that was so already.
 
         :raises OffsetOutOfRangeError: beyond the log's end.
-        :raises StorageError: the disk refused.
         """
         if offset > self.log_end_offset:
             raise OffsetOutOfRangeError(offset, self.log_start_offset, self.log_end_offset)
@@ -260,8 +250,8 @@ class PartitionLog(LogReader):
         self._chain.truncations += 1
         self.log_start_offset = min(self.log_start_offset, end)
         self.epochs.truncate_from_end(end)
-        self.producers.keep_if_none(known, end)
         self.handle_cut()
+        self.producers.keep_if_none(known, end)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drop everything; the log then starts and ends at `offset`.
@@ -341,26 +331,6 @@ def _age(segment: Segment) -> SegmentAge:
         size_bytes=segment.size_bytes,
         largest_timestamp_ms=timestamp if timestamp >= 0 else segment.created_ms,
         is_active=segment.is_active,
-    )
-
-
-def _written(
-    plan: AppendPlan,
-    log_start_offset: int,
-    *,
-    append_time_ms: int = NO_TIMESTAMP,
-    end_before: int = 0,
-) -> AppendInfo:
-    """Result of a plan that was written; without a batch it ends at `end_before`."""
-    return AppendInfo(
-        base_offset=plan.batches[0].base_offset if plan.batches else end_before,
-        last_offset=plan.next_offset - 1,
-        max_timestamp=plan.max_timestamp,
-        log_append_time_ms=append_time_ms,
-        duplicate=False,
-        batches=len(plan.batches),
-        bytes=plan.size_bytes,
-        log_start_offset=log_start_offset,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from broker.clock import Clock
 from broker.config.broker_config import BrokerConfig
 from broker.log.log_manager import LogManager
+from broker.log.log_validator import AppendInfo
 from broker.metadata.metadata_service import MetadataService
 from broker.replication.follower.replica_fetcher import FetcherConfig
 from broker.replication.follower.replica_fetcher_manager import ReplicaFetcherManager
@@ -19,7 +20,6 @@ from broker.replication.metadata_publisher import MetadataPublisher
 from broker.replication.partition.partition import Partition
 from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.ports import AlterPartitionPort, ConfigPort, ConnectToLeader
-from broker.replication.results import AppendResult
 from broker.replication.throttle import ByteBucket
 from broker.replication.timer_wheel import TimerWheel
 
@@ -123,11 +123,11 @@ class ReplicaManager:
         *,
         acks: int = -1,
         timeout_ms: int = 5000,
-    ) -> AppendResult:
+    ) -> AppendInfo:
         """Append the broker's own records; the result carries the error, nothing is raised."""
-        done: asyncio.Future[AppendResult] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[AppendInfo] = asyncio.get_running_loop().create_future()
 
-        def on_done(result: AppendResult) -> None:
+        def on_done(result: AppendInfo) -> None:
             if not done.done():
                 done.set_result(result)
 

@@ -18,9 +18,9 @@ from broker.coordinator.offsets.committed_offsets import GroupOffsets, StoredOff
 from broker.coordinator.offsets_partitions import OffsetsPartitions
 from broker.coordinator.records import CommittedOffset
 from broker.coordinator.replay import Replay
+from broker.log.log_validator import AppendInfo
 from broker.protocol.records import Record
 from broker.replication.errors import AppendTimedOutError
-from broker.replication.results import AppendResult
 from tests.unit.broker.coordinator.memory import NODE_ID
 from tests.unit.broker.coordinator.rig import Rig
 
@@ -43,12 +43,12 @@ class Offsets:
         self._is_away = False
         append = self.rig.replicas.append_and_wait
 
-        async def slow(*args: Any, **kwargs: Any) -> AppendResult:
+        async def slow(*args: Any, **kwargs: Any) -> AppendInfo:
             """Answered in any order; some are answered with a failure though they are there."""
             result = await append(*args, **kwargs)
             await self._turns()
             if self.dice.random() < 0.1:
-                return AppendResult(AppendTimedOutError())
+                return AppendInfo(error=AppendTimedOutError())
             return result
 
         self.rig.replicas.append_and_wait = slow  # type: ignore[method-assign]

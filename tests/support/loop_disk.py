@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 WHILE_NOBODY_IS_SERVED: Final = frozenset(
-    {"_settle_identity", "_build_quorum", "_open_metadata_log", "shutdown"}
+    {"_settle_identity", "take_clean_shutdown", "_build_quorum", "shutdown"}
 )
 """Functions that write the files of a node which starts or stops."""
 

@@ -16,7 +16,6 @@ from broker.replication.errors import (
 from broker.replication.partition.events import LeaderAppended
 from broker.replication.partition.partition import Partition, PendingAppend
 from broker.replication.partition.partition_effects import PartitionEffects
-from broker.replication.results import AppendResult
 
 log = logging.getLogger(__name__)
 
@@ -24,7 +23,7 @@ ACKS_ALL = -1
 PENDING_APPENDS_MAX = 50_000
 """So many producers of a partition wait for its replicas; further ones are refused until some of
 these have been answered. They may have asked for timeouts of weeks, and be gone."""
-OnDone = Callable[[AppendResult], None]
+OnDone = Callable[[AppendInfo], None]
 
 
 class Appender:
@@ -52,10 +51,10 @@ class Appender:
         found = self._host.by_name.get((topic, partition))
         refusal = _refusal(found, acks) or self._host.disk.refusal
         if found is None or refusal is not None:
-            on_done(AppendResult(refusal))
+            on_done(AppendInfo(error=refusal))
             return
         if self._host.flushes.is_full(found.log):
-            on_done(AppendResult(NotEnoughReplicasError()))
+            on_done(AppendInfo(error=NotEnoughReplicasError()))
             return
         try:
             info = found.log.append_as_leader(
@@ -67,19 +66,16 @@ class Appender:
         except LogError as error:
             if isinstance(error, StorageError) and not self._host.disk.note(error):
                 log.error("append to %s-%d failed: %s", topic, partition, error)
-            on_done(AppendResult(error, log_start_offset=found.log.log_start_offset))
+            on_done(AppendInfo(log_start_offset=found.log.log_start_offset, error=error))
             return
-        result = AppendResult(
-            None, info.base_offset, info.last_offset, info.log_append_time_ms, info.log_start_offset
-        )
         if not info.duplicate:
             self._appended(found, info)
         wait_ms = timeout_ms if acks == ACKS_ALL else None
         is_flush_due = self._host.flushes.is_due(found.log)
         if wait_ms is None and not is_flush_due:
-            on_done(result)
+            on_done(info)
             return
-        pending = PendingAppend(info.last_offset + 1, result, on_done, found.append_expired)
+        pending = PendingAppend(info, on_done, found.append_expired)
         if is_flush_due:
             acknowledge = partial(self._forced, found, found.state.leader_epoch, pending, wait_ms)
             self._host.flushes.force(found.log, acknowledge)
@@ -115,7 +111,7 @@ class Appender:
 
     def _appended(self, partition: Partition, info: AppendInfo) -> None:
         traffic = partition.traffic
-        traffic.bytes_in += info.bytes
+        traffic.bytes_in += info.size_bytes
         traffic.records_in += info.last_offset - info.base_offset + 1
         event = LeaderAppended(info.last_offset + 1, self._clock.monotonic_ms())
         self._host.apply(partition, event)

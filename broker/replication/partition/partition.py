@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
+from broker.log.log_validator import AppendInfo
 from broker.log.partition_log import PartitionLog
 from broker.replication.errors import AppendTimedOutError
 from broker.replication.partition.partition_state import PartitionState
-from broker.replication.results import AppendResult
 from broker.replication.timer_wheel import NOT_WAITING
 
 
@@ -37,18 +37,17 @@ class Follower(Protocol):
 class PendingAppend:
     """A producer that waits for the high watermark to reach `required_offset`."""
 
-    __slots__ = ("on_done", "on_expired", "required_offset", "result", "wheel_tick")
+    __slots__ = ("info", "on_done", "on_expired", "required_offset", "wheel_tick")
 
     def __init__(
         self,
-        required_offset: int,
-        result: AppendResult,
-        on_done: Callable[[AppendResult], None],
+        info: AppendInfo,
+        on_done: Callable[[AppendInfo], None],
         on_expired: "Callable[[PendingAppend], None]",
     ) -> None:
-        self.required_offset = required_offset
-        self.result = result
-        self.on_done: Callable[[AppendResult], None] | None = on_done
+        self.required_offset = info.last_offset + 1
+        self.info = info
+        self.on_done: Callable[[AppendInfo], None] | None = on_done
         self.on_expired = on_expired
         self.wheel_tick = NOT_WAITING
 
@@ -60,7 +59,7 @@ class PendingAppend:
         """Answer once."""
         on_done, self.on_done = self.on_done, None
         if on_done is not None:
-            on_done(self.result if error is None else self.result._replace(error=error))
+            on_done(self.info if error is None else self.info._replace(error=error))
 
 
 class Partition:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
+from broker.log.log_validator import AppendInfo
 from broker.metadata.delta import ReplayedBatch
 from broker.metadata.image import (
     BrokerImage,
@@ -15,7 +16,6 @@ from broker.metadata.image import (
 )
 from broker.metadata.metadata_service import MetadataService
 from broker.protocol.records import iter_batch_headers
-from broker.replication.results import AppendResult
 
 NODE_ID = 101
 
@@ -66,12 +66,12 @@ class MemoryReplicas:
 
     async def append_and_wait(
         self, topic: str, partition: int, records: bytes, *, acks: int = -1, timeout_ms: int = 5000
-    ) -> AppendResult:
+    ) -> AppendInfo:
         if self.error is not None:
-            return AppendResult(self.error)
+            return AppendInfo(error=self.error)
         base = self.partitions.setdefault(partition, MemoryPartition()).log.append(records)
         await asyncio.sleep(0)
-        return AppendResult(None, base)
+        return AppendInfo(base)
 
 
 TOPIC_ID = UUID(int=7)

@@ -18,6 +18,7 @@ from broker.log import log_manager
 from broker.log.errors import LogDirError, LogDirInUseError, LogDirMismatchError, StorageError
 from broker.log.log_manager import LogManager
 from broker.log.names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, decode_uuid
+from tests.support.faulty_disk import FaultyDisk
 from tests.support.settle import wait_until
 from tests.unit.broker.log.helpers import CONFIG, NOW_MS, FakeClock, append, batch, read_all
 
@@ -406,3 +407,32 @@ def test_flush_ms_forces_the_active_segment_too(tmp_path: Path) -> None:
     manager._flusher.stop()
     assert log.recovery_point == 3
     manager.shutdown()
+
+
+def test_a_cut_lowers_the_checkpoints_whatever_the_disk_refuses_after_it(tmp_path: Path) -> None:
+    manager = _open(tmp_path)
+    log = manager.create_log("orders", 3, TOPIC_ID)
+    for _ in range(5):
+        append(log, batch(2))
+    log.flush()
+    manager.write_checkpoints({})
+    file = tmp_path / "recovery-point-offset-checkpoint"
+    wait_until(lambda: file.exists() and "orders 3 10" in file.read_text(), "it is written")
+    directory = tmp_path / "orders-3"
+    with (
+        FaultyDisk(directory, errno.EMFILE, calls={"listdir"}) as disk,
+        pytest.raises(StorageError),
+    ):
+        log.truncate_to(4)
+    assert disk.met
+    wait_until(lambda: "orders 3 4" in file.read_text(), "else records to come are not checked")
+    manager.shutdown()
+
+
+def test_the_mark_of_a_clean_shutdown_is_gone_before_anything_is_written(tmp_path: Path) -> None:
+    _open(tmp_path).shutdown()
+    with (
+        FaultyDisk(tmp_path, errno.EIO, calls={"fsync"}),
+        pytest.raises(StorageError, match="Forcing"),
+    ):
+        _open(tmp_path)

@@ -16,6 +16,7 @@ from broker.handlers.k01_fetch import handle_fetch
 from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
 from broker.log.config import LogConfig
 from broker.log.log_manager import LogManager
+from broker.log.log_validator import AppendInfo
 from broker.metadata.image import (
     BrokerImage,
     ConfigResource,
@@ -31,7 +32,6 @@ from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch, iter_batch_headers, iter_records
 from broker.replication.partition.partition import Partition
 from broker.replication.replica_manager import ReplicaManager
-from broker.replication.results import AppendResult
 
 CLUSTER_ID = "replication-rig"
 
@@ -159,7 +159,7 @@ class Node:
         assert found is not None
         return found
 
-    async def append(self, *new: str, acks: int = -1, timeout_ms: int = 30_000) -> AppendResult:
+    async def append(self, *new: str, acks: int = -1, timeout_ms: int = 30_000) -> AppendInfo:
         """Append to t-0 here."""
         return await self.replicas.append_and_wait(
             "t", 0, records(*new), acks=acks, timeout_ms=timeout_ms

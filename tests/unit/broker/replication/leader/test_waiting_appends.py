@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
+from broker.log.log_validator import AppendInfo
 from broker.replication.errors import AppendTimedOutError
 from broker.replication.partition.partition import Partition, PendingAppend
-from broker.replication.results import AppendResult
 from broker.replication.timer_wheel import TICK_MS, TimerWheel
 from tests.unit.broker.log.helpers import FakeClock
 
 WEEKS_MS = 24 * 86_400_000
 
 
-def _pending(partition: Partition, answers: list[AppendResult]) -> PendingAppend:
-    result = AppendResult(None, 0, 0, -1, 0)
-    return PendingAppend(1, result, answers.append, partition.append_expired)
+def _pending(partition: Partition, answers: list[AppendInfo]) -> PendingAppend:
+    result = AppendInfo(0, 0, -1, 0)
+    return PendingAppend(result, answers.append, partition.append_expired)
 
 
 def _partition() -> Any:
@@ -27,7 +27,7 @@ def _partition() -> Any:
 
 
 def test_a_queue_that_is_stuck_lets_go_of_those_whose_time_is_over() -> None:
-    partition, answers = _partition(), list[AppendResult]()
+    partition, answers = _partition(), list[AppendInfo]()
     patient = _pending(partition, answers)
     partition.pending_appends.append(patient)
     for _ in range(1000):
@@ -43,7 +43,7 @@ def test_a_queue_that_is_stuck_lets_go_of_those_whose_time_is_over() -> None:
 async def test_timeouts_of_weeks_leave_few_ticks_behind() -> None:
     clock = FakeClock()
     wheel = TimerWheel(clock)
-    partition, answers = _partition(), list[AppendResult]()
+    partition, answers = _partition(), list[AppendInfo]()
     for number in range(20_000):
         clock.now_ms += TICK_MS
         waiter = _pending(partition, answers)
