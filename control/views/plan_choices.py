@@ -13,13 +13,16 @@ from typing import Any, Final, NamedTuple, Self
 from control.operations.catalogue.moves.reassign import RUN_FIELDS
 from control.operations.errors import NotReviewedError, PlanGoneError
 from control.operations.operation_session import OperationSession
+from control.planner.by_hand import edits_text
 from control.planner.optimizer import Alternative, Plan
 from control.planner.planned_map import KeptPlans, plan_name
 from control.planner.proposal import Proposal
-from control.views.plans import VIOLATIONS_MAX, Offer, alternative_words, offer_of, plan_rows
+from control.views.plans import VIOLATIONS_MAX, Offer, alternative_words, offer_of, why_moved
 
 PREFLIGHT_FIELDS: Final = tuple(name for name in RUN_FIELDS if name != "reason")
 """Fields of the form that pre-flight looks at."""
+ENTRIES_MAX: Final = 200
+"""Partitions of a plan that are written out to be edited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,7 @@ class PlanChoice:
             words=alternative_words(item),
             violations=tuple(map(str, item.violations[:VIOLATIONS_MAX])),
             offer=offer_of(item),
-            why=tuple(row.why.text for row in plan_rows(plan, item)),
+            why=why_moved(plan, item),
         )
 
     def proposal(self, plans: KeptPlans) -> Proposal:
@@ -106,6 +109,20 @@ class PlanChoices:
         """Without the one edited by hand; its base is chosen."""
         kept = tuple(item for item in self.items if not item.base)
         return replace(self, items=kept, at=kept.index(self.base))
+
+    def entries_to_edit(self, plans: KeptPlans) -> str:
+        """The text that a field for edits of the chosen alternative begins with: what was typed
+        before, else its partitions; nothing for more than ENTRIES_MAX partitions.
+
+        Raises:
+            PlanGoneError: the plan is kept no longer.
+        """
+        kept = plans.find(self.chosen.name)
+        if kept is None:
+            raise PlanGoneError
+        proposal = kept.alternative.proposal
+        is_short = len(proposal.changes) <= ENTRIES_MAX
+        return kept.entries or (edits_text(proposal) if is_short else "")
 
     def has_judged(self, entries: str) -> bool:
         """Whether these entries, and no others, made the alternative edited by hand."""

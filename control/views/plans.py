@@ -3,6 +3,7 @@ what each broker carries. The chart of bytes moved against balance is drawn here
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import Final
 
 from control.operations.reassignment.planning import BrokerPreview, Preview
@@ -108,13 +109,16 @@ def nothing_to_move(
     return "This plan moves nothing, and these rules stay broken", named + rest
 
 
-def plan_rows(plan: Plan, alternative: Alternative) -> list[Row]:
-    """The first `CHANGES_MAX` partitions of an alternative, each with why it moves."""
+def why_moved(plan: Plan, alternative: Alternative) -> tuple[str, ...]:
+    """Why each of the first `CHANGES_MAX` partitions of an alternative moves."""
     reasons = Reasons(plan.before, plan.request)
-    return [
-        change_row(change, reasons.why(change))
-        for change in alternative.proposal.changes[:CHANGES_MAX]
-    ]
+    return tuple(reasons.why(change) for change in alternative.proposal.changes[:CHANGES_MAX])
+
+
+def change_rows(proposal: Proposal, why: Sequence[str]) -> list[Row]:
+    """The first `CHANGES_MAX` partitions of a proposal, with why they move as far as it is told."""
+    reasons = chain(why, repeat(text.NONE))
+    return [change_row(change, next(reasons)) for change in proposal.changes[:CHANGES_MAX]]
 
 
 def preview_facts(preview: Preview) -> tuple[Fact, ...]:

@@ -1,7 +1,6 @@
 """Review of a plan, and its confirmation: now and planned, diff, pre-flight; the word to type."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain, repeat
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -15,8 +14,7 @@ from control.operations.verdict import Check, Verdict
 from control.planner.planned_map import plan_name
 from control.views import format as text
 from control.views.plan_map import NO_VALUES, map_path
-from control.views.plans import CHANGES_MAX, PLAN_BROKERS, PLAN_COLUMNS, preview_facts
-from control.views.tables.moves import change_row
+from control.views.plans import CHANGES_MAX, PLAN_BROKERS, PLAN_COLUMNS, change_rows, preview_facts
 from dashboard import ids
 from dashboard.components.checks import check_line
 from dashboard.components.forms import text_field
@@ -90,8 +88,7 @@ def _files(name: str) -> list[Any]:
 def changes_table(preview: Preview, why: Sequence[str]) -> list[Any]:
     """Partition by partition, the first ``CHANGES_MAX``."""
     changes = preview.proposal.changes
-    reasons = chain(why, repeat(text.NONE))
-    rows = [change_row(change, next(reasons)) for change in changes[:CHANGES_MAX]]
+    rows = change_rows(preview.proposal, why)
     table = html.Div(rows_table(rows, PLAN_COLUMNS), className="short", tabIndex=0)
     if len(changes) <= CHANGES_MAX:
         return [table]

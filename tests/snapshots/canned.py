@@ -24,7 +24,7 @@ from control.operations.reassignment.planning import Preview, preview_of
 from control.planner.by_hand import HandError, LeaderOrder, edited, parse_edits
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
-from control.planner.planned_map import KeptPlans
+from control.planner.planned_map import KeptPlans, plan_name
 from control.planner.proposal import PartitionChange, Proposal
 from tests.unit.control.operations.previews import previewed, previewed_as
 
@@ -201,7 +201,8 @@ class CannedSession:
             proposal = edited(topology, chosen, parse_edits(entries), leaders=order)
         except HandError as error:
             raise InvalidInputError({"by_hand": str(error)}) from error
-        return self.plans.keep(judged_plan(topology, PlanRequest(), proposal), values)
+        made, base = judged_plan(topology, PlanRequest(), proposal), plan_name(chosen)
+        return self.plans.keep(made, values, base=base, entries=entries)
 
     async def preview(self, asked: Operation) -> Previewed:
         if isinstance(asked, Reassign):

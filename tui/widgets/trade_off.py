@@ -6,8 +6,7 @@ from typing import Final
 from rich.text import Text
 from textual.widgets import Static
 
-from control.planner.optimizer import Alternative
-from control.views.plans import offer_of, trade_off_lines
+from control.views.plans import Offer, trade_off_lines
 
 ROWS: Final = 5
 WIDTH_MAX: Final = 100
@@ -16,11 +15,11 @@ WIDTH_MAX: Final = 100
 class TradeOff(Static):
     """As wide as there is room; nothing where there is nothing to choose from."""
 
-    _alternatives: Sequence[Alternative] = ()
+    _offers: Sequence[Offer] = ()
 
-    def show(self, alternatives: Sequence[Alternative]) -> None:
+    def show(self, offers: Sequence[Offer]) -> None:
         """These, numbered as they are listed."""
-        self._alternatives = alternatives
+        self._offers = offers
         self._draw()
 
     def on_resize(self) -> None:
@@ -28,7 +27,7 @@ class TradeOff(Static):
         self._draw()
 
     def _draw(self) -> None:
-        offers = [offer_of(item) for item in self._alternatives]
+        offers = self._offers
         width = min(self.container_size.width - 2, WIDTH_MAX)
         lines = trade_off_lines(offers, width=width, height=ROWS) if len(offers) > 1 else []
         self.update(Text("\n".join(lines), style="dim"))

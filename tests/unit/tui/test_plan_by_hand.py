@@ -6,24 +6,29 @@ from textual.app import App
 from textual.widgets import Select, Static, TextArea
 
 from control.operations.errors import InvalidInputError
-from control.planner.by_hand import HandError, LeaderOrder, edited, parse_edits
+from control.planner.by_hand import HandError, LeaderOrder, edited, edits_text, parse_edits
 from control.planner.goals import PlanRequest
-from control.planner.optimizer import Plan, judged_plan, plan
+from control.planner.optimizer import judged_plan, plan
+from control.planner.planned_map import KeptPlans, plan_name
+from control.views.plan_choices import PlanChoices
 from tests.support.settle import settle
 from tests.unit.control.planner.clusters import cluster
 from tui.screens.reassignments.by_hand import HandScreen
 
 BEFORE = cluster({1: None, 2: None, 3: None}, [(1, 2)] * 6)
-BASE = plan(BEFORE, PlanRequest()).alternatives[0].proposal
+MADE = plan(BEFORE, PlanRequest())
+BASE = MADE.alternatives[0].proposal
+KEPT = KeptPlans()
 
 
-async def judge(entries: str, leaders: str) -> Plan:
+async def judge(entries: str, leaders: str) -> PlanChoices:
     """As an operator's session does, on a cluster that stands still."""
     try:
         proposal = edited(BEFORE, BASE, parse_edits(entries), leaders=LeaderOrder(leaders))
     except HandError as error:
         raise InvalidInputError({"by_hand": str(error)}) from error
-    return judged_plan(BEFORE, PlanRequest(), proposal)
+    made = KEPT.keep(judged_plan(BEFORE, PlanRequest(), proposal), {})
+    return PlanChoices.of_plan(MADE).with_edit(made, plan_name(BASE), entries)
 
 
 def _says(verdict: Static, words: str) -> bool:
@@ -31,10 +36,10 @@ def _says(verdict: Static, words: str) -> bool:
 
 
 async def test_entries_are_judged_at_once_and_taken_when_they_can_be() -> None:
-    taken: list[Plan | None] = []
+    taken: list[PlanChoices | None] = []
     app: App[None] = App()
     async with app.run_test(size=(80, 24)) as pilot:
-        app.push_screen(HandScreen(BASE, judge), taken.append)
+        app.push_screen(HandScreen(edits_text(BASE), judge), taken.append)
         await pilot.pause()
         entries = app.screen.query_one("#entries", TextArea)
         verdict = app.screen.query_one("#hand-verdict", Static)
@@ -62,6 +67,5 @@ async def test_entries_are_judged_at_once_and_taken_when_they_can_be() -> None:
         await settle(pilot, lambda: bool(taken), "the edit is taken")
     (made,) = taken
     assert made is not None
-    (alternative,) = made.alternatives
-    targets = alternative.proposal.targets()
+    targets = made.chosen.proposal(KEPT).targets()
     assert targets[BEFORE.partitions[0].key] == (2, 3)

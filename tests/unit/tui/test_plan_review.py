@@ -31,7 +31,7 @@ class CrowdedSession(CannedSession):
         topology = topology_of(crowded())
         base = Proposal(name="now", changes=())
         made = edited(topology, base, parse_edits("topic-1-0: 101,104"))
-        return judged_plan(topology, PlanRequest(), made)
+        return self.plans.keep(judged_plan(topology, PlanRequest(), made), values)
 
     async def review(self, asked: Reassign) -> Preview:
         """Refused by pre-flight."""

@@ -12,18 +12,14 @@ from textual.widgets import Label, Select, Static, TextArea
 
 from control.kafka.errors import KafkaPortError
 from control.operations.errors import InvalidInputError, OperationError
-from control.planner.by_hand import LeaderOrder, edits_text
-from control.planner.optimizer import Alternative, Plan
-from control.planner.proposal import Proposal
-from control.views.plans import alternative_words
+from control.planner.by_hand import LeaderOrder
+from control.views.plan_choices import PlanChoice, PlanChoices
 
-ENTRIES_MAX: Final = 200
-"""A longer plan is not written out: only what is to be otherwise is typed."""
 JUDGE_AFTER_S: Final = 0.3
-Judge = Callable[[str, str], Awaitable[Plan]]
+Judge = Callable[[str, str], Awaitable[PlanChoices]]
 
 
-class HandScreen(ModalScreen[Plan | None]):
+class HandScreen(ModalScreen[PlanChoices | None]):
     """ctrl+s takes what is judged; Esc leaves the plan as it was."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -31,18 +27,17 @@ class HandScreen(ModalScreen[Plan | None]):
         Binding("ctrl+s", "take", "take it", priority=True),
     ]
 
-    def __init__(self, chosen: Proposal, judge: Judge) -> None:
+    def __init__(self, entries: str, judge: Judge) -> None:
         super().__init__()
-        self._chosen = chosen
+        self._entries = entries
         self._judge_plan = judge
-        self._judged: Plan | None = None
+        self._judged: PlanChoices | None = None
 
     def compose(self) -> ComposeResult:
         """Entries, the order of leaders, the verdict."""
-        is_short = len(self._chosen.changes) <= ENTRIES_MAX
         with Vertical(id="by-hand"):
             yield Static("orders-3: 101,102  (the leader first; now: as it is)", markup=False)
-            yield TextArea(edits_text(self._chosen) if is_short else "", id="entries")
+            yield TextArea(self._entries, id="entries")
             with Horizontal(classes="field"):
                 yield Label("Leaders")
                 orders = [(order.value, order.value) for order in LeaderOrder]
@@ -89,13 +84,13 @@ class HandScreen(ModalScreen[Plan | None]):
             self._say(f"✖ {error}")
         else:
             self._judged = made
-            self._say(_verdict(made.alternatives[0]))
+            self._say(_verdict(made.chosen))
 
     def _say(self, words: str) -> None:
         self.query_one("#hand-verdict", Static).update(words)
 
 
-def _verdict(item: Alternative) -> str:
+def _verdict(item: PlanChoice) -> str:
     """Data to copy, balance reached, and broken rules."""
     broken = (f"▲ {violation}" for violation in item.violations[:3])
-    return "\n".join((f"✔ {alternative_words(item)}", *broken))
+    return "\n".join((f"✔ {item.words}", *broken))

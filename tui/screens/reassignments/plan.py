@@ -14,24 +14,20 @@ from textual.widgets.option_list import Option
 
 from control.kafka.errors import KafkaPortError
 from control.operations.catalogue.moves.reassign import REASSIGN, RUN_FIELDS, Reassign
-from control.operations.errors import OperationError
+from control.operations.errors import OperationError, PlanGoneError
 from control.operations.previews import Previewed
 from control.operations.reassignment.planning import Preview
-from control.planner.by_hand import NAME
 from control.planner.goals import GoalError
-from control.planner.optimizer import Alternative, Plan
-from control.planner.planned_map import plan_name
 from control.views.paths import ViewPath
+from control.views.plan_choices import PlanChoice, PlanChoices, edited
 from control.views.plan_map import map_path
 from control.views.plans import (
     CHANGES_MAX,
     PLAN_BROKERS,
     PLAN_COLUMNS,
-    VIOLATIONS_MAX,
-    alternative_words,
+    change_rows,
     nothing_to_move,
     plan_files,
-    plan_rows,
     preview_facts,
 )
 from control.views.preflight_checks import TONES
@@ -70,24 +66,23 @@ class PlannedScreen(ViewScreen):
 
     def __init__(self, path: ViewPath, session: TerminalSession) -> None:
         super().__init__(path, session)
-        self._plan: Plan | None = None
-        self._chosen = 0
+        self._choices: PlanChoices | None = None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Away until then."""
-        if self._plan is None and action in self.NEED_PLAN:
+        if self._choices is None and action in self.NEED_PLAN:
             return False
         return super().check_action(action, parameters)
 
     def action_export(self) -> None:
         """Saves the chosen alternative and its rollback, as Kafka's tool takes them."""
-        if self._plan is None:
+        if self._choices is None:
             return
-        files = plan_files(self._plan.alternatives[self._chosen].proposal)
         try:
+            files = plan_files(self._choices.chosen.proposal(self.session.operations.plans))
             for name, text in files.items():
                 Path(name).write_text(text)
-        except OSError as error:
+        except (PlanGoneError, OSError) as error:
             self.notify(f"nothing was saved: {error}", severity="error", markup=False)
             return
         self.notify(f"wrote {' and '.join(files)} to {Path.cwd()}", markup=False)
@@ -126,9 +121,9 @@ class PlanScreen(PlannedScreen):
         super().__init__(path, session)
         self._values: Mapping[str, str] = {}
         self._previewed: Previewed | None = None
-        self._made: tuple[Plan, Mapping[str, str]] | None = None
-        """The last plan and what it was made for, while the form is open: it stays where only how
-        to run it changes."""
+        self._made: tuple[PlanChoices, Mapping[str, str]] | None = None
+        """The last choices and what they were planned for, while the form is open: they stay where
+        only how to run them changes."""
 
     def compose_body(self) -> ComposeResult:
         """The steps, the form, the alternatives, the review."""
@@ -155,17 +150,18 @@ class PlanScreen(PlannedScreen):
         made, planned_for = self._made or (None, {})
         if made is not None and _is_same_plan(planned_for, event.values):
             self._say("")
-            self._offer(made, self._chosen)
+            self._offer(made)
             return
         self._say("planning …")
         self.run_worker(self._make_plan(), exclusive=True, group="plan")
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Another alternative: preview it."""
-        if self._plan is not None:
-            chosen = self._plan.alternatives[event.option_index]
-            self._chosen, self._previewed = event.option_index, None
-            self.run_worker(self._make_preview(chosen), exclusive=True, group="preview")
+        if self._choices is not None:
+            self._choices = replace(self._choices, at=event.option_index)
+            self._previewed = None
+            preview = self._make_preview(self._choices.chosen)
+            self.run_worker(preview, exclusive=True, group="preview")
 
     def on_option_list_option_selected(self) -> None:
         """Enter on an alternative: on to the confirmation."""
@@ -192,9 +188,9 @@ class PlanScreen(PlannedScreen):
 
     def action_edit(self) -> None:
         """Back to the form; a plan of another scope is made anew."""
-        if self._plan is not None:
-            self._made = (self._plan, self._values)
-        self._plan = self._previewed = None
+        if self._choices is not None:
+            self._made = (self._choices, self._values)
+        self._choices = self._previewed = None
         self.workers.cancel_group(self, "preview")
         self.refresh_bindings()
         self.query_one("#alternatives").display = False
@@ -207,47 +203,47 @@ class PlanScreen(PlannedScreen):
 
     def action_by_hand(self) -> None:
         """Place partitions of the chosen alternative otherwise; it is judged at once."""
-        if self._plan is None:
+        if self._choices is None:
             return
-        plan, operator, values = self._plan, self.session.operations, self._values
-        chosen = plan.alternatives[self._chosen].proposal
+        choices, operator, values = self._choices, self.session.operations, self._values
+        try:
+            entries = choices.entries_to_edit(operator.plans)
+        except PlanGoneError as error:
+            self._say(_refusal(error), "bold red")
+            return
 
-        async def judge(entries: str, leaders: str) -> Plan:
-            return await operator.edit(chosen, entries, {**values, "leader_order": leaders})
+        async def judge(entries: str, leaders: str) -> PlanChoices:
+            return await edited(operator, choices, entries, {**values, "leader_order": leaders})
 
-        def take(made: Plan | None) -> None:
+        def take(made: PlanChoices | None) -> None:
             if made is not None:
-                name = made.alternatives[0].name
-                others = tuple(a for a in plan.alternatives if a.name != name)
-                self._offer(replace(plan, alternatives=(*others, *made.alternatives)), len(others))
+                self._offer(made)
 
-        self.app.push_screen(HandScreen(chosen, judge), take)
+        self.app.push_screen(HandScreen(entries, judge), take)
 
     def action_map(self) -> None:
         """The chosen alternative on the map; Esc leads back here."""
-        if self._plan is None:
-            return
-        name = plan_name(self._plan.alternatives[self._chosen].proposal)
-        self.post_message(PathChosen(str(map_path(name, values=self._values))))
+        if self._choices is not None:
+            path = map_path(self._choices.chosen.name, values=self._values)
+            self.post_message(PathChosen(str(path)))
 
-    def _offer(self, made: Plan, first: int) -> None:
+    def _offer(self, choices: PlanChoices) -> None:
         """In place of the form the alternatives, one of them chosen, and what each costs and
         reaches."""
-        self._plan, self._made = made, None
+        self._choices, self._made = choices, None
         self.query_one(Steps).show(1)
         self.query_one(FormPanel).display = False
         self.refresh_bindings()
-        alternatives = made.alternatives
         chooser = self.query_one(Alternatives)
         chooser.clear_options()
         chooser.add_options(
-            Option(Text(f"{number} {alternative_words(item)}"))
-            for number, item in enumerate(alternatives, start=1)
+            Option(Text(f"{number} {item.words}"))
+            for number, item in enumerate(choices.items, start=1)
         )
         chooser.display = True
-        chooser.highlighted = first
+        chooser.highlighted = choices.at
         chooser.focus()
-        self.query_one(TradeOff).show(alternatives)
+        self.query_one(TradeOff).show([item.offer for item in choices.items])
 
     async def _make_plan(self) -> None:
         try:
@@ -256,33 +252,34 @@ class PlanScreen(PlannedScreen):
             self._say(_refusal(error), "bold red")
             return
         limits = "\n".join(f"◆ {limit}" for limit in made.limits)
-        moving = tuple(item for item in made.alternatives if item.proposal.changes)
-        if not moving:
+        choices = PlanChoices.of_plan(made)
+        if not choices.items:
             title, broken = nothing_to_move(made.alternatives[0].violations, made.limits)
             mark = "▲" if broken else "◆" if made.limits else "✔"
             lines = [f"{mark} {title}", *(f"▲ {line}" for line in broken)]
             self._say("\n".join([*lines, limits]), "bold red" if broken else "")
             return
-        before, _ = self._made or (made, None)
-        has_hand = any(item.name == NAME for item in before.alternatives)
+        before, _ = self._made or (choices, None)
+        has_hand = any(item.base for item in before.items)
         lost = "\n◆ planned anew: placements by hand of the plan before are dropped" * has_hand
         self._say(f"{limits}{lost}".strip())
-        self._offer(replace(made, alternatives=moving), 0)
+        self._offer(choices)
 
-    async def _make_preview(self, chosen: Alternative) -> None:
+    async def _make_preview(self, chosen: PlanChoice) -> None:
+        operations = self.session.operations
         try:
-            asked = Reassign.of_plan(chosen.proposal, self._values)
-            previewed = await self.session.operations.preview(asked)
+            asked = Reassign.of_plan(chosen.proposal(operations.plans), self._values)
+            previewed = await operations.preview(asked)
         except (OperationError, KafkaPortError) as error:
             self._say(_refusal(error), "bold red")
             return
-        if self._plan is None:  # given up meanwhile
+        if self._choices is None:  # given up meanwhile
             return
         self._previewed = previewed
         self.query_one(Steps).show(2)
         if previewed.effect.review is not None:
             width = self.app.size.width - 2
-            self.put("#review", _review(self._plan, chosen, previewed.effect.review, width))
+            self.put("#review", _review(chosen, previewed.effect.review, width))
 
     async def _submit(self, previewed: Previewed) -> None:
         try:
@@ -309,9 +306,9 @@ def _is_same_plan(before: Mapping[str, str], now: Mapping[str, str]) -> bool:
     return all(now[name] == before.get(name) for name in now if name not in RUN_FIELDS)
 
 
-def _review(made: Plan, chosen: Alternative, preview: Preview, width: int) -> Text:
+def _review(chosen: PlanChoice, preview: Preview, width: int) -> Text:
     text = Text()
-    for violation in chosen.violations[:VIOLATIONS_MAX]:
+    for violation in chosen.violations:
         text.append(f"▲ {violation}\n", style="yellow")
     text.append_text(facts_text(Text(), preview_facts(preview), width)).append("\n\n")
     brokers = PLAN_BROKERS.rows(preview.brokers)
@@ -320,7 +317,9 @@ def _review(made: Plan, chosen: Alternative, preview: Preview, width: int) -> Te
         tone = TONES[check.verdict]
         text.append(f"\n{SHAPES[tone]} {check.name}: ", style=STYLES[tone])
         text.append(check.reason, style="")
-    text.append("\n\n").append_text(table_text(PLAN_COLUMNS, plan_rows(made, chosen)))
+    text.append("\n\n").append_text(
+        table_text(PLAN_COLUMNS, change_rows(preview.proposal, chosen.why))
+    )
     left_out = len(preview.proposal.changes) - CHANGES_MAX
     if left_out > 0:
         text.append(f"\n… and {left_out} more", style="dim")

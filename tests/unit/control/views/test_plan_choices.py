@@ -14,6 +14,7 @@ from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
 from control.planner.planned_map import KeptPlans, plan_name
 from control.planner.proposal import Proposal
+from control.views import plan_choices
 from control.views.plan_choices import PREFLIGHT_FIELDS, PlanChoices, edited, recalled
 from tests.unit.control.planner.clusters import seeded
 
@@ -51,6 +52,20 @@ def test_choices_are_the_same_after_a_browser_has_kept_them() -> None:
     assert choices.chosen.proposal(Session().plans) == MADE.alternatives[0].proposal
     with pytest.raises(PlanGoneError):
         choices.chosen.proposal(KeptPlans())
+
+
+async def test_a_second_edit_begins_with_what_was_typed_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session, planned = Session(), PlanChoices.of_plan(MADE)
+    chosen = MADE.alternatives[0].proposal
+    assert planned.entries_to_edit(session.plans) == "", "336 partitions are not written out"
+    monkeypatch.setattr(plan_choices, "ENTRIES_MAX", len(chosen.changes))
+    assert parse_edits(planned.entries_to_edit(session.plans)) == chosen.targets()
+    edited_once = await with_edit(session, planned, entries_of(chosen))
+    assert edited_once.entries_to_edit(session.plans) == entries_of(chosen)
+    with pytest.raises(PlanGoneError):
+        planned.entries_to_edit(KeptPlans())
 
 
 async def test_an_edit_is_one_more_choice_and_the_next_replaces_it() -> None:

@@ -8,11 +8,12 @@ from control.planner.reassignment_json import parse_reassignment
 from control.views.plans import (
     CHANGES_MAX,
     Offer,
+    change_rows,
     gap_text,
     offer_of,
     plan_files,
-    plan_rows,
     trade_off_lines,
+    why_moved,
 )
 from tests.unit.control.planner.clusters import seeded
 
@@ -51,7 +52,7 @@ def test_plans_at_the_same_place_stand_side_by_side() -> None:
 def test_every_moved_partition_says_why() -> None:
     made = plan(seeded(4, joined=3, disorder=0.3), PlanRequest())
     for alternative in made.alternatives:
-        rows = plan_rows(made, alternative)
+        rows = change_rows(alternative.proposal, why_moved(made, alternative))
         assert len(rows) == min(CHANGES_MAX, len(alternative.proposal.changes))
         assert all(row.why.text not in ("", "–") for row in rows)
         point = offer_of(alternative)
