@@ -19,19 +19,6 @@ class LogPort(Protocol):
         ...
 
 
-class PartitionPort(Protocol):
-    """A replica on this node."""
-
-    @property
-    def log(self) -> LogPort: ...
-
-    @property
-    def is_leader(self) -> bool: ...
-
-    @property
-    def leader_epoch(self) -> int: ...
-
-
 class AppendPort(Protocol):
     """Outcome of an append: `error` is None when all in-sync replicas have it."""
 
@@ -46,7 +33,7 @@ class ReplicaPort(Protocol):
     """The replica manager, as far as the coordinator is concerned."""
 
     def partition(self, topic: str, partition: int) -> Any:
-        """The local replica (PartitionPort), or None."""
+        """The local replica, or None."""
         ...
 
     async def append_and_wait(

@@ -1,19 +1,28 @@
 """Requests that only the active controller executes: the table, and the way there and back.
 
-A handler on the client listener hands its request to `node.controller.submit`; wherever the
-active controller is, it executes the function that is registered here for the API key.
+    @controller_api(19, versions=(2, 7), refuse=_refuse)
+    async def execute(active: ActiveController, message: Any, version: int) -> Any: ...
+
+The client listener hands such a request to `node.controller.submit`; wherever the active controller
+is, it executes the function that is registered here for the API key.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
 from broker.controller import errors
+from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import Execute
 from broker.controller.decision import Accepted, Verdict
-from broker.controller.errors import ControllerError, ControllerUnavailableError
-from broker.handlers.services import NodeServices, Request
+from broker.controller.errors import (
+    ControllerError,
+    ControllerUnavailableError,
+    NotControllerError,
+)
+from broker.handlers.registry import handles
+from broker.handlers.services import Listener, NodeServices, Request
 
 CONTROLLER_APIS: Final[dict[int, Execute]] = {}
 
@@ -51,16 +60,6 @@ ERROR_CODES: Final[dict[type[ControllerError], ErrorCode]] = {
 }
 
 
-def controller_api(api_key: int) -> Callable[[Execute], Execute]:
-    """Register how an API is executed on the active controller."""
-
-    def register(execute: Execute) -> Execute:
-        CONTROLLER_APIS[api_key] = execute
-        return execute
-
-    return register
-
-
 def error_code(error: ControllerError) -> ErrorCode:
     """Kafka's code of a refusal."""
     return ERROR_CODES.get(type(error), ErrorCode.unknown_server_error)
@@ -80,3 +79,56 @@ async def forward(request: Request, node: NodeServices, refuse: Refuse) -> Any:
         return await node.controller.submit(request.api_key, version, message)
     except ControllerUnavailableError as error:
         return refuse(version, message, ErrorCode.request_timed_out, error.reason)
+
+
+Send = Callable[[Request, NodeServices, Refuse], Awaitable[Any]]
+
+
+def _add(api_key: int, execute: Execute, refuse: Refuse) -> Execute:
+    async def execute_or_refuse(active: ActiveController, message: Any, version: int) -> Any:
+        try:
+            return await execute(active, message, version)
+        except NotControllerError:
+            raise
+        except ControllerError as error:
+            return refuse(version, message, error_code(error), error.reason)
+
+    CONTROLLER_APIS[api_key] = execute_or_refuse
+    return execute
+
+
+def controller_api(
+    api_key: int, *, versions: tuple[int, int], refuse: Refuse, send: Send = forward
+) -> Callable[[Execute], Execute]:
+    """Serve an API to clients: the decorated function executes it on the active controller.
+
+    A ControllerError of it is answered by `refuse`.
+    """
+
+    def register(execute: Execute) -> Execute:
+        @handles(api_key=api_key, versions=versions)
+        async def handle(request: Request, node: NodeServices) -> Any:
+            return await send(request, node, refuse)
+
+        return _add(api_key, execute, refuse)
+
+    return register
+
+
+def node_api(
+    api_key: int, *, versions: tuple[int, int], refuse: Refuse
+) -> Callable[[Execute], Execute]:
+    """Serve an API between our nodes: only the active controller executes it, others refuse."""
+
+    def register(execute: Execute) -> Execute:
+        @handles(api_key=api_key, versions=versions, listener=Listener.CONTROLLER)
+        async def handle(request: Request, node: NodeServices) -> Any:
+            message, version = request.message, request.api_version
+            try:
+                return await node.controller.execute(api_key, version, message)
+            except NotControllerError as error:
+                return refuse(version, message, ErrorCode.not_controller, error.reason)
+
+        return _add(api_key, execute, refuse)
+
+    return register

@@ -13,22 +13,20 @@ from kio.schema.errors import ErrorCode
 from broker.controller.active_controller import ActiveController
 from broker.controller.decision import Accepted, Verdict
 from broker.controller.topics import CreatedTopic, NewTopic, decide_create_topics
-from broker.handlers.controller_apis import controller_api, forward, verdict_fields
-from broker.handlers.registry import handles
-from broker.handlers.services import NodeServices, Request
+from broker.handlers.controller_apis import controller_api, verdict_fields
 from broker.metadata.effective_configs import ConfigEntry
 from broker.protocol import codec
 
 API_KEY: Final = 19
 
 
-@handles(api_key=API_KEY, versions=(2, 7))
-async def handle_create_topics(request: Request, node: NodeServices) -> Any:
-    """Have topics created."""
-    return await forward(request, node, _refuse)
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    refused = {"error_code": error, "error_message": reason, "configs": []}
+    topics = [{"name": topic.name, **refused} for topic in message.topics]
+    return codec.build_response(API_KEY, version, topics=topics)
 
 
-@controller_api(API_KEY)
+@controller_api(API_KEY, versions=(2, 7), refuse=_refuse)
 async def execute_create_topics(active: ActiveController, message: Any, version: int) -> Any:
     """Create topics as the active controller."""
     topics = [_new_topic(topic) for topic in message.topics]
@@ -76,9 +74,3 @@ def _config_fields(entry: ConfigEntry) -> dict[str, Any]:
         "config_source": entry.source,
         "is_sensitive": False,
     }
-
-
-def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
-    refused = {"error_code": error, "error_message": reason, "configs": []}
-    topics = [{"name": topic.name, **refused} for topic in message.topics]
-    return codec.build_response(API_KEY, version, topics=topics)

@@ -12,22 +12,22 @@ from kio.schema.errors import ErrorCode
 from broker.controller.active_controller import ActiveController
 from broker.controller.decision import Accepted, Verdict
 from broker.controller.topics import decide_delete_topics
-from broker.handlers.controller_apis import controller_api, forward, verdict_fields
-from broker.handlers.registry import handles
-from broker.handlers.services import NodeServices, Request
+from broker.handlers.controller_apis import controller_api, verdict_fields
 from broker.protocol import codec
 
 API_KEY: Final = 20
 VERSION_WITH_IDS: Final = 6
 
 
-@handles(api_key=API_KEY, versions=(1, 6))
-async def handle_delete_topics(request: Request, node: NodeServices) -> Any:
-    """Have topics deleted."""
-    return await forward(request, node, _refuse)
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    responses = []
+    for key in _wanted(message, version):
+        named = {"name": None, "topic_id": key} if isinstance(key, UUID) else {"name": key}
+        responses.append({**named, "error_code": error, "error_message": reason})
+    return codec.build_response(API_KEY, version, responses=responses)
 
 
-@controller_api(API_KEY)
+@controller_api(API_KEY, versions=(1, 6), refuse=_refuse)
 async def execute_delete_topics(active: ActiveController, message: Any, version: int) -> Any:
     """Delete topics as the active controller."""
     wanted = _wanted(message, version)
@@ -54,11 +54,3 @@ def _key_fields(key: str | UUID, verdict: Verdict[tuple[str, UUID]]) -> dict[str
     if isinstance(key, UUID):
         return {"name": None, "topic_id": key}
     return {"name": key}
-
-
-def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
-    responses = []
-    for key in _wanted(message, version):
-        named = {"name": None, "topic_id": key} if isinstance(key, UUID) else {"name": key}
-        responses.append({**named, "error_code": error, "error_message": reason})
-    return codec.build_response(API_KEY, version, responses=responses)

@@ -12,20 +12,18 @@ from broker.controller.active_controller import ActiveController
 from broker.controller.config_control import AlterOperation, AlterResource, ConfigChange
 from broker.handlers import alter_config_requests
 from broker.handlers.controller_apis import controller_api
-from broker.handlers.registry import handles
-from broker.handlers.services import NodeServices, Request
 from broker.metadata.image import ConfigResource
 
 API_KEY: Final = 33
 
 
-@handles(api_key=API_KEY, versions=(0, 2))
-async def handle_alter_configs(request: Request, node: NodeServices) -> Any:
-    """Have all configs of resources replaced."""
-    return await alter_config_requests.forward_checked(request, node, _refuse)
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    return alter_config_requests.refuse((API_KEY, version), message, error, reason)
 
 
-@controller_api(API_KEY)
+@controller_api(
+    API_KEY, versions=(0, 2), refuse=_refuse, send=alter_config_requests.forward_checked
+)
 async def execute_alter_configs(active: ActiveController, message: Any, version: int) -> Any:
     """Replace configs as the active controller."""
     return await alter_config_requests.execute(active, message, (API_KEY, version), _read)
@@ -37,7 +35,3 @@ def _read(resource: ConfigResource, entry: Any) -> AlterResource:
         for config in entry.configs
     ]
     return AlterResource(resource=resource, changes=changes, replaces_all=True)
-
-
-def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
-    return alter_config_requests.refuse((API_KEY, version), message, error, reason)

@@ -10,21 +10,19 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.topics import NewPartitions, decide_create_partitions
-from broker.handlers.controller_apis import controller_api, forward, verdict_fields
-from broker.handlers.registry import handles
-from broker.handlers.services import NodeServices, Request
+from broker.handlers.controller_apis import controller_api, verdict_fields
 from broker.protocol import codec
 
 API_KEY: Final = 37
 
 
-@handles(api_key=API_KEY, versions=(0, 3))
-async def handle_create_partitions(request: Request, node: NodeServices) -> Any:
-    """Have partitions added."""
-    return await forward(request, node, _refuse)
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    refused = {"error_code": error, "error_message": reason}
+    results = [{"name": topic.name, **refused} for topic in message.topics]
+    return codec.build_response(API_KEY, version, results=results)
 
 
-@controller_api(API_KEY)
+@controller_api(API_KEY, versions=(0, 3), refuse=_refuse)
 async def execute_create_partitions(active: ActiveController, message: Any, version: int) -> Any:
     """Add partitions as the active controller."""
     wanted = [_wanted(topic) for topic in message.topics]
@@ -41,9 +39,3 @@ def _wanted(topic: Any) -> NewPartitions:
     if topic.assignments is not None:
         assignments = [tuple(int(id_) for id_ in a.broker_ids) for a in topic.assignments]
     return NewPartitions(topic=topic.name, count=int(topic.count), assignments=assignments)
-
-
-def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
-    refused = {"error_code": error, "error_message": reason}
-    results = [{"name": topic.name, **refused} for topic in message.topics]
-    return codec.build_response(API_KEY, version, results=results)

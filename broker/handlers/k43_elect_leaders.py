@@ -12,44 +12,12 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.elections import ElectLeaders, decide_elect_leaders
-from broker.handlers.controller_apis import controller_api, forward, verdict_fields
-from broker.handlers.registry import handles
-from broker.handlers.services import NodeServices, Request
+from broker.handlers.controller_apis import controller_api, verdict_fields
 from broker.protocol import codec
 
 API_KEY: Final = 43
 PREFERRED: Final = 0
 UNCLEAN: Final = 1
-
-
-@handles(api_key=API_KEY, versions=(0, 2))
-async def handle_elect_leaders(request: Request, node: NodeServices) -> Any:
-    """Have leaders elected."""
-    election_type = getattr(request.message, "election_type", PREFERRED)
-    if election_type not in (PREFERRED, UNCLEAN):
-        reason = f"There is no election type {election_type}."
-        return _refuse(request.api_version, request.message, ErrorCode.invalid_request, reason)
-    return await forward(request, node, _refuse)
-
-
-@controller_api(API_KEY)
-async def execute_elect_leaders(active: ActiveController, message: Any, version: int) -> Any:
-    """Elect leaders as the active controller."""
-    partitions = None
-    if message.topic_partitions is not None:
-        partitions = [(t.topic, int(p)) for t in message.topic_partitions for p in t.partitions]
-    election_type = getattr(message, "election_type", PREFERRED)
-    command = ElectLeaders(is_unclean=election_type == UNCLEAN, partitions=partitions)
-    verdicts = await active.run(lambda image: decide_elect_leaders(command, image))
-    by_topic: dict[str, list[dict[str, Any]]] = {}
-    for (topic, partition), verdict in verdicts.items():
-        by_topic.setdefault(topic, []).append(
-            {"partition_id": partition, **verdict_fields(verdict)}
-        )
-    results = [{"topic": topic, "partition_result": items} for topic, items in by_topic.items()]
-    return codec.build_response(
-        API_KEY, version, error_code=ErrorCode.none, replica_election_results=results
-    )
 
 
 def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
@@ -65,4 +33,27 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
     ]
     return codec.build_response(
         API_KEY, version, error_code=error, replica_election_results=results
+    )
+
+
+@controller_api(API_KEY, versions=(0, 2), refuse=_refuse)
+async def execute_elect_leaders(active: ActiveController, message: Any, version: int) -> Any:
+    """Elect leaders as the active controller."""
+    partitions = None
+    if message.topic_partitions is not None:
+        partitions = [(t.topic, int(p)) for t in message.topic_partitions for p in t.partitions]
+    election_type = getattr(message, "election_type", PREFERRED)
+    if election_type not in (PREFERRED, UNCLEAN):
+        reason = f"There is no election type {election_type}."
+        return _refuse(version, message, ErrorCode.invalid_request, reason)
+    command = ElectLeaders(is_unclean=election_type == UNCLEAN, partitions=partitions)
+    verdicts = await active.run(lambda image: decide_elect_leaders(command, image))
+    by_topic: dict[str, list[dict[str, Any]]] = {}
+    for (topic, partition), verdict in verdicts.items():
+        by_topic.setdefault(topic, []).append(
+            {"partition_id": partition, **verdict_fields(verdict)}
+        )
+    results = [{"topic": topic, "partition_result": items} for topic, items in by_topic.items()]
+    return codec.build_response(
+        API_KEY, version, error_code=ErrorCode.none, replica_election_results=results
     )

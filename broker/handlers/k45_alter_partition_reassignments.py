@@ -15,21 +15,19 @@ from broker.controller.reassignment import (
     Reassignment,
     decide_alter_reassignments,
 )
-from broker.handlers.controller_apis import controller_api, forward, verdict_fields
-from broker.handlers.registry import handles
-from broker.handlers.services import NodeServices, Request
+from broker.handlers.controller_apis import controller_api, verdict_fields
 from broker.protocol import codec
 
 API_KEY: Final = 45
 
 
-@handles(api_key=API_KEY, versions=(0, 1))
-async def handle_alter_reassignments(request: Request, node: NodeServices) -> Any:
-    """Have replicas moved."""
-    return await forward(request, node, _refuse)
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    return codec.build_response(
+        API_KEY, version, error_code=error, error_message=reason, responses=[]
+    )
 
 
-@controller_api(API_KEY)
+@controller_api(API_KEY, versions=(0, 1), refuse=_refuse)
 async def execute_alter_reassignments(active: ActiveController, message: Any, version: int) -> Any:
     """Begin, replace or cancel moves as the active controller."""
     allow_change = getattr(message, "allow_replication_factor_change", True)
@@ -70,9 +68,3 @@ def _replicas(partition: Any) -> tuple[int, ...] | None:
     if partition.replicas is None:
         return None
     return tuple(int(replica) for replica in partition.replicas)
-
-
-def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
-    return codec.build_response(
-        API_KEY, version, error_code=error, error_message=reason, responses=[]
-    )

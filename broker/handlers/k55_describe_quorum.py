@@ -11,9 +11,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
-from broker.handlers.controller_apis import controller_api, forward
-from broker.handlers.registry import handles
-from broker.handlers.services import NodeServices, Request
+from broker.handlers.controller_apis import controller_api
 from broker.log.names import METADATA_TOPIC
 from broker.protocol import codec
 from broker.raft.states.progress import Fetched
@@ -21,13 +19,13 @@ from broker.raft.states.progress import Fetched
 API_KEY: Final = 55
 
 
-@handles(api_key=API_KEY, versions=(0, 2))
-async def handle_describe_quorum(request: Request, node: NodeServices) -> Any:
-    """Have the quorum described."""
-    return await forward(request, node, _refuse)
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    return codec.build_response(
+        API_KEY, version, error_code=error, error_message=reason, topics=[], nodes=[]
+    )
 
 
-@controller_api(API_KEY)
+@controller_api(API_KEY, versions=(0, 2), refuse=_refuse)
 async def execute_describe_quorum(active: ActiveController, message: Any, version: int) -> Any:
     """Describe the quorum as its leader."""
     quorum, progress = active.quorum, active.quorum.progress()
@@ -68,9 +66,3 @@ def _replicas(found: Mapping[int, Fetched], active: ActiveController) -> list[di
         }
         for node_id, fetched in sorted(found.items())
     ]
-
-
-def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
-    return codec.build_response(
-        API_KEY, version, error_code=error, error_message=reason, topics=[], nodes=[]
-    )

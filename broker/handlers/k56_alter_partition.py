@@ -18,26 +18,18 @@ from broker.controller.alter_partition import (
     decide_alter_partition,
 )
 from broker.controller.decision import Accepted, Verdict
-from broker.controller.errors import BrokerNotRegisteredError, StaleBrokerEpochError
-from broker.handlers.controller_apis import controller_api, error_code
-from broker.handlers.registry import handles
-from broker.handlers.services import Listener, NodeServices, Request
+from broker.handlers.controller_apis import error_code, node_api
 from broker.metadata.image import PartitionImage
 from broker.protocol import codec
 
 API_KEY: Final = 56
 
 
-@handles(api_key=API_KEY, versions=(2, 3), listener=Listener.CONTROLLER)
-async def handle_alter_partition(request: Request, node: NodeServices) -> Any:
-    """Change ISRs, if this node is the active controller."""
-    active: ActiveController = node.controller.active
-    if not active.is_active:
-        return _refuse(request.api_version, ErrorCode.not_controller)
-    return await execute_alter_partition(active, request.message, request.api_version)
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    return codec.build_response(API_KEY, version, error_code=error, topics=[])
 
 
-@controller_api(API_KEY)
+@node_api(API_KEY, versions=(2, 3), refuse=_refuse)
 async def execute_alter_partition(active: ActiveController, message: Any, version: int) -> Any:
     """Change ISRs as the active controller."""
     command = AlterPartition(
@@ -49,12 +41,7 @@ async def execute_alter_partition(active: ActiveController, message: Any, versio
             for partition in topic.partitions
         ],
     )
-    try:
-        verdicts: IsrVerdicts = await active.run(
-            lambda image: decide_alter_partition(command, image)
-        )
-    except (BrokerNotRegisteredError, StaleBrokerEpochError) as error:
-        return _refuse(version, error_code(error))
+    verdicts: IsrVerdicts = await active.run(lambda image: decide_alter_partition(command, image))
     by_topic: dict[UUID, list[dict[str, Any]]] = {}
     for (topic_id, partition), verdict in verdicts.items():
         by_topic.setdefault(topic_id, []).append(_partition_fields(partition, verdict))
@@ -91,7 +78,3 @@ def _partition_fields(number: int, verdict: Verdict[PartitionImage]) -> dict[str
         "isr": partition.isr,
         "partition_epoch": partition.partition_epoch,
     }
-
-
-def _refuse(version: int, error: ErrorCode) -> Any:
-    return codec.build_response(API_KEY, version, error_code=error, topics=[])

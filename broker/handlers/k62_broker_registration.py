@@ -12,10 +12,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.brokers import RegisterBroker
-from broker.controller.errors import DuplicateBrokerError, InconsistentClusterError
-from broker.handlers.controller_apis import controller_api, error_code
-from broker.handlers.registry import handles
-from broker.handlers.services import Listener, NodeServices, Request
+from broker.handlers.controller_apis import node_api
 from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
 
@@ -24,16 +21,11 @@ NIL: Final = UUID(int=0)
 API_KEY: Final = 62
 
 
-@handles(api_key=API_KEY, versions=(0, 4), listener=Listener.CONTROLLER)
-async def handle_broker_registration(request: Request, node: NodeServices) -> Any:
-    """Register a broker, if this node is the active controller."""
-    active: ActiveController = node.controller.active
-    if not active.is_active:
-        return _answer(request.api_version, ErrorCode.not_controller)
-    return await execute_registration(active, request.message, request.api_version)
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    return codec.build_response(API_KEY, version, error_code=error, broker_epoch=-1)
 
 
-@controller_api(API_KEY)
+@node_api(API_KEY, versions=(0, 4), refuse=_refuse)
 async def execute_registration(active: ActiveController, message: Any, version: int) -> Any:
     """Register a broker as the active controller."""
     command = RegisterBroker(
@@ -52,11 +44,5 @@ async def execute_registration(active: ActiveController, message: Any, version: 
         rack=message.rack,
         log_dirs=tuple(directory or NIL for directory in getattr(message, "log_dirs", ())),
     )
-    try:
-        return _answer(version, ErrorCode.none, await active.register(command))
-    except (DuplicateBrokerError, InconsistentClusterError) as error:
-        return _answer(version, error_code(error))
-
-
-def _answer(version: int, error: ErrorCode, broker_epoch: int = -1) -> Any:
-    return codec.build_response(API_KEY, version, error_code=error, broker_epoch=broker_epoch)
+    epoch = await active.register(command)
+    return codec.build_response(API_KEY, version, error_code=ErrorCode.none, broker_epoch=epoch)

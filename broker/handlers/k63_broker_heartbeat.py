@@ -10,27 +10,17 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.brokers import Heartbeat
-from broker.controller.errors import BrokerNotRegisteredError, StaleBrokerEpochError
-from broker.handlers.controller_apis import controller_api, error_code
-from broker.handlers.registry import handles
-from broker.handlers.services import Listener, NodeServices, Request
+from broker.handlers.controller_apis import node_api
 from broker.protocol import codec
 
 API_KEY: Final = 63
 
 
-@handles(api_key=API_KEY, versions=(0, 2), listener=Listener.CONTROLLER)
-async def handle_broker_heartbeat(request: Request, node: NodeServices) -> Any:
-    """Take a heartbeat, if this node is the active controller."""
-    active: ActiveController = node.controller.active
-    if not active.is_active:
-        return codec.build_response(
-            API_KEY, request.api_version, error_code=ErrorCode.not_controller
-        )
-    return await execute_heartbeat(active, request.message, request.api_version)
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    return codec.build_response(API_KEY, version, error_code=error)
 
 
-@controller_api(API_KEY)
+@node_api(API_KEY, versions=(0, 2), refuse=_refuse)
 async def execute_heartbeat(active: ActiveController, message: Any, version: int) -> Any:
     """Take a heartbeat as the active controller."""
     cordoned = getattr(message, "cordoned_log_dirs", None)
@@ -42,10 +32,7 @@ async def execute_heartbeat(active: ActiveController, message: Any, version: int
         wants_shutdown=message.want_shut_down,
         cordoned_log_dirs=None if cordoned is None else tuple(cordoned),
     )
-    try:
-        answer = await active.heartbeat(command)
-    except (BrokerNotRegisteredError, StaleBrokerEpochError) as error:
-        return codec.build_response(API_KEY, version, error_code=error_code(error))
+    answer = await active.heartbeat(command)
     return codec.build_response(
         API_KEY,
         version,

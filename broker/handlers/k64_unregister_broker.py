@@ -10,35 +10,23 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.brokers import decide_unregister
-from broker.controller.errors import BrokerNotRegisteredError
-from broker.handlers.controller_apis import controller_api, error_code, forward
-from broker.handlers.registry import handles
-from broker.handlers.services import NodeServices, Request
+from broker.handlers.controller_apis import controller_api
 from broker.protocol import codec
 
 API_KEY: Final = 64
 
 
-@handles(api_key=API_KEY, versions=(0, 0))
-async def handle_unregister_broker(request: Request, node: NodeServices) -> Any:
-    """Have a broker forgotten."""
-    return await forward(request, node, _refuse)
+def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
+    return codec.build_response(API_KEY, version, error_code=error, error_message=reason)
 
 
-@controller_api(API_KEY)
+@controller_api(API_KEY, versions=(0, 0), refuse=_refuse)
 async def execute_unregister(active: ActiveController, message: Any, version: int) -> Any:
     """Forget a broker as the active controller."""
     broker_id = int(message.broker_id)
-    try:
-        await active.run(
-            lambda image: decide_unregister(
-                broker_id, image, is_unclean_enabled=active.is_unclean_enabled
-            )
+    await active.run(
+        lambda image: decide_unregister(
+            broker_id, image, is_unclean_enabled=active.is_unclean_enabled
         )
-    except BrokerNotRegisteredError as error:
-        return _refuse(version, message, error_code(error), error.reason)
+    )
     return codec.build_response(API_KEY, version, error_code=ErrorCode.none, error_message=None)
-
-
-def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
-    return codec.build_response(API_KEY, version, error_code=error, error_message=reason)

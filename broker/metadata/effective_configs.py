@@ -78,11 +78,6 @@ def effective_topic_config(
     return values
 
 
-def topic_defaults(image: MetadataImage, broker_config: NodeConfig) -> dict[str, str]:
-    """The config of a topic on this broker that sets nothing itself."""
-    return effective_topic_config(image, broker_config, "")
-
-
 def topic_flag(image: MetadataImage, broker_config: NodeConfig, topic: str, name: str) -> bool:
     """One boolean topic config, without computing the others."""
     value = image.config(topic_resource(topic)).get(name)

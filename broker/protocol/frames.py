@@ -2,7 +2,7 @@
 
 `ReceiveBuffer` is what a connection reads into: one bytearray, resident only as large as the
 frames need (start at 64 KiB, double as a frame comes in, shrink when idle). Frames are views of
-it and stay valid until `release`. `FrameBuffer` is the simple form for callers that hold bytes.
+it and stay valid until `release`.
 """
 
 import struct
@@ -107,48 +107,3 @@ class ReceiveBuffer:
         """Give memory back when the connection is idle."""
         if len(self._buffer) > BUFFER_BYTES_MIN and self.pending_bytes == 0:
             self._replace(BUFFER_BYTES_MIN, 0)
-
-
-class FrameBuffer:
-    """Feed it bytes as they come, get complete frames."""
-
-    __slots__ = ("_frame_bytes_max", "_pending")
-
-    def __init__(self, *, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
-        self._frame_bytes_max = frame_bytes_max
-        self._pending = bytearray()
-
-    @property
-    def pending_bytes(self) -> int:
-        """Bytes held that are not yet a complete frame."""
-        return len(self._pending)
-
-    def feed(self, data: bytes | bytearray | memoryview) -> list[memoryview]:
-        """The frames completed by `data`, without their size; views that own their memory.
-
-        :raises FrameTooLargeError: a size that is negative or beyond the bound.
-        """
-        self._pending += data
-        size_bytes = self._complete_bytes()
-        if size_bytes == 0:
-            return []
-        whole = memoryview(bytes(memoryview(self._pending)[:size_bytes]))
-        del self._pending[:size_bytes]
-        frames: list[memoryview] = []
-        position = 0
-        while position < size_bytes:
-            (size,) = _SIZE.unpack_from(whole, position)
-            frames.append(whole[position + 4 : position + 4 + size])
-            position += 4 + size
-        return frames
-
-    def _complete_bytes(self) -> int:
-        position = 0
-        while len(self._pending) - position >= 4:
-            (size,) = _SIZE.unpack_from(self._pending, position)
-            if not 0 <= size <= self._frame_bytes_max:
-                raise FrameTooLargeError(size, self._frame_bytes_max)
-            if len(self._pending) - position - 4 < size:
-                break
-            position += 4 + size
-        return position

@@ -259,7 +259,8 @@ class ReplicaFetcher:
             return
         progress = apply_fetched(self._host, partition, current)
         if progress.is_failed:
-            if self._held.hold_failed(key, now_ms) == FAILURES_QUIET_MAX:
+            failures = self._held.hold_failed(key, now_ms)
+            if failures == FAILURES_QUIET_MAX and fetched.error_code:
                 log.warning(
                     "%s-%d: leader %d has refused %d fetches in a row, the last with error %d",
                     *(partition.topic, partition.partition, self.leader, FAILURES_QUIET_MAX),

@@ -110,9 +110,7 @@ class Appender:
         self._host.wheel.add(pending, wait_ms)
 
     def _appended(self, partition: Partition, info: AppendInfo) -> None:
-        traffic = partition.traffic
-        traffic.bytes_in += info.size_bytes
-        traffic.records_in += info.last_offset - info.base_offset + 1
+        partition.traffic.bytes_in += info.size_bytes
         event = LeaderAppended(info.last_offset + 1, self._clock.monotonic_ms())
         self._host.apply(partition, event)
         for session in partition.sessions:

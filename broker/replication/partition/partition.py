@@ -19,7 +19,6 @@ class Traffic:
 
     bytes_in: int = 0
     bytes_out: int = 0
-    records_in: int = 0
 
 
 class Follower(Protocol):

@@ -5,20 +5,10 @@ import struct
 import pytest
 
 from broker.protocol.errors import FrameTooLargeError
-from broker.protocol.frames import BUFFER_BYTES_MIN, FrameBuffer, ReceiveBuffer
+from broker.protocol.frames import BUFFER_BYTES_MIN, ReceiveBuffer
 
 PAYLOADS = [b"a", b"", b"b" * 300_000, b"c" * 10, b"d" * 70_000]
 STREAM = b"".join(struct.pack(">i", len(payload)) + payload for payload in PAYLOADS)
-
-
-@pytest.mark.parametrize("piece_bytes", [1000, 4097, 65_536, len(STREAM)])
-def test_frame_buffer(piece_bytes: int) -> None:
-    buffer = FrameBuffer()
-    frames: list[bytes] = []
-    for start in range(0, len(STREAM), piece_bytes):
-        frames += map(bytes, buffer.feed(STREAM[start : start + piece_bytes]))
-    assert frames == PAYLOADS
-    assert buffer.pending_bytes == 0
 
 
 @pytest.mark.parametrize("read_bytes_max", [1, 7, 4096, 10**6])
@@ -44,8 +34,6 @@ def test_receive_buffer_grows_and_shrinks(read_bytes_max: int) -> None:
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 2**31 - 1, 1001])
 def test_sizes_out_of_bounds(size: int) -> None:
-    with pytest.raises(FrameTooLargeError):
-        FrameBuffer(frame_bytes_max=1000).feed(struct.pack(">i", size))
     buffer = ReceiveBuffer(frame_bytes_max=1000)
     buffer.writable()[:4] = struct.pack(">i", size)
     with pytest.raises(FrameTooLargeError):
