@@ -172,4 +172,29 @@ def test_who_may_only_describe_watches_until_more_is_granted(
         send.click()
         expect(page.locator("#produce-result")).to_contain_text(f"{TOPIC}-", timeout=60_000)
         assert _run(installation, "produce", TOPIC, "--value", "yes").returncode == 0
+
+        move = _reverses_a_partition(installation, tmp_path / "plan.json")
+        moved = open_page(browser, f"{installation.page}/moves/{move}", errors)
+        rollback = moved.locator("#move-rollback")
+        expect(rollback).to_be_enabled(timeout=60_000)
+        secure.revoke(ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER)
+        expect(rollback).to_be_disabled(timeout=60_000)
+        expect(moved.locator("#move-body .lacking")).to_contain_text(
+            "it needs ALTER on the cluster"
+        )
+        moved.keyboard.press("u")
+        moved.wait_for_timeout(500)
+        expect(moved.locator("#move-question")).to_be_empty()
     assert errors == []
+
+
+def _reverses_a_partition(installation: Installation, plan: Path) -> str:
+    """Gives it another preferred leader; answers the id of the move that has ended."""
+    described = json.loads(_run(installation, "topics", "describe", TOPIC, "--json").stdout)
+    replicas = described["partitions"][0]["replicas"]
+    wanted = {"topic": TOPIC, "partition": 0, "replicas": replicas[::-1]}
+    plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
+    done = _run(installation, "reassign", str(plan), "--yes", "--json")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    moves = json.loads(_run(installation, "moves", "--json").stdout)
+    return str(moves["moves"][0]["id"])
