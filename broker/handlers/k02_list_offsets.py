@@ -1,8 +1,8 @@
 """ListOffsets, versions 1-11.
 
 Behaviour: -1 is the high watermark for consumers (the end for replicas), -2 the log's start, -3
-the newest timestamp (from v7), other timestamps the first record not older. Below v4 leader
-epochs are not checked. A leader that does not yet know its high watermark answers
+the newest timestamp (from v7), other timestamps the first record not older; consumers are told of
+neither above the high watermark. Below v4 leader epochs are not checked. A leader that does not yet know its high watermark answers
 OFFSET_NOT_AVAILABLE (before v5 LEADER_NOT_AVAILABLE), so that "latest" never goes back.
 Notes: without tiered storage -4 (earliest local) equals -2, -5 and -6 are unknown (-1). What lies
 below means nothing yet: UNSUPPORTED_VERSION.
@@ -105,6 +105,6 @@ def _look_up(partition: Partition, timestamp: int, is_consumer: bool) -> tuple[i
         found = log.max_timestamp()
     else:
         found = log.offset_for_timestamp(timestamp, max_offset=end)
-    if found is None:
+    if found is None or found.offset >= end:
         return UNKNOWN
     return found.timestamp_ms, found.offset, found.leader_epoch

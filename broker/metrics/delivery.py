@@ -66,6 +66,7 @@ class MetricsDelivery:
 
         Raises:
             DeliveryError: the controller refuses.
+            OSError: no controller answers.
         """
         active = [broker.id for broker in self._image().active_brokers()]
         replicas = min(METRICS_REPLICAS_MAX, len(active))

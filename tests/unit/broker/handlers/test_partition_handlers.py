@@ -1,6 +1,7 @@
 """Produce, ListOffsets and their kin from frame to frame, over real replicas."""
 
 import asyncio
+import time
 import tracemalloc
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -231,6 +232,16 @@ async def test_latest_is_not_told_before_the_new_leader_knows_it(rig: Rig) -> No
     assert int((await list_offsets(rig, -1, node=2, version=4)).error_code) == 5
     assert int((await list_offsets(rig, -2, node=2)).error_code) == 0
     rig.cut = set()
+
+
+async def test_consumers_are_told_no_time_of_what_is_not_committed(rig: Rig) -> None:
+    await rig.nodes[1].append("committed")
+    rig.cut = {frozenset({1, 2})}
+    await rig.nodes[1].append("not yet", acks=1)
+    for timestamp in (-3, int(time.time() * 1000) + 60_000):
+        answer = await list_offsets(rig, timestamp)
+        assert (int(answer.error_code), answer.timestamp, answer.offset) == (0, -1, -1)
+    assert (await list_offsets(rig, -1)).offset == 1
 
 
 async def test_offset_for_leader_epoch(rig: Rig) -> None:
