@@ -2,8 +2,9 @@
 
 Behaviour: -1 is the high watermark for consumers (the end for replicas), -2 the log's start, -3
 the newest timestamp (from v7), other timestamps the first record not older; consumers are told of
-neither above the high watermark. Below v4 leader epochs are not checked. A leader that does not yet know its high watermark answers
-OFFSET_NOT_AVAILABLE (before v5 LEADER_NOT_AVAILABLE), so that "latest" never goes back.
+neither above the high watermark. Below v4 leader epochs are not checked. A leader that does not yet
+know its high watermark answers OFFSET_NOT_AVAILABLE (before v5 LEADER_NOT_AVAILABLE), so that
+"latest" never goes back.
 Notes: without tiered storage -4 (earliest local) equals -2, -5 and -6 are unknown (-1). What lies
 below means nothing yet: UNSUPPORTED_VERSION.
 """
