@@ -407,7 +407,7 @@ async def test_a_topic_that_is_deleted_while_it_moves_is_left_out_also_of_the_wa
         await watch_until(client, operation_id, is_moving, then=delete)
         done = await wait_for(client, operation_id)
         assert done.outcome is Outcome.DONE, (done, executor.said())
-        left_out = f"topic {doomed} was deleted meanwhile: 1 partitions of it are left out"
+        left_out = f"topic {doomed} was deleted meanwhile: 1 partition of it is left out"
         assert left_out in done.notes
         assert await placement_of(admin, topic) == {0: TO}
         assert await throttles(admin, topic) == {}

@@ -79,7 +79,7 @@ SCREENS: Final[dict[str, tuple[str, Keys, Ready]]] = {
     "lag-map": ("map?measure=lag", (), _says("MAP")),
     "help": ("overview", ("question_mark",), _is_there),
     "goto": ("overview", ("g",), _says("go to")),
-    "confirm": ("plan", ("ctrl+s", "c"), _says("y confirms")),
+    "confirm": ("plan", ("ctrl+s", "c"), _says("y or Enter confirms")),
 }
 
 

@@ -178,7 +178,7 @@ class ReassignRun:
         spread = spread_of(facts, waves, command.waves)
         made = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive, spread=spread)
         if made is not None:
-            expected = self._forecast.foresee(made, at_s=time.monotonic())
+            expected = self._forecast.expect(made, at_s=time.monotonic())
         count = len(command.changes)
         words = first_words(len(self._waves), count, there=count - len(left), begun=spread.words)
         empties = drained_by(command.changes, facts.partitions)
@@ -343,7 +343,8 @@ class ReassignRun:
         for topic, count in sorted(Counter(key.topic for key in self._watch.gone).items()):
             was = "was created anew with fewer partitions" if topic in known else "was deleted"
             was = ANEW if topic in self._watch.created_anew else f"{was} meanwhile"
-            words = f"topic {topic} {was}: {count:,} partitions of it are left out"
+            rest = f"{counted(count, 'partition')} of it {'is' if count == 1 else 'are'} left out"
+            words = f"topic {topic} {was}: {rest}"
             if words not in self._told_gone:
                 self._told_gone.add(words)
                 await self._context.emit(EventKind.NOTE, words)

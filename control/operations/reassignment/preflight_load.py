@@ -18,7 +18,7 @@ from control.operations.reassignment.spreading import (
     TOLD_FROM_S,
     SpreadEstimate,
     Writing,
-    foresee,
+    estimate_spread,
 )
 from control.operations.verdict import Check, Verdict, check_of
 from control.planner.proposal import PartitionChange
@@ -132,7 +132,7 @@ def spread_of(facts: ClusterFacts, waves: Waves, rules: WaveRules) -> SpreadEsti
     """Over which time it is spread for the sake of those who write to it, as far as is known."""
     leaders = {key: partition.leader for key, partition in facts.partitions.items()}
     writing = Writing(produced=facts.produced, leaders=leaders, backoff_ms=facts.fetch_backoff_ms)
-    return foresee(waves, writing, rules.spread_s)
+    return estimate_spread(waves, writing, rules.spread_s)
 
 
 def _demand(facts: ClusterFacts, wave: tuple[PartitionChange, ...]) -> tuple[int, float]:

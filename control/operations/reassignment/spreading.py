@@ -82,16 +82,16 @@ class Pace:
     ) -> "tuple[Pace, SpreadEstimate]":
         """That of a run, at most so many seconds in all; and what it comes to."""
         wished = cls(writing)
-        wished_s = wished.foresee(waves, elects=elects).seconds
+        wished_s = wished.estimate(waves, elects=elects).seconds
         scale = min(within_s / wished_s, 1.0) if wished_s else float(within_s > 0)
         pace = cls(writing, scale=scale)
-        return pace, replace(pace.foresee(waves, elects=elects), wished_s=wished_s)
+        return pace, replace(pace.estimate(waves, elects=elects), wished_s=wished_s)
 
     def led_by(self, leaders: Mapping[Key, int]) -> "Pace":
         """The same once these lead."""
         return Pace(replace(self._writing, leaders=leaders), scale=self._scale)
 
-    def foresee(self, waves: Sequence[Wave], *, elects: bool = True) -> "SpreadEstimate":
+    def estimate(self, waves: Sequence[Wave], *, elects: bool = True) -> "SpreadEstimate":
         """Wave after wave: a wave begins when the one before it has arrived."""
         turns, now_s, waves_s = Turns(), 0.0, []
         for wave in waves:
@@ -165,7 +165,7 @@ class SpreadEstimate:
 NOT_SPREAD: Final = SpreadEstimate()
 
 
-def foresee(waves: Sequence[Wave], writing: Writing, within_s: float) -> SpreadEstimate:
+def estimate_spread(waves: Sequence[Wave], writing: Writing, within_s: float) -> SpreadEstimate:
     """Estimate for waves that are begun over at most so many seconds."""
     if not within_s:
         return NOT_SPREAD

@@ -32,7 +32,7 @@ class ConfirmScreen(ModalScreen[bool]):
         with Vertical(id="confirm"):
             yield Static(visible(self._question, keeps_lines=True), markup=False)
             if self._word is None:
-                yield Static("y confirms · Esc changes nothing", classes="hint")
+                yield Static("y or Enter confirms · Esc changes nothing", classes="hint")
             else:
                 yield Static(
                     f"type {visible(self._word)} to confirm · Esc changes nothing", markup=False

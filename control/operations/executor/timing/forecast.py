@@ -68,7 +68,7 @@ class Forecast:
     _began: tuple[float, Interval] | None = None
     _told: list[tuple[float, Interval]] = field(default_factory=list)
 
-    def foresee(self, interval: Interval, *, at_s: float) -> Interval:
+    def expect(self, interval: Interval, *, at_s: float) -> Interval:
         """How long it will take, as it begins."""
         self._began = (at_s, interval)
         return stretched(interval, self.calibration.foreseen)

@@ -61,7 +61,7 @@ async def test_a_topic_that_is_deleted_midway_is_left_out_and_told_once(pass_s: 
     assert ended.outcome is Outcome.DONE
     assert ended.message == "done: 1 of 1 partitions moved; 2 of deleted topics left out"
     assert context.said(EventKind.NOTE) == [
-        f"topic {name} was deleted meanwhile: 1 partitions of it are left out" for name in "bc"
+        f"topic {name} was deleted meanwhile: 1 partition of it is left out" for name in "bc"
     ]
     assert ended.progress is not None
     assert (ended.progress.partitions_done, ended.progress.partitions_total) == (1, 1)
@@ -122,8 +122,8 @@ async def test_a_way_back_leaves_out_what_was_deleted_or_made_anew() -> None:
     assert cluster.placed == {anew[0].key: ELSEWHERE, B.key: B.after}
     assert ended.notes == (
         "a-0: is on [4, 2] by now, not where the move left it: left as it is",
-        "topic a was created anew with fewer partitions meanwhile: 1 partitions of it are left out",
-        "topic c was deleted meanwhile: 1 partitions of it are left out",
+        "topic a was created anew with fewer partitions meanwhile: 1 partition of it is left out",
+        "topic c was deleted meanwhile: 1 partition of it is left out",
     )
 
     context = FakeContext(command_of(C, is_strict=False))
@@ -149,7 +149,7 @@ async def test_a_topic_that_is_created_anew_midway_is_another_topic() -> None:
     assert ended.outcome is Outcome.DONE
     assert ended.message == "done: 1 of 1 partitions moved; 3 of deleted topics left out"
     assert context.said(EventKind.NOTE) == [
-        f"topic {name} {ANEW}: 1 partitions of it are left out" for name in "bcd"
+        f"topic {name} {ANEW}: 1 partition of it is left out" for name in "bcd"
     ]
     assert cluster.placed[B.key] == cluster.placed[C.key] == ELSEWHERE
     assert cluster.placed[d.key] == FROM, "it was not moved"

@@ -65,7 +65,7 @@ def test_a_larger_share_needs_more_room() -> None:
 def test_a_move_tells_calibrated_intervals_and_leaves_behind_what_they_missed() -> None:
     to = Calibration(foreseen=(-0.5, 0.5), left=(0.0, 1.0))
     forecast = Forecast(calibration=to, is_adaptive=True)
-    assert forecast.foresee((8.0, 12.0), at_s=100.0) == (9.0, 11.0)
+    assert forecast.expect((8.0, 12.0), at_s=100.0) == (9.0, 11.0)
     told = [forecast.tell_left(100 * n, 1000, at_s=100.0 + n) for n in range(4)]
     made = forecast.rate.eta_s(700)
     assert made is not None
@@ -78,7 +78,7 @@ def test_a_move_tells_calibrated_intervals_and_leaves_behind_what_they_missed() 
 
 def test_what_was_told_of_another_course_does_not_count() -> None:
     forecast = Forecast()
-    forecast.foresee((1.0, 2.0), at_s=0.0)
+    forecast.expect((1.0, 2.0), at_s=0.0)
     for second in range(5):
         forecast.tell_left(second, 100, at_s=second)
     forecast.begin_anew()

@@ -10,7 +10,7 @@ from control.operations.executor.timing.eta import ENDING_S
 from control.operations.executor.timing.forecast import ASKED_S, Finishing, Forecast
 from control.operations.reassignment.preflight_load import check_time
 from control.operations.reassignment.producer_traffic import seconds_of
-from control.operations.reassignment.spreading import Pace, SpreadEstimate, Writing, foresee
+from control.operations.reassignment.spreading import Pace, SpreadEstimate, Writing, estimate_spread
 from control.planner.proposal import PartitionChange
 from tests.unit.control.operations.fake_cluster import change
 
@@ -54,7 +54,7 @@ def grown(move: PartitionChange) -> PartitionChange:
 
 
 def seconds(moves: Sequence[PartitionChange], told: Writing, within_s: float = WITHIN_S) -> float:
-    return foresee([tuple(moves)], told, within_s).seconds
+    return estimate_spread([tuple(moves)], told, within_s).seconds
 
 
 def test_the_worked_example() -> None:
@@ -72,15 +72,17 @@ def test_a_short_wait_of_followers_needs_little() -> None:
 def test_what_nobody_writes_to_waits_for_nobody() -> None:
     idle = replace(WRITING, produced=dict.fromkeys((move.key for move in MOVES), 0.0))
     assert seconds(MOVES, idle) == 0.0
-    assert foresee([MOVES], idle, WITHIN_S).words == ""
+    assert estimate_spread([MOVES], idle, WITHIN_S).words == ""
 
 
 def test_what_is_not_known_is_said() -> None:
     unknown = replace(WRITING, produced={})
     assert seconds(MOVES, unknown) == 0.0
     words = "not spread: the produce rate is unknown"
-    assert foresee([MOVES], unknown, WITHIN_S).words == words
-    assert foresee([tuple(map(grown, MOVES))], unknown, WITHIN_S).words == "", "nobody would wait"
+    assert estimate_spread([MOVES], unknown, WITHIN_S).words == words
+    assert estimate_spread([tuple(map(grown, MOVES))], unknown, WITHIN_S).words == "", (
+        "nobody would wait"
+    )
 
 
 def test_a_replica_more_holds_nobody_up() -> None:
@@ -102,7 +104,7 @@ def test_what_most_write_to_waits_longest_and_none_is_taken_for_idle_by_one_seco
 
 def test_elections_come_after_all_ends() -> None:
     moves = (elected(MOVES[0]), elected(MOVES[1]), MOVES[2])
-    foreseen = foresee([moves], writing(*moves), WITHIN_S)
+    foreseen = estimate_spread([moves], writing(*moves), WITHIN_S)
     assert foreseen.waves_s == (0.0,)
     pace = Pace(writing(*moves))
     ends, elects = pace.after_end(MOVES[2]), pace.after_election(moves[0])
@@ -121,29 +123,29 @@ def test_topics_do_not_wait_for_each_other() -> None:
 def test_waves_wait_one_after_the_other() -> None:
     other = [followed(number, "b") for number in range(PARTITIONS)]
     told = writing(*MOVES, *other)
-    foreseen = foresee([MOVES[:6], MOVES[6:], tuple(other)], told, 1000.0)
+    foreseen = estimate_spread([MOVES[:6], MOVES[6:], tuple(other)], told, 1000.0)
     assert foreseen.waves_s == pytest.approx((75.0, 90.0, 165.0))
 
 
 def test_nothing_takes_longer_than_it_may() -> None:
     other = [followed(number, "b") for number in range(PARTITIONS)]
     told = writing(*MOVES, *other)
-    foreseen = foresee([MOVES, tuple(other)], told, 33.0)
+    foreseen = estimate_spread([MOVES, tuple(other)], told, 33.0)
     assert foreseen.waves_s == pytest.approx((16.5, 16.5))
     assert foreseen.wished_s == pytest.approx(330.0)
-    assert foresee([MOVES], WRITING, 0.0) == SpreadEstimate()
+    assert estimate_spread([MOVES], WRITING, 0.0) == SpreadEstimate()
     pace, _ = Pace.within(WRITING, [MOVES[:1]], 0.0)
     assert pace.after_electing(elected(MOVES[0])) == 0.0, "also where nothing was foreseen"
 
 
 def test_it_is_told_over_which_time_and_over_which_it_should_be() -> None:
-    whole = foresee([MOVES], WRITING, WITHIN_S)
+    whole = estimate_spread([MOVES], WRITING, WITHIN_S)
     assert whole.words == "begun over 2 m 45 s, so that producers wait less (spread)"
-    part = foresee([MOVES], WRITING, 60.0)
+    part = estimate_spread([MOVES], WRITING, 60.0)
     assert part.words == (
         "begun over 1 m, so that producers wait less (spread); 2 m 45 s would spare them more"
     )
-    assert foresee([MOVES[:1]], WRITING, WITHIN_S).words == ""
+    assert estimate_spread([MOVES[:1]], WRITING, WITHIN_S).words == ""
 
 
 def test_one_after_the_other_may_be_asked_for() -> None:
@@ -189,7 +191,7 @@ def test_waves_that_wait_and_waves_that_copy_add_up() -> None:
 
 
 def test_pre_flight_says_what_takes_the_time() -> None:
-    whole = foresee([MOVES], WRITING, WITHIN_S)
+    whole = estimate_spread([MOVES], WRITING, WITHIN_S)
     assert check_time((165.0, 170.0), MIB, None, whole).reason.endswith(f"; {whole.words}")
     unthrottled = check_time(None, None, None, whole).reason
     assert unthrottled == f"at least 2 m 45 s, plus the time of copying; {whole.words}"
@@ -233,4 +235,4 @@ def test_large_partitions_after_small_ones_take_what_their_bytes_take() -> None:
 
 def test_a_plan_that_cannot_be_is_left_to_pre_flight() -> None:
     nowhere = replace(MOVES[0], after=())
-    assert foresee([(nowhere,)], WRITING, WITHIN_S).seconds == 0.0
+    assert estimate_spread([(nowhere,)], WRITING, WITHIN_S).seconds == 0.0
