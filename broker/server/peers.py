@@ -213,8 +213,13 @@ class PeerClient:
             raise PeerUnavailableError(f"the client of {self.host}:{self.port} is closed")
         if self._connecting is None or self._connecting.done():
             self._connecting = self._tasks.start(self._connect())
-        # Shielded: one caller that gives up must not end the attempt for the others.
-        return await asyncio.shield(self._connecting)
+        connecting = self._connecting
+        # Waited for, not awaited: one caller that gives up must not end the attempt for the others,
+        # and `close`, which ends it, cancels none of them.
+        await asyncio.wait((connecting,))
+        if connecting.cancelled():
+            raise PeerUnavailableError(f"the client of {self.host}:{self.port} is closed")
+        return connecting.result()
 
     async def _connect(self) -> _PeerConnection:
         loop = asyncio.get_running_loop()

@@ -14,6 +14,7 @@ from broker.server.peers import (
     PeerUnavailableError,
 )
 from tests.support.ports import free_ports
+from tests.support.silent import lost_listener
 from tests.unit.broker.server.support import PLAIN, SLOT, Handlers, listening
 
 
@@ -101,3 +102,15 @@ async def test_nobody_listens() -> None:
     await peer.close()
     with pytest.raises(PeerUnavailableError):
         await peer.send(PLAIN, 0, codec.build_request(PLAIN, 0))
+
+
+async def test_closing_fails_who_waits_for_the_connection() -> None:
+    """A cancellation would end the task of whoever asked, without a word."""
+    with lost_listener() as address:
+        host, port = address.split(":")
+        peer = PeerClient(host=host, port=int(port))
+        asking = asyncio.create_task(peer.send(PLAIN, 0, codec.build_request(PLAIN, 0)))
+        await asyncio.sleep(0.05)
+        await peer.close()
+        with pytest.raises(PeerUnavailableError, match="is closed"):
+            await asyncio.wait_for(asking, 5)
