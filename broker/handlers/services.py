@@ -56,9 +56,7 @@ class ResponseSlot(Protocol):
         ...
 
     def hold(self, size_bytes: int) -> None:
-        """Count memory that is held until the answer. A client that holds too much is not heard
-        further.
-        """
+        """Count memory held until the answer: a client that holds too much is not heard further."""
         ...
 
     def when_gone(self, callback: Callable[[], None]) -> None:

@@ -1,8 +1,7 @@
 """Indexes in memory, of the few segments in which somebody looks for old records.
 
 A consumer that reads from the start stays in one segment for long. The whole index of a full
-segment of 1 GiB takes 0.1 to 4 MiB here, depending on the batches; one of `segment.index.bytes`
-(10 MiB) takes 20 MiB.
+segment of 1 GiB takes 0.1 to 4 MiB here; one of `segment.index.bytes` (10 MiB) takes 20 MiB.
 """
 
 from array import array
