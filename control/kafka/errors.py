@@ -96,7 +96,7 @@ class RefusedError(KafkaPortError):
     def __init__(self, code: ErrorCode, *, what: str, message: str | None = None) -> None:
         self.code = code
         self.what = what
-        self.message = message or code.name.replace("_", " ")
+        self.message = message or REASONS.get(code) or code.name.replace("_", " ")
         super().__init__(
             f"{what} was refused",
             reason=f"{self.message} ({code.name.upper()})",
@@ -154,6 +154,11 @@ class RecordTooLargeError(KafkaPortError):
 _ASK_FOR_RIGHT: Final = (
     "`partiscope status` names the missing right; ask for it, or use another user"
 )
+REASONS: Final[dict[ErrorCode, str]] = {
+    ErrorCode.group_subscribed_to_topic: "a member of the group reads this topic",
+    ErrorCode.non_empty_group: "the group has members",
+}
+"""Where Kafka answers with a code alone."""
 NEXT_STEPS: Final[dict[ErrorCode, str]] = {
     ErrorCode.topic_already_exists: "choose another name, or use the topic that is there",
     ErrorCode.unknown_topic_or_partition: "check the name; `partiscope topics list` shows all",
@@ -163,6 +168,7 @@ NEXT_STEPS: Final[dict[ErrorCode, str]] = {
     ErrorCode.no_reassignment_in_progress: "nothing to do: the partition is not moving",
     ErrorCode.reassignment_in_progress: "wait for the running reassignment, or cancel it",
     ErrorCode.non_empty_group: "stop the group's consumers first",
+    ErrorCode.group_subscribed_to_topic: "stop the group's consumers of this topic first",
     ErrorCode.group_id_not_found: "check the name; `partiscope groups list` shows all",
     ErrorCode.invalid_record: "give the record a key: a topic with cleanup.policy=compact takes "
     "no record without one",

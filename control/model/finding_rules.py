@@ -220,8 +220,7 @@ def find_cordons(evidence: Evidence) -> Iterator[Finding]:
             label=f"broker {broker}",
             title="cordoned" if is_whole else "{cordoned} of {log_dirs} log directories cordoned",
             reason=_cordon_reason(is_whole=is_whole, is_empty=not replicas),
-            next_step=f"Drain it (`partiscope brokers drain {broker}`), or "
-            f"`partiscope brokers uncordon {broker}`",
+            next_step=_cordon_step(broker, is_empty=is_whole and not replicas),
             facts={
                 "cordoned": cordoned,
                 "log_dirs": row["log_dirs"],
@@ -239,6 +238,13 @@ def _cordon_reason(*, is_whole: bool, is_empty: bool) -> str:
     return (
         "It receives no new replicas, and Kafka refuses every reassignment that names it; "
         "{replicas:plural:replica} stay there."
+    )
+
+
+def _cordon_step(broker: int, *, is_empty: bool) -> str:
+    does = "Stop it, then unregister it" if is_empty else "Drain it"
+    return (
+        f"{does} (`partiscope brokers drain {broker}`), or `partiscope brokers uncordon {broker}`"
     )
 
 

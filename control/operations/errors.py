@@ -125,17 +125,19 @@ class NotJournaledError(OperationError):
 
 
 class GroupActiveError(OperationError):
-    """Members commit for themselves; ``members`` name them."""
+    """Members commit for themselves; ``members`` name them: all, or those that read a topic."""
 
     NAMED_MAX: Final = 10
     """So many are named; the rest is counted."""
 
-    def __init__(self, group: str, members: Sequence[str]) -> None:
-        count = "1 member" if len(members) == 1 else f"{len(members):,} members"
+    def __init__(self, group: str, members: Sequence[str], *, of_topic: str | None = None) -> None:
+        is_one = len(members) == 1
+        count = "1 member" if is_one else f"{len(members):,} members"
+        reads = f" that {'reads' if is_one else 'read'} {of_topic}" if of_topic else ""
         more = ", …" if len(members) > self.NAMED_MAX else ""
         super().__init__(
             f"{group} was left as it is",
-            reason=f"it has {count}: {', '.join(members[: self.NAMED_MAX])}{more}",
+            reason=f"it has {count}{reads}: {', '.join(members[: self.NAMED_MAX])}{more}",
             next_step="stop its consumers first, then try again",
         )
 

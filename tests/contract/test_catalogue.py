@@ -316,6 +316,32 @@ async def test_offsets_of_a_topic_and_then_the_group_are_deleted(session: Operat
         await session.preview(DeleteGroup(group=group))
 
 
+async def test_offsets_of_a_topic_that_a_member_reads_are_kept_and_those_of_another_are_not(
+    session: OperationSession,
+) -> None:
+    read, old, group = await _filled(session), await _filled(session), unique("readers")
+    admin, where = session.admin, session.admin.wire.settings.bootstrap
+    commits = {TopicPartition(topic, 2): 3 for topic in (read, old)}
+    await admin.groups.commit_offsets(group, commits)
+    stale = await session.preview(DeleteOffsets(group=group, topic=read))
+    consumer = confluent_consumer(where, group)
+    consumer.subscribe([read])
+    try:
+        await asyncio.to_thread(wait_until, lambda: consumer.poll(0.1) is not None, "it reads")
+        with pytest.raises(GroupActiveError, match=f"it has 1 member that reads {read}: ") as told:
+            await session.preview(DeleteOffsets(group=group, topic=read))
+        assert told.value.next_step == "stop its consumers first, then try again"
+        with pytest.raises(GroupActiveError):
+            await session.perform(stale, typed=stale.word)
+        with pytest.raises(RefusedError, match="a member of the group reads this topic") as refused:
+            await admin.groups.delete_offsets(group, [TopicPartition(read, 2)])
+        assert refused.value.next_step == "stop the group's consumers of this topic first"
+        await _do(session, DeleteOffsets(group=group, topic=old))
+    finally:
+        consumer.close()
+    assert set(await admin.groups.committed_offsets(group)) == {TopicPartition(read, 2)}
+
+
 async def test_only_named_topics_are_elected(session: OperationSession) -> None:
     topic = await _filled(session)
     assert not (await session.preview(ElectLeaders(topics=(f"{topic}*",)))).is_needed

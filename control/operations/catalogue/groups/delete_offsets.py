@@ -52,11 +52,10 @@ class DeleteOffsets(Operation):
     async def preview(self, context: OperationContext) -> Effect[Self]:
         """The commits that are deleted; the topic need not exist any more.
 
-        :raises GroupActiveError: it is a share group with members.
+        :raises GroupActiveError: members read the topic, or it is a share group with members.
         """
         group = await GroupOffsets.of(context.admin, self.group)
-        if group.is_share:
-            await group.require_no_members()
+        await group.require_no_members(of_topic=None if group.is_share else self.topic)
         committed = await group.read()
         here = {key: at for key, at in sorted(committed.items()) if key.topic == self.topic}
         return Effect(

@@ -79,15 +79,19 @@ class GroupOffsets:
         else:
             await groups.delete_offsets(self.group, partitions)
 
-    async def require_no_members(self) -> None:
-        """Refuse a group whose members run: they commit for themselves.
+    async def require_no_members(self, *, of_topic: str | None = None) -> None:
+        """Refuse a group whose members run, or read ``of_topic``: they commit for themselves.
 
-        :raises GroupActiveError: it has members.
+        :raises GroupActiveError: it has such members.
         """
         listed = {it.group_id for it in await self.admin.groups.list_groups()}
         if self.group not in listed:
             return
         described = await self.admin.groups.describe_group(self.group)
-        if described.members:
-            named = [f"{it.client_id} on {it.client_host}" for it in described.members]
-            raise GroupActiveError(self.group, named)
+        members = [
+            f"{it.client_id} on {it.client_host}"
+            for it in described.members
+            if of_topic is None or any(key.topic == of_topic for key in it.assignment)
+        ]
+        if members:
+            raise GroupActiveError(self.group, members, of_topic=of_topic)

@@ -131,6 +131,18 @@ def test_cordoned_log_directories_are_noticed(cordoned: str, title: str, reason:
     assert "`partiscope brokers uncordon 2`" in found.next_step
 
 
+def test_a_cordoned_broker_that_is_empty_waits_to_be_unregistered() -> None:
+    """One with a single open directory is still used: it is not on its way out."""
+    for cordoned, step in (("/a,/b", "Stop it, then unregister it "), ("/a", "Drain it ")):
+        told = {"log_dirs": 2, "cordoned_log_dirs": cordoned}
+        (found,) = find(
+            brokers=[clusters.broker(1), clusters.broker(2, **told)],
+            partitions=[clusters.partition("t", 0, [1])],
+        )
+        assert found.next_step.startswith(f"{step}(`partiscope brokers drain 2`)")
+        assert ("It is empty and" in found.reason) == (cordoned == "/a,/b")
+
+
 @pytest.mark.parametrize("cordoned", ["", None])
 def test_open_log_directories_and_those_that_nobody_tells_are_no_finding(
     cordoned: str | None,
