@@ -4,8 +4,10 @@ topology files given.
     python -m benchmarks.planner                       rungs up to 100,000 replicas
     python -m benchmarks.planner --largest 2800000     all of them
     python -m benchmarks.planner CASE.json …           recorded clusters
+    python -m benchmarks.planner --case 60000:minimal:60   one case, on so many brokers
 
-Each rung is planned three times: brokers join, a broker leaves, disorder is balanced. Sizes are
+Each rung is planned four times: brokers join, a broker leaves, it leaves and the least moves,
+disorder is balanced. Sizes are
 log-normal, topics up to 3,500, three racks. Columns: seconds and resident memory of the plan alone
 (building the input is not counted), bytes moved against the proven bound, balance, violations.
 """
@@ -18,12 +20,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from control.planner.goals import PlanRequest
+from control.planner.goals import Goal, PlanRequest
 from control.planner.optimizer import Alternative, plan
 from control.planner.topology import (
     Topology,
@@ -70,19 +73,21 @@ def gap_percent(moved_bytes: int, bound_bytes: int) -> float:
     return 100.0 * (moved_bytes / max(1, bound_bytes) - 1) if moved_bytes else 0.0
 
 
-def synthetic(replicas: int, *, joined: int = 0, order: float = 1.0) -> Topology:
+def synthetic(
+    replicas: int, *, joined: int = 0, order: float = 1.0, brokers: int | None = None
+) -> Topology:
     """A cluster of about so many replicas; `joined` brokers are empty; of `order` below 1 that
-    share is placed well and the rest anywhere."""
+    share is placed well and the rest anywhere. Without `brokers` their number follows the size."""
     dice = np.random.default_rng(SEED)
     partitions = replicas // FACTOR
     topics = int(min(3_500, max(10, partitions / 40)))
-    old = int(min(215, max(6, round(replicas**0.5 / 8)))) // RACKS * RACKS
+    old = (brokers or int(min(215, max(6, round(replicas**0.5 / 8))))) // RACKS * RACKS
     ids = list(range(101, 101 + old + joined))
-    brokers = tuple(TopologyBroker(id=b, rack=f"r{i % RACKS}") for i, b in enumerate(ids))
+    members = tuple(TopologyBroker(id=b, rack=f"r{i % RACKS}") for i, b in enumerate(ids))
     sizes = dice.lognormal(np.log(2e8), 1.2, partitions).astype(np.int64).tolist()
     placed = _placed(dice, partitions, old, order)
     return Topology(
-        brokers=brokers,
+        brokers=members,
         partitions=tuple(
             TopologyPartition(
                 topic=f"t{p % topics}",
@@ -113,21 +118,24 @@ def _placed(
     return list(rows.tolist())
 
 
-def cases(replicas: int) -> Iterator[tuple[str, Callable[[], tuple[Topology, PlanRequest]]]]:
+def cases(
+    replicas: int, brokers: int | None = None
+) -> Iterator[tuple[str, Callable[[], tuple[Topology, PlanRequest]]]]:
     """(name, how to build it)."""
 
     def join() -> tuple[Topology, PlanRequest]:
-        return synthetic(replicas, joined=RACKS), PlanRequest()
+        return synthetic(replicas, joined=RACKS, brokers=brokers), PlanRequest()
 
-    def leave() -> tuple[Topology, PlanRequest]:
-        topology = synthetic(replicas)
-        return topology, PlanRequest(remove_brokers=(topology.broker_ids[0],))
+    def leave(goal: Goal = Goal.BALANCE) -> tuple[Topology, PlanRequest]:
+        topology = synthetic(replicas, brokers=brokers)
+        return topology, PlanRequest(goal=goal, remove_brokers=(topology.broker_ids[0],))
 
     def disorder() -> tuple[Topology, PlanRequest]:
-        return synthetic(replicas, order=0.9), PlanRequest()
+        return synthetic(replicas, order=0.9, brokers=brokers), PlanRequest()
 
     yield "join", join
     yield "leave", leave
+    yield "minimal", partial(leave, Goal.MINIMAL)
     yield "disorder", disorder
 
 
@@ -165,7 +173,8 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--largest", type=int, default=DEFAULT_LARGEST)
     parser.add_argument("--alternatives", type=int, default=3)
-    parser.add_argument("--one", help="only this synthetic case, REPLICAS:CASE, as a JSON line")
+    parser.add_argument("--case", help="only this synthetic case, REPLICAS:CASE[:BROKERS]")
+    parser.add_argument("--one", help="such a case in this process, as a JSON line")
     given = parser.parse_args()
     if given.one:
         results = _one(given.one, given.alternatives)
@@ -177,21 +186,22 @@ def main() -> None:
         topology = parse_topology(json.loads(path.read_text()))
         request = PlanRequest(alternatives=given.alternatives)
         found += _shown(measure(path.stem, topology, request))
-    for replicas in [] if given.files else [r for r in RUNGS if r <= given.largest]:
-        for name, _ in cases(replicas):
-            found += _shown(_apart(f"{replicas}:{name}", given.alternatives))
+    rungs = [] if given.files or given.case else [r for r in RUNGS if r <= given.largest]
+    names = [f"{replicas}:{name}" for replicas in rungs for name, _ in cases(replicas)]
+    for name in [given.case] if given.case else names:
+        found += _shown(_apart(name, given.alternatives))
     print(json.dumps({"planner": [asdict(result) for result in found]}))
 
 
 HEAD: Final = (
-    f"{'case':<16}{'replicas':>10}{'brokers':>8}  {'plan':<10}{'CPU s':>7}{'MiB':>7}{'moved':>9}"
+    f"{'case':<16}{'replicas':>10}{'brokers':>8}  {'plan':<18}{'CPU s':>7}{'MiB':>7}{'moved':>9}"
     f"{'GB':>9}{'gap':>8}{'replicas':>15}{'leaders':>13}{'max/mean':>9}{'bad':>4}"
 )
 
 
 def _one(name: str, alternatives: int) -> list[Result]:
-    replicas, _, wanted = name.partition(":")
-    build = dict(cases(int(replicas)))[wanted]
+    replicas, wanted, *brokers = name.split(":")
+    build = dict(cases(int(replicas), *map(int, brokers)))[wanted]
     topology, request = build()
     return measure(wanted, topology, replace(request, alternatives=alternatives))
 
@@ -223,7 +233,7 @@ def _shown(results: list[Result]) -> list[Result]:
         counts = f"{r.replicas_spread[0]}-{r.replicas_spread[1]}"
         leads = f"{r.leaders_spread[0]}-{r.leaders_spread[1]}"
         print(
-            f"{r.case:<16}{r.replicas:>10,}{r.brokers:>8}  {r.plan:<10}{r.seconds:>7.2f}"
+            f"{r.case:<16}{r.replicas:>10,}{r.brokers:>8}  {r.plan:<18}{r.seconds:>7.2f}"
             f"{r.memory_mib:>7}{r.moved_replicas:>9,}{r.moved_bytes / 1e9:>9,.0f}"
             f"{r.gap_percent:>7.1f}%{counts:>15}{leads:>13}{r.bytes_max_over_mean:>9.3f}"
             f"{r.violations:>4}",
