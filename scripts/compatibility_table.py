@@ -29,8 +29,8 @@ AREAS: Final = {
     "groups": ("groups", "groups_of_every_type", "share_groups", "share_offsets"),
     "plan; check a plan": ("plan_check", "plan_files", "plan_traffic", "impossible_moves"),
     "reassign, throttle, cancel, roll back": (
-        "operations", "operations_scenes", "operations_live", "moves_in_flight", "moves_by_faces",
-        "zookeeper_kafka",
+        "operations", "operations_scenes", "operations_live", "yielding_moves", "moves_in_flight",
+        "moves_by_faces", "zookeeper_kafka",
     ),
     "cordon, drain": ("cordoned_brokers", "draining", "kafka_today"),
     "topics, configs, elections, offsets": (

@@ -1,13 +1,11 @@
 """Operations on our own cluster: killed at any point, throttled anew, held up and let go."""
 
-import asyncio
 import signal
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from aiokafka import AIOKafkaConsumer
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.errors import RefusedError
@@ -16,12 +14,10 @@ from control.model.ids import TopicPartition
 from control.operations.bus.client import OperationsClient, wait_for
 from control.operations.bus.commands import ControlAction
 from control.operations.bus.events import EventKind, Outcome
-from control.operations.bus.journal import lines_of_state
 from control.operations.bus.state import HELD, OperationState, Phase
 from control.operations.errors import ConflictError, InvalidInputError
 from control.operations.executor.throttles.throttle_on_cluster import ClusterThrottle
 from control.operations.executor.throttles.throttle_record import FOLLOWER_REPLICAS
-from control.operations.executor.yielding.rules import YieldMode, YieldRules
 from control.operations.reassignment.planning import Planning
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules
@@ -32,11 +28,10 @@ from tests.contract.operations_rig import (
     placement_of,
     throttles,
     topic_with_data,
-    unique,
     watch_until,
 )
 from tests.support.cluster import LocalCluster
-from tests.support.paced_producer import PacedProducer, fill
+from tests.support.paced_producer import fill
 from tests.support.settle import eventually
 
 FROM = (101, 102)
@@ -297,78 +292,6 @@ async def test_a_pause_within_a_wave_is_told_and_taken_back_before_the_wave_ends
         await watch_until(client, operation_id, in_wave(2))
         assert (await wait_for(client, operation_id)).outcome is Outcome.DONE
     assert await throttles(admin, topic) == {}
-
-
-async def _read_on(topic: str, bootstrap: str, group: str, may_read: asyncio.Event) -> None:
-    """One member that commits what it reads, and stands still while it may not read."""
-    consumer = AIOKafkaConsumer(
-        topic,
-        bootstrap_servers=bootstrap,
-        group_id=group,
-        auto_offset_reset="earliest",
-        enable_auto_commit=False,
-    )
-    async with consumer:
-        while True:
-            await may_read.wait()
-            if await consumer.getmany(timeout_ms=100):
-                await consumer.commit()
-
-
-async def test_a_move_yields_to_a_group_that_falls_behind_and_goes_on_by_itself(
-    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
-) -> None:
-    """A group without members, with old commits there, holds nothing."""
-    topic = await topic_with_data(admin, dict.fromkeys(range(2), FROM), records=RECORDS)
-    keys = [TopicPartition(topic, partition) for partition in range(2)]
-    await admin.groups.commit_offsets(unique("left"), dict.fromkeys(keys, 0))
-    group, may_read = unique("readers"), asyncio.Event()
-    may_read.set()
-    reading = asyncio.create_task(_read_on(topic, bootstrap, group, may_read))
-
-    async def caught_up() -> bool:
-        ends = await end_offsets(admin, topic)
-        read = await admin.groups.committed_offsets(group)
-        return all(read.get(key, 0) > ends[key.partition] - 50 for key in keys)
-
-    with (
-        ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor,
-        PacedProducer(bootstrap, topic, partitions=2, per_s=50),
-    ):
-        await eventually(caught_up, wanted=True)
-        proposal = await Planning(admin).proposal(dict.fromkeys(keys, TO))
-        operation_id = await client.submit_reassign(
-            proposal,
-            bootstrap=bootstrap,
-            throttle=300_000,
-            waves=WaveRules(partitions=1, spread_s=0.0),
-            yields=YieldRules(mode=YieldMode.PAUSE, behind_s=2.0),
-        )
-        await watch_until(client, operation_id, in_wave(1))
-        may_read.clear()
-        held = await watch_until(client, operation_id, lambda s: s.yields_to == (group,))
-        assert held.waves_begun == 1
-        assert "no partition begins until caught up" in held.yield_words
-        waits = await watch_until(client, operation_id, _has_done(1))
-        assert (waits.yields_to, waits.phase) == ((group,), Phase.RUNNING)
-        may_read.set()
-        ended = await wait_for(client, operation_id)
-        assert ended.outcome is Outcome.DONE, executor.said()
-    reading.cancel()
-    await asyncio.gather(reading, return_exceptions=True)
-    steps = [it for it in ended.moments if it.kind in (EventKind.WAVE_STARTED, EventKind.YIELDED)]
-    assert [it.kind for it in steps] == [
-        EventKind.WAVE_STARTED, EventKind.YIELDED, EventKind.YIELDED, EventKind.WAVE_STARTED
-    ]  # fmt: skip
-    assert steps[2].words == f"goes on: group {group} has caught up, or left"
-    yields = [line.what for line in lines_of_state(ended)[1:]]
-    assert yields == [f"{operation_id} {step.words}" for step in steps[1:3]]
-    assert (ended.yields_to, ended.yield_words) == ((), "")
-    assert await placement_of(admin, topic) == dict.fromkeys(range(2), TO)
-
-
-def _has_done(count: int) -> Callable[[OperationState], bool]:
-    return lambda state: state.progress is not None and state.progress.partitions_done >= count
 
 
 async def test_cancelled_after_the_wave_what_moves_arrives_and_nothing_else_begins(

@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from partiscope.cli.resources.groups import app
 from tests.contract.operations_rig import unique
 from tests.support.kafka_oracle import KafkaCluster, run_tool
+from tests.support.settle import wait_until
 
 pytestmark = pytest.mark.kafka_oracle
 
@@ -50,6 +51,42 @@ def test_a_share_group_is_described_with_the_lag_that_kafka_tells(
     assert f"{letters} does not exist yet" in shown.output
     assert "at the start offset" in shown.output
     assert "Falling lag can mean given-up records" in shown.output
+
+
+def test_given_up_records_are_told_by_the_growth_of_the_dead_letter_topic(
+    kafka_today: KafkaCluster,
+) -> None:
+    """A consumer rejects ten records, then five more: Kafka writes them to the topic."""
+    topic, group, letters = unique("shared"), unique("sharers"), unique("dlq.letters")
+    create = _words("--create --partitions 1 --topic", topic)
+    _tool(kafka_today, f"{TOOLS}.TopicCommand", *create)
+    dead = ("--config", "errors.deadletterqueue.group.enable=true")
+    _tool(kafka_today, f"{TOOLS}.TopicCommand", *_words("--create --topic", letters), *dead)
+    configs = f"errors.deadletterqueue.topic.name={letters},share.auto.offset.reset=earliest"
+    named = _words("--alter --entity-type groups --entity-name", group)
+    _tool(kafka_today, f"{TOOLS}.ConfigCommand", *named, "--add-config", configs)
+    records = "".join(f"{number}\n" for number in range(RECORDS))
+    _tool(kafka_today, f"{TOOLS}.ConsoleProducer", "--topic", topic, stdin=records)
+    told = 0
+    for rejected in (10, 5):
+        read = ("--topic", topic, "--group", group, "--max-messages", str(rejected), "--reject")
+        _tool(kafka_today, f"{TOOLS}.consumer.ConsoleShareConsumer", *read,
+              "--timeout-ms", "20000")  # fmt: skip
+        told += rejected
+        wanted = (letters, told, told)
+        wait_until(
+            lambda wanted=wanted: _dead(kafka_today, group) == wanted,  # type: ignore[misc]
+            f"{told} dead letters",
+            story=lambda: str(_dead(kafka_today, group)),
+        )
+    shown = CliRunner().invoke(app, ["describe", group, "--bootstrap", kafka_today.bootstrap])
+    assert f"{letters}: 15 records, 15 within the last hour" in shown.output
+
+
+def _dead(cluster: KafkaCluster, group: str) -> tuple[str, int, int]:
+    at = ("--bootstrap", cluster.bootstrap)
+    said = json.loads(CliRunner().invoke(app, ["describe", group, *at, "--json"]).stdout)
+    return said["dead_letter_topic"], said["dead_letters"], said["dead_letters_last_hour"]
 
 
 def _words(text: str, last: str) -> tuple[str, ...]:

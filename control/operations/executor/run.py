@@ -199,6 +199,9 @@ class ReassignRun:
         begun_before = context.state().waves_begun
         if self._command.rolled_back is not None:
             await settle(self._watch, self._command.changes, context)
+        if begun_before:  # What arrived meanwhile is told also where the next wave has to wait.
+            await self._watch.refresh()
+            await self._emit_progress(begun_before)
         for number, wave in enumerate(self._waves, 1):
             await self._watch.refresh()
             await self._tell_gone()

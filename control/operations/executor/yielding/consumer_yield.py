@@ -89,7 +89,9 @@ class ConsumerYield:
     @property
     def behind(self) -> tuple[str, ...]:
         """Groups to which it yields now, by name; empty: it goes on."""
-        return tuple(sorted(self._behind())) if self._since_s is not None else ()
+        # Until the first reading after a crash it yields as before.
+        is_yielding = self._since_s is not None or self.lags is None
+        return tuple(sorted(self._behind())) if is_yielding else ()
 
     def observe(
         self, groups: Mapping[str, GroupReading] | None, at_s: float
@@ -119,7 +121,7 @@ class ConsumerYield:
             return [(YieldChange.ENDS, tuple(before))] if before else []
         if self._since_s is None:
             self._since_s = at_s
-            return [(YieldChange.BEGINS, behind)]
+            return [] if before else [(YieldChange.BEGINS, behind)]
         if at_s - self._since_s >= self.rules.at_most_s:
             self._since_s = None
             self._excuse(behind)

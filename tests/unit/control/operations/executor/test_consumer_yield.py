@@ -68,9 +68,14 @@ def test_after_its_longest_time_it_goes_on_also_where_the_cluster_is_silent() ->
         assert fold.observe(late, at_s + 125 + 5 * number) == ()
 
 
-def test_after_a_crash_it_yields_still() -> None:
+def test_after_a_crash_it_yields_still_before_the_first_reading_and_says_nothing_anew() -> None:
     fold = ConsumerYield(RULES, held_by=("a",))
-    assert fold.observe({"a": reading(700, 60)}, 0.0) == ((YieldChange.BEGINS, ("a",)),)
+    assert fold.behind == ("a",)
+    assert fold.observe(None, 0.0) == ()
+    assert fold.observe({"a": reading(700, 60)}, 5.0) == ()
+    assert fold.behind == ("a",)
+    assert fold.observe({"a": reading(0, 0)}, 10.0) == ()
+    assert fold.observe({"a": reading(0, 0)}, 15.0) == ((YieldChange.ENDS, ("a",)),)
     gone = ConsumerYield(RULES, held_by=("a",))
-    assert gone.observe({}, 0.0) == ()
+    assert gone.observe({}, 0.0) == ((YieldChange.ENDS, ("a",)),)
     assert gone.behind == ()
