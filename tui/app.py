@@ -118,7 +118,7 @@ class PartiscopeApp(TerminalApp):
 
     def on_form_chosen(self, message: FormChosen) -> None:
         """Somebody wants to do something."""
-        self.navigator.open_form(message.name, message.given)
+        self.navigator.open_form(message.name, message.given, message.rows)
 
     def on_snapshot_arrived(self, message: SnapshotArrived) -> None:
         """Show it, unless paused, in the past, or shown already by the first view."""

@@ -1,6 +1,6 @@
 """Messages from the feed and the screens to the app, which screens do not know otherwise."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from textual.message import Message
 
@@ -25,8 +25,9 @@ class PathChosen(Message):
 
 
 class FormChosen(Message):
-    """Somebody wants the dialog of an operation, filled in with ``given``."""
+    """Somebody wants the dialog of an operation, filled in with ``given``; ``rows`` are the marked
+    rows of the list."""
 
-    def __init__(self, name: str, given: Mapping[str, str]) -> None:
+    def __init__(self, name: str, given: Mapping[str, str], rows: Sequence[str] = ()) -> None:
         super().__init__()
-        self.name, self.given = name, given
+        self.name, self.given, self.rows = name, given, rows

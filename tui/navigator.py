@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import Lock
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -67,16 +67,20 @@ class Navigator:
         if len(self._app.screen_stack) > 2:
             await self._app.pop_screen()
 
-    def open_form(self, name: str, given: Mapping[str, str]) -> None:
-        """The dialog of an operation, filled in; it leads to where its effect is seen."""
+    def open_form(self, name: str, given: Mapping[str, str], rows: Sequence[str] = ()) -> None:
+        """The dialog of an operation, filled in; it leads to where its effect is seen. Where rows
+        are marked it is about them, if the operation may be done to several."""
         denied = self._session.snapshot.denied_words(name)
         if denied:
             _warn(self._app, denied)
             return
         from control.operations.catalogue import form_named
+        from control.operations.catalogue.several import takes_several
         from tui.screens.dialogs.operation import OperationScreen
 
-        dialog = OperationScreen(form_named(name), given, self._session)
+        form = form_named(name)
+        rows = rows if takes_several(form) else ()
+        dialog = OperationScreen(form, given, self._session, rows)
         self._app.push_screen(dialog, self.leave_form)
 
     def leave_form(self, path: str | None) -> None:

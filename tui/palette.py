@@ -100,7 +100,8 @@ def _operations(screen: ViewScreen, navigator: Navigator) -> Iterator[SystemComm
     for form in FORMS:
         if form.name not in VIEWS_OF_FORMS:
             words = screen.session.snapshot.denied_words(form.name) or f"{form.help} ({form.key})"
-            act = partial(navigator.open_form, form.name, given_to(form.name, screen))
+            given = given_to(form.name, screen)
+            act = partial(navigator.open_form, form.name, given, screen.marked_here)
             yield SystemCommand(form.title, words, act)
 
 

@@ -16,6 +16,7 @@ OperationError                 title, reason, next step
 ├── ElsewhereError             a move of another cluster that is watched as well
 ├── NotReviewedError           another alternative was chosen than the one that is shown
 ├── PlanGoneError              a plan that is no longer kept
+├── NothingDoneError           no row of several could be done
 ├── NotElectedError            some partitions kept their leader
 └── FencedError                another executor owns the operations now
 """
@@ -190,6 +191,14 @@ class PlanGoneError(OperationError):
     def __init__(self) -> None:
         reason = "newer plans replaced it, or the program restarted"
         super().__init__("this plan is gone", reason=reason, next_step="plan again")
+
+
+class NothingDoneError(OperationError):
+    """`lines` say why, a row each."""
+
+    def __init__(self, what: str, lines: Sequence[str]) -> None:
+        reason = "; ".join(lines)
+        super().__init__(f"{what} was not done", reason=reason, next_step="preview it again")
 
 
 class NotElectedError(OperationError):

@@ -112,9 +112,10 @@ class OperationSession:
         self._require_allowed(asked)
         asked.check()
         await asked.require_answer(self._context)
+        effect = await asked.preview(self._context)
         previewed = Previewed(
-            effect=await asked.preview(self._context),
-            word=word_for(self.watched, asked),
+            effect=effect,
+            word=word_for(self.watched, effect.command),
             made_s=time.monotonic(),
             name=secrets.token_urlsafe(12),
         )
@@ -182,7 +183,7 @@ class OperationSession:
 
     def _require_allowed(self, command: Operation) -> None:
         check_writable(self.watched, command.what)
-        lacks = self._denied().get(command.FORM.right)
+        lacks = self._denied().get(command.form.right)
         if lacks:
             raise NoRightError(command.what, lacks)
 

@@ -28,7 +28,7 @@ class Previewed:
     @property
     def form(self) -> OperationForm:
         """Form of its operation."""
-        return self.effect.command.FORM
+        return self.effect.command.form
 
     @property
     def is_needed(self) -> bool:

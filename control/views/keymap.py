@@ -58,6 +58,8 @@ KEYS: Final = (
     KeyHelp(where="a table", key="Enter", does="open the row"),
     KeyHelp(where="a table", key="e", does="export what the filter leaves, as CSV"),
     KeyHelp(where="a table", key="J", does="the same as JSON"),
+    KeyHelp(where="topics, groups", key="m", does="mark the row: operations act on all marked"),
+    KeyHelp(where="topics, groups", key="*", does="mark all that the filter shows"),
     KeyHelp(where="topics", key="H", does="show or hide internal topics"),
     KeyHelp(where="a topic", key="v", does="browse its messages"),
     KeyHelp(where="a topic", key="V", does="its configs; on a broker, those of the broker"),

@@ -13,14 +13,32 @@ from uuid import uuid4
 import dash_ag_grid as dag
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
+from control.operations.catalogue import forms_about
+from control.operations.catalogue.forms import FieldKind
+from control.operations.catalogue.several import takes_several
 from control.views.tables.column import Column, ColumnError, Table, chosen
 from control.views.tables.export import FORMATS
+from control.views.tables.groups import GROUPS
 from control.views.tables.topics import TOPICS
 from dashboard import ids
 from dashboard.components.markup import MARKUP
+from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import attributes
 from dashboard.theme import DARK, LIGHT
 
+_MARKED: Final = {TOPICS.name: FieldKind.TOPIC, GROUPS.name: FieldKind.GROUP}
+"""Lists whose rows can be marked, and what operations on them are about."""
+_MARK_COLUMN: Final[dict[str, Any]] = {
+    "colId": "mark",
+    "headerName": "",
+    "cellRenderer": "MarkBox",
+    "cellClass": "rank-1",
+    "pinned": "left",
+    "width": 34,
+    "minWidth": 34,
+    "resizable": False,
+    "sortable": False,
+}
 BLOCK_ROWS: Final = 100
 """Asked for at once; over the border of two blocks the browser asks for both side by side."""
 NAME_WIDTH: Final = 150
@@ -63,6 +81,7 @@ def grid_block(
                 ],
                 className="filter-line",
             ),
+            *([_marks_bar(kind)] if kind in _MARKED else []),
             _grid(kind, shown, query.get("sort", "")),
         ],
         className="grid-block",
@@ -86,6 +105,19 @@ def register_grid(app: Dash, kind: str) -> None:
         State(ids.grid(kind), "id"),
         # Should the first question be there before this callback is, nobody asks again.
         prevent_initial_call=False,
+    )
+
+
+def _marks_bar(kind: str) -> html.Div:
+    """What is done to marked rows (`assets/modules/marks.js`)."""
+    forms = filter(takes_several, forms_about(_MARKED[kind]))
+    acts = [operation_button(form, about="several") for form in forms]
+    every = html.Button("mark all", className="export mark-all", title="All that match (*)")
+    none = html.Button("mark none", className="export mark-none")
+    count = html.Span("", className="marks-count", role="status")
+    of_rows = html.Span([count, none, *acts], className="marks-of-rows", hidden=True)
+    return html.Div(
+        [every, of_rows], className="marks-bar actions", **attributes({"data-kind": kind})
     )
 
 
@@ -165,7 +197,10 @@ def _grid(kind: str, columns: Sequence[Column], sort: str) -> dag.AgGrid:
     return dag.AgGrid(
         id=ids.grid(kind),
         rowModelType="infinite",
-        columnDefs=[_column_def(it, sort, is_first=it is columns[0]) for it in columns],
+        columnDefs=[
+            *([_MARK_COLUMN] if kind in _MARKED else []),
+            *(_column_def(it, sort, is_first=it is columns[0]) for it in columns),
+        ],
         defaultColDef={
             "resizable": True,
             "suppressMovable": True,

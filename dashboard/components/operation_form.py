@@ -100,15 +100,14 @@ def _first_to_type(form: OperationForm, values: Mapping[str, str]) -> str:
 
 
 def operation_button(
-    form: OperationForm, given: Mapping[str, str] | None = None, *, label: str = ""
+    form: OperationForm, given: Mapping[str, str] | None = None, *, label: str = "", about: str = ""
 ) -> Any:
     """A button that opens the form in the dialog, filled in with ``given``; one that destroys
     stands apart."""
     words = f"{label or form.title} ({form.key})"
     look = {"color": "red", "className": "destructive"} if form.is_destructive else {}
-    return opener(
-        dmc.Button, words, form.name, given or {}, about=label, size="xs", variant="light", **look
-    )
+    look |= {"size": "xs", "variant": "light"}
+    return opener(dmc.Button, words, form.name, given or {}, about=about or label, **look)
 
 
 def _chooser(field: FormField, place: str, value: str, *_: Any, **__: Any) -> Any:

@@ -6,6 +6,8 @@ and a confirmation performs that preview. The browser withdraws the button as so
 differs.
 """
 
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import dash_mantine_components as dmc
@@ -13,6 +15,8 @@ from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html,
 
 from control.operations.catalogue import form_named, operation_named
 from control.operations.catalogue.forms import Confirmation, OperationForm
+from control.operations.catalogue.operation import Operation
+from control.operations.catalogue.several import rows_words, several_of, takes_several
 from control.operations.errors import InvalidInputError, NotConfirmedError
 from control.operations.previews import Previewed
 from control.views.paths import ViewPath
@@ -53,8 +57,8 @@ def register(app: Dash, context: PageContext) -> None:
     def show(asked: dict[str, Any] | None, time: Time | None) -> tuple[Any, Any, Any]:
         if not asked:
             return no_update, no_update, no_update
-        form = form_named(asked["form"])
-        return True, form.title, body(context, form, asked.get("given") or {}, time)
+        form, rows = about(asked)
+        return True, form.title, body(context, form, asked.get("given") or {}, time, rows)
 
     @app.callback(
         Output(ids.OPERATION_OUTCOME, "children"),
@@ -71,9 +75,9 @@ def register(app: Dash, context: PageContext) -> None:
     ) -> tuple[Any, Any]:
         if not clicks:
             return no_update, [no_update] * len(found)
-        form, given = form_named(asked["form"]), fields.values_of(found, values)
+        (form, rows), given = about(asked), fields.values_of(found, values)
         try:
-            return await submitted(context, form, given), fields.errors_of(found, None)
+            return await submitted(context, form, given, rows), fields.errors_of(found, None)
         except ClusterActionError as error:
             return refused(form, error), fields.errors_of(found, error)
 
@@ -114,8 +118,21 @@ def _register_confirm(app: Dash, context: PageContext) -> None:
     )
 
 
+def about(asked: Mapping[str, Any]) -> tuple[OperationForm, Sequence[str]]:
+    """The form that is asked for, and the marked rows that it is about instead of its first
+    field; no rows: the form names what it is about."""
+    form, rows = form_named(asked["form"]), asked.get("rows") or []
+    if not rows or not takes_several(form):
+        return form, []
+    return replace(form, fields=form.fields[1:]), rows
+
+
 def body(
-    context: PageContext, form: OperationForm, given: dict[str, str], time: Time | None = None
+    context: PageContext,
+    form: OperationForm,
+    given: dict[str, str],
+    time: Time | None = None,
+    rows: Sequence[str] = (),
 ) -> html.Div:
     """The form as the dialog shows it first to who looks at ``time``."""
     denied = rights.words(context, form.name, time)
@@ -130,6 +147,7 @@ def body(
     return html.Div(
         [
             html.P(form.help, className="note"),
+            *([html.P(rows_words(form_named(form.name), rows))] if rows else []),
             html.P(rights.line(denied), className="lacking"),
             shown,
             html.Div(button, className="actions"),
@@ -149,9 +167,15 @@ def refused(form: OperationForm, error: Exception) -> html.Div:
     return html.Div(words, className="finding edge-critical", role="alert")
 
 
-async def submitted(context: PageContext, form: OperationForm, values: dict[str, str]) -> Any:
+async def submitted(
+    context: PageContext, form: OperationForm, values: dict[str, str], rows: Sequence[str] = ()
+) -> Any:
     """The change itself where nothing stands before it, else what it would do."""
-    asked = operation_named(form.name).of(form.parse(values))
+    asked: Operation = (
+        several_of(form_named(form.name), rows, values)
+        if rows
+        else operation_named(form.name).of(form.parse(values))
+    )
     previewed = await context.actions.preview(asked)
     if not previewed.is_needed:
         return good("; ".join(("Nothing to change", *previewed.effect.notes)))
@@ -165,7 +189,11 @@ async def performed(context: PageContext, name: str, typed: str) -> Any:
     done = await context.actions.perform(name, typed=typed)
     path = str(ViewPath(view=done.view, params=done.params)) if done.view else ""
     link = [dcc.Link("open →", href=f"/{path}", className="closes")] if path else []
-    return html.Div([good(done.words), *link], className="form")
+    rows = [html.Ul([html.Li(line) for line in done.lines], className="lines")]
+    told = good(done.words)
+    if any("✖" in line for line in done.lines):
+        told = html.Div(f"▲ {done.words}", className="finding edge-warning", role="status")
+    return html.Div([told, *(rows if done.lines else []), *link], className="form")
 
 
 def confirmation(previewed: Previewed, values: dict[str, str]) -> html.Div:

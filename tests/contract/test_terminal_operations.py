@@ -328,3 +328,44 @@ async def _partitions(admin: KafkaAdmin, topic: str) -> int:
     except RefusedError:
         return 0
     return len(found.partitions)
+
+
+async def test_marked_topics_are_deleted_by_one_confirmation(
+    bootstrap: str, admin: KafkaAdmin, tmp_path: Path
+) -> None:
+    names = sorted(unique("marked") for _ in range(3))
+    for name in names:
+        await admin.create_topic(NewTopic(name=name, partitions=2, replication_factor=1))
+    at_ms = time.time_ns() // 1_000_000
+    rows = synthetic_rows(SyntheticSizes(topics=4, partitions=4, groups=1), at_ms=at_ms)
+    known = {f"topic-{number}": name for number, name in enumerate(names)}
+    StoreBuilder(tmp_path).write(
+        {
+            table: [
+                {**row, "topic": known.get(row["topic"], row["topic"])} if "topic" in row else row
+                for row in found
+            ]
+            for table, found in rows.items()
+        }
+    )
+    with terminal_on(bootstrap, tmp_path) as app:
+        async with app.run_test(size=(100, 40)) as pilot:
+            typist = Typist(app, pilot)
+            app.navigator.open("topics?q=topic:marked")
+            await typist.comes_to("topics?q=topic%3Amarked")
+            await settle(pilot, lambda: "3 of 4" in _words(app, "#table-title"), "the rows")
+            await pilot.press("m")
+            await settle(pilot, lambda: "✔ 1 marked" in _words(app, "#table-title"), "a mark")
+            await pilot.press("asterisk")
+            await settle(pilot, lambda: "✔ 3 marked" in _words(app, "#table-title"), "all marks")
+            table = app.screen.query_one(RowTable)
+            assert str(table.get_row_at(0)[0]).startswith("✔ ")
+            await admin.delete_topic(names[1])
+            await eventually(lambda: _partitions(admin, names[1]), 0)
+            await typist.form("D")
+            await typist.confirm(word="2 topics")
+            done = "2 of 2 topics done"
+            await settle(pilot, lambda: done in _words(app, "#operation-outcome"), done)
+            for name in (names[0], names[2]):
+                assert f"{name}: {name} is deleted" in _words(app, "#operation-outcome")
+                await eventually(lambda at=name: _partitions(admin, at), 0)

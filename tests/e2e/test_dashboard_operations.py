@@ -226,3 +226,32 @@ def test_back_and_a_reload_leave_nothing_to_confirm(page: Page, server: PageServ
     page.go_back()
     expect(page.locator("h1")).to_have_text("orders")
     expect(dialog_of(page)).to_be_hidden()
+
+
+def test_marked_groups_are_deleted_by_one_confirmation(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    """Runs last: the groups are gone then. One was deleted meanwhile: the other is told all the
+    same."""
+    page.goto(f"{server.url}/groups")
+    page.get_by_label(f"mark {GROUPS[0]}").check()
+    expect(page.locator(".marks-count")).to_have_text("1 marked")
+    page.get_by_role("button", name="mark all").click()
+    expect(page.locator(".marks-count")).to_have_text(f"{len(GROUPS)} marked")
+    expect(page.get_by_label(f"mark {GROUPS[1]}")).to_be_checked()
+    page.keyboard.press("Shift+G")
+    dialog = dialog_of(page)
+    expect(dialog).to_contain_text("2 groups: ")
+    dialog.get_by_role("button", name="Preview").click()
+    for group in GROUPS:
+        expect(dialog).to_contain_text(f"{group} and 1 commit are deleted")
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.delete_consumer_groups([GROUPS[0]])[GROUPS[0]].result(20)
+    dialog.get_by_label("Type 2 groups to confirm").fill("2 groups")
+    dialog.get_by_role("button", name="Delete a group").click()
+    expect(dialog).to_contain_text("1 of 2 groups done")
+    expect(dialog).to_contain_text(f"{GROUPS[0]}: ✖ not done")
+    expect(dialog).to_contain_text(f"{GROUPS[1]}: {GROUPS[1]} is deleted")
+    expect(page.locator(".marks-count")).to_have_text("")
+    left = {it.group_id for it in admin.list_consumer_groups().result(20).valid}
+    assert not left.intersection(GROUPS)

@@ -74,6 +74,11 @@ class ViewScreen(Screen[Any]):
         return self.path.params.get("broker", "")
 
     @property
+    def marked_here(self) -> tuple[str, ...]:
+        """Names of the rows that are marked in a list."""
+        return ()
+
+    @property
     def given_here(self) -> dict[str, str]:
         """Names of the things in view, by the fields of forms."""
         topic = self.topic_here
@@ -122,7 +127,7 @@ class ViewScreen(Screen[Any]):
                 self._tell_denied(self._needed(action, parameters))
         elif event.is_printable and (name := _form_of(event.key)):
             event.stop()
-            self.post_message(FormChosen(name, given_to(name, self)))
+            self.post_message(FormChosen(name, given_to(name, self), self.marked_here))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """None greys a key; the letters of places are keys only while one is to be chosen."""

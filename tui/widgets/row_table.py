@@ -1,5 +1,6 @@
 """A table of view rows that refreshes without flicker: cursor and scroll stay with their row."""
 
+from collections.abc import Collection
 from typing import ClassVar, Final
 
 from rich.cells import cell_len
@@ -21,6 +22,8 @@ SCROLLBAR_WIDTH: Final = 1
 _SHAPED: Final = frozenset({"status", "severity", "state"})
 _ELASTIC: Final = frozenset({"record_value"})
 """Columns of long texts: they take the room that is left, and are cut there."""
+MARK: Final = "✔ "
+"""Before the name of a marked row."""
 ELASTIC_MIN: Final = 40
 """So much room such a column has before others are left out for it."""
 NAME_MIN: Final = 24
@@ -53,6 +56,9 @@ class RowTable(KeptCursorTable):
         returns before the cursor is moved."""
         self._shown: tuple[str, ...] = ()
         self._page: Page | None = None
+        self.marked: Collection[str] = ()
+        """Keys of marked rows; ``show`` shows the marks."""
+        self._marked_shown: frozenset[str] = frozenset()
         self._is_chosen = False
         self._sorted_by = ""
         self._widths: dict[str, int] = {}
@@ -89,7 +95,8 @@ class RowTable(KeptCursorTable):
         room_before = self._room_of
         columns = self._fitting(_with_sorted(page, sorted_by), rows)
         ids = tuple(column.id for column in columns)
-        if ids != self._shown or self._room_of != room_before:
+        marked, self._marked_shown = self._marked_shown, frozenset(self.marked)
+        if ids != self._shown or self._room_of != room_before or marked != self._marked_shown:
             self._refill(columns, rows, is_rebuilt=True)
         elif self.row_count == len(rows) and _keys(rows) == _keys(self._rows):
             self._update(columns, rows)
@@ -142,6 +149,8 @@ class RowTable(KeptCursorTable):
     def _width(self, column: Column, rows: list[Row]) -> int:
         """The widest text that it has shown: columns must not come and go with figures."""
         shape = 2 if column.id in _SHAPED else 0
+        if self.marked and self._is_first(column):
+            shape = len(MARK)
         widest = max((cell_len(row.cell(column.id).text) + shape for row in rows), default=0)
         known = self._widths.get(column.id, 0)
         self._widths[column.id] = max(widest, len(column.title), known)
@@ -197,11 +206,16 @@ class RowTable(KeptCursorTable):
     def _text(self, column: Column, row: Row) -> Text:
         cell = row.cell(column.id)
         text = cell_text(cell, is_number=column.is_number, with_shape=column.id in _SHAPED)
+        if row.key in self._marked_shown and self._is_first(column):
+            text = Text(MARK + text.plain, style=text.style)
         room = self._room_of.get(column.id, text.cell_len)
         if text.cell_len > room and column.is_long:
             return Text(cut_middle(text.plain, room), style=text.style, no_wrap=True)
         text.truncate(room, overflow="ellipsis")
         return text
+
+    def _is_first(self, column: Column) -> bool:
+        return self._page is not None and column.id == self._page.columns[0].id
 
 
 def _with_sorted(page: Page, name: str) -> tuple[Column, ...]:

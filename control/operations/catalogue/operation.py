@@ -50,6 +50,8 @@ class Done:
     """A name of ``control.views.paths.VIEWS``."""
     params: Mapping[str, str] = field(default_factory=dict)
     """Of its path."""
+    lines: tuple[str, ...] = ()
+    """Outcome of each row, where there were several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +94,16 @@ class Operation(ABC):
     @abstractmethod
     def what(self) -> str:
         """In the journal and in refusals: ``create topic orders``."""
+
+    @property
+    def form(self) -> OperationForm:
+        """The form that asks for it."""
+        return self.FORM
+
+    @property
+    def size(self) -> int:
+        """Number of changes that a frozen command keeps for itself."""
+        return 0
 
     @property
     def question(self) -> str:
@@ -168,6 +180,8 @@ class Effect(Generic[AnOperation]):
     facts: Hashable = None
     """State of the cluster on which the preview rests. Where it differs at the confirmation, the
     preview is stale."""
+    summary: str = ""
+    """What it costs in one line, beside other rows; empty: its changes say so."""
     review: Preview | None = None
     """Of a reassignment: figures and pre-flight."""
     refusal: ConflictError | None = None
@@ -177,7 +191,7 @@ class Effect(Generic[AnOperation]):
     def size(self) -> int:
         """Number of changes, those of a plan included."""
         plan = self.review.proposal.changes if self.review else ()
-        return len(self.changes) + len(plan)
+        return len(self.changes) + len(plan) + self.command.size
 
     @property
     def doubts(self) -> tuple[Check, ...]:

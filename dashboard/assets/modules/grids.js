@@ -2,6 +2,7 @@
 
 import { keepInUrl, navigate } from "./address.js";
 import { showColumns } from "./columns.js";
+import { MARK_COLUMN } from "./marks.js";
 import { askAnew, withGrids } from "./rows.js";
 import { select } from "./scope.js";
 
@@ -77,13 +78,15 @@ export const fitHeight = whileThere((params) => {
   box.style.minHeight = Math.min(wanted, 320) + "px";
 });
 
+const isName = (it) => it.getPinned() === "left" && it.getColId() !== MARK_COLUMN;
+
 // Names are shown whole where the other columns leave room; of long ones the beginning.
 const NAME_PX_MAX = 340;
 const NAME_PX_MIN = 150;
 const NAME_PX_NARROW = 112;
 
 export const fitNames = whileThere((params) => {
-  const [name] = params.api.getAllDisplayedColumns().filter((it) => it.getPinned() === "left");
+  const [name] = params.api.getAllDisplayedColumns().filter((it) => isName(it));
   if (!name || (window.innerWidth >= 620 && window.innerWidth < 1000)) return;
   const isWide = window.innerWidth >= 1000;
   if (isWide) params.api.autoSizeColumns([name]);
@@ -116,7 +119,7 @@ export const openRowOnEnter = (params) => {
 };
 
 export const openRowOfFirstColumn = (params) => {
-  if (params.data && params.column && params.column.getPinned() === "left") {
+  if (params.data && params.column && isName(params.column)) {
     navigate(params.data.path);
   }
 };

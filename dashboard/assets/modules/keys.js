@@ -4,6 +4,7 @@ import { click, navigate, query } from "./address.js";
 import { chosen, closeDialogs, isDialogOpen, paletteKey } from "./dialogs.js";
 import { exportTable } from "./export.js";
 import { ask } from "./focus.js";
+import { markAll, markSelected } from "./marks.js";
 import { openForm, operate } from "./operations.js";
 import { scope } from "./scope.js";
 import { copyLink, copyNext, toast, WHY_MS } from "./toast.js";
@@ -58,6 +59,8 @@ const ACTIONS = {
     const box = document.querySelector(".internal-switch input");
     if (box) box.click();
   },
+  m: markSelected,
+  "*": markAll,
   e: () => exportTable("csv"),
   J: () => exportTable("json"),
   v: () => {
@@ -91,6 +94,7 @@ function closeOpen(target) {
 }
 
 function isTypedInto(target) {
+  if (target.type === "checkbox") return false;
   return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }
 
@@ -135,7 +139,7 @@ function pressed(event) {
     goUntil = Date.now() + GO_TIMEOUT_MS;
     return undefined;
   }
-  const isControl = /^(BUTTON|A|SUMMARY)$/.test(event.target.tagName);
+  const isControl = /^(BUTTON|A|SUMMARY|INPUT)$/.test(event.target.tagName);
   if (event.key === " " && isControl) return undefined;
   const form = keymap("forms")[event.key];
   const action = form ? () => operate(form) : ACTIONS[event.key];

@@ -13,6 +13,7 @@ import { heard } from "./connection.js";
 import { toggleHelp, togglePalette } from "./dialogs.js";
 import { follow, toggleFollow } from "./follow.js";
 import * as grids from "./grids.js";
+import { MarkBox } from "./marks.js";
 import { namesOffered } from "./names.js";
 import { greyOpeners, noteDenied, showFields, withdrawPreview } from "./operations.js";
 import { forgetOutcome, keepFields, keepPlan, markStep } from "./plan.js";
@@ -51,4 +52,8 @@ window.dash_clientside.partiscope = {
   withdrawPreview,
 };
 window.dashAgGridFunctions = { ...window.dashAgGridFunctions, ...ofGrids };
+window.dashAgGridComponentFunctions = {
+  ...window.dashAgGridComponentFunctions,
+  MarkBox,
+};
 window.dashMantineFunctions = { ...window.dashMantineFunctions, namesOffered };

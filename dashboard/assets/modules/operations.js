@@ -1,11 +1,13 @@
 // Opens the forms of operations, and tells why one may not be opened.
 
 import { navigate, query } from "./address.js";
+import { markedRows } from "./marks.js";
 import { marked, scope } from "./scope.js";
 import { toast, WHY_MS } from "./toast.js";
 
 export function openForm(form, given) {
-  window.dash_clientside.set_props("operation", { data: { form, given, at: Date.now() } });
+  const asked = { form, given, rows: markedRows(), at: Date.now() };
+  window.dash_clientside.set_props("operation", { data: asked });
 }
 
 function reassignHere() {

@@ -28,6 +28,13 @@ async function fetched(address) {
   return response.json();
 }
 
+// Names of all rows that the filter of a list leaves, and how many those are.
+export async function keysShown(kind, limit) {
+  const request = { startRow: 0, endRow: limit, sortModel: [] };
+  const { rows, count } = await fetched(addressOf(kind, null, request));
+  return { keys: rows.map((row) => row.key), count };
+}
+
 function tell(kind, words, isProblem) {
   const place = document.getElementById("count-" + kind);
   const className = isProblem ? "count problem" : "count";

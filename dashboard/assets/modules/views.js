@@ -2,12 +2,14 @@
 
 import { keepInUrl, navigate } from "./address.js";
 import { leave } from "./follow.js";
+import { forgetMarks } from "./marks.js";
 
 const none = () => window.dash_clientside.no_update;
 const FILE_KIB_MAX = 1024;
 
 export function markNav(pathname) {
   leave(pathname);
+  forgetMarks();
   const view = (pathname || "/").split("/")[1] || "overview";
   for (const link of document.querySelectorAll(".nav-link")) {
     const isHere = link.id === "nav-" + view;

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -16,6 +17,7 @@ from control.kafka.errors import KafkaPortError
 from control.operations.catalogue import operation_named
 from control.operations.catalogue.forms import Confirmation, FieldKind, OperationForm
 from control.operations.catalogue.operation import Done
+from control.operations.catalogue.several import rows_words, several_of
 from control.operations.errors import InvalidInputError, OperationError
 from control.views.paths import ViewPath
 from tui.screens.dialogs.confirm import ConfirmScreen
@@ -32,19 +34,31 @@ Values = Mapping[str, str]
 class OperationScreen(ModalScreen[str]):
     """Answers the path of the view that shows what was done; empty: there is none."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss('')", "leave it")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave it")]
 
-    def __init__(self, form: OperationForm, given: Values, session: TerminalSession) -> None:
+    def __init__(
+        self,
+        form: OperationForm,
+        given: Values,
+        session: TerminalSession,
+        rows: Sequence[str] = (),
+    ) -> None:
+        """``rows`` are those that are marked; none: the form names what it is about."""
         super().__init__()
         self._session = session
         self._form = form
         self._given = given
+        self._rows = rows
+        self._path = ""
 
     def compose(self) -> ComposeResult:
         """Its effect, its fields, its outcome."""
         with VerticalScroll(id="operation"):
             yield Static(Text.assemble((self._form.title, "bold"), f"  {self._form.help}"))
-            yield FormPanel(self._form, self._given)
+            if self._rows:
+                yield Static(rows_words(self._form, self._rows), id="rows", markup=False)
+            form = replace(self._form, fields=self._form.fields[bool(self._rows) :])
+            yield FormPanel(form, self._given)
             yield Static(HINT, id="operation-outcome")
 
     def on_mount(self) -> None:
@@ -57,7 +71,7 @@ class OperationScreen(ModalScreen[str]):
             FieldKind.GROUP: set(snapshot.group_table["group_id"].to_pylist()),
             FieldKind.BROKER: {str(it) for it in snapshot.broker_table["broker"].to_pylist()},
         }
-        for field in self._form.fields:
+        for field in panel.form.fields:
             if field.kind in OFFERED:
                 panel.offer(field.name, names[field.kind])
 
@@ -70,12 +84,16 @@ class OperationScreen(ModalScreen[str]):
         try:
             done = await self._done(values)
         except InvalidInputError as error:
-            self.query_one(FormPanel).show_errors(error.fields)
-            self._say(HINT)
+            panel = self.query_one(FormPanel)
+            panel.show_errors(error.fields)
+            is_beside = {field.name for field in panel.form.fields}.issuperset(error.fields)
+            self._say(HINT if is_beside else f"✖ {error.reason}", "" if is_beside else "bold red")
         except (KafkaPortError, OperationError) as error:
             self._say(f"✖ {error.title}: {error.reason}. {error.next_step}", "bold red")
         else:
-            if done is not None:
+            if done is not None and done.lines:
+                self._tell_rows(done)
+            elif done is not None:
                 self.notify(f"✔ {done.words}", markup=False)
                 path = ViewPath(view=done.view, params=done.params) if done.view else ""
                 self.dismiss(str(path))
@@ -83,7 +101,12 @@ class OperationScreen(ModalScreen[str]):
     async def _done(self, values: Values) -> Done | None:
         """Done; None where nothing was, which is said."""
         session, form = self._session.operations, self._form
-        previewed = await session.preview(operation_named(form.name).of(form.parse(values)))
+        rows = self._rows
+        previewed = await session.preview(
+            several_of(form, rows, values)
+            if rows
+            else operation_named(form.name).of(form.parse(values))
+        )
         word = previewed.word
         if not previewed.is_needed:
             self._say("; ".join(("✔ Nothing to change", *previewed.effect.notes)), "green")
@@ -96,6 +119,19 @@ class OperationScreen(ModalScreen[str]):
                 return None
         self._say("changing it …")
         return await session.perform(previewed, typed=word)
+
+    def action_leave(self) -> None:
+        """To the list, where something was done."""
+        self.dismiss(self._path)
+
+    def _tell_rows(self, done: Done) -> None:
+        """Outcome of each row, until it is read."""
+        self._path = str(ViewPath(view=done.view, params=done.params))
+        self.query_one(FormPanel).display = False
+        self.set_focus(None)
+        bad = [line for line in done.lines if "✖" in line]
+        lines = _cut((*bad, *(line for line in done.lines if line not in bad)))
+        self._say("\n".join((f"{done.words} · Esc closes", *lines)), "yellow" if bad else "green")
 
     def _say(self, line: str, style: str = "") -> None:
         self.query_one("#operation-outcome", Static).update(Text(line, style=style))

@@ -1,6 +1,5 @@
 """Views that are one table: brokers, topics, partitions, groups, findings."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final
 from urllib.parse import unquote
@@ -81,6 +80,11 @@ class TableScreen(ViewScreen):
         """The table has the keys first, not the filter."""
         self.query_one(RowTable).focus()
 
+    @property
+    def marks_words(self) -> str:
+        """What the title says of marked rows."""
+        return ""
+
     def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page:
         """The rows of this view."""
         return list_page(snapshot, self.path.view, query)
@@ -100,7 +104,7 @@ class TableScreen(ViewScreen):
         all_columns = page.every_column
         self._columns = [(column.id, column.title) for column in all_columns]
         self._numbers = {column.id for column in all_columns if column.is_number}
-        self.put("#table-title", _title(self.path, page, query))
+        self.put("#table-title", _title(self.path, page, query).append(self.marks_words))
         table = self.query_one(RowTable)
         table.show(page, is_chosen=bool(self._chosen), sorted_by=query.sort.lstrip("-"))
 
@@ -189,20 +193,6 @@ class TableScreen(ViewScreen):
         self.path = ViewPath(view=self.path.view, params=self.path.params, query=query)
         self.query_one(RowTable).begin_again()
         self.show(self.session.snapshot)
-
-
-class TopicsScreen(TableScreen):
-    """All topics; internal ones where the path says so."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("H", "internal", "internal topics", show=False)
-    ]
-
-    def action_internal(self) -> None:
-        """Show or hide internal topics."""
-        shown = "" if self.path.query.get("internal") == "yes" else "yes"
-        self.path = replace(self.path, query={**self.path.query, "internal": shown})
-        self.show_anew()
 
 
 def _pointed(screen: ViewScreen, column: str) -> str:

@@ -63,6 +63,7 @@ class DeleteGroup(Operation):
         return Effect(
             command=self,
             changes=(whole, *lost),
+            summary=whole.line,
             facts=tuple(sorted(committed.items())),
         )
 

@@ -122,9 +122,12 @@ class DeleteRecords(Operation):
         changes = (
             _change(key, bounds[key].first, offset) for key, offset in sorted(offsets.items())
         )
+        lost = counted(sum(then - bounds[key].first for key, then in offsets.items()), "offset")
+        where = counted(len(offsets), "partition")
         return Effect(
             command=replace(self, offsets=offsets),
             changes=tuple(changes),
+            summary=f"{self.topic}: {lost} deleted in {where}",
             notes=("they are gone for good, also for groups that have not read them",
                    *doubts(self.topic)),
             facts=tuple(sorted((key, each.first) for key, each in bounds.items())),
