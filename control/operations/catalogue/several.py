@@ -162,8 +162,9 @@ def rows_words(form: OperationForm, rows: Sequence[str]) -> str:
 
 
 def _change(row: str, effect: Effect[Operation]) -> Change:
-    lines = [change.line for change in effect.changes]
-    words = effect.summary or f"{row}: {_named(lines)}"
+    words = effect.summary or _named([change.line for change in effect.changes])
+    if not words.startswith(row):
+        words = f"{row}: {words}"
     first = effect.changes[0] if len(effect.changes) == 1 else Change(row, None, words)
     return Change(row, first.now, first.then, words)
 
