@@ -23,6 +23,7 @@ from plotly.utils import PlotlyJSONEncoder
 
 from control.kafka.records.browsing import Browsed, Skipped
 from control.kafka.records.following import Followed, Notice, TopicFollower
+from control.kafka.records.newest import NewestRecords
 from control.kafka.records.reader import Looking, Start, StartKind
 from control.kafka.records.record import FetchedRecord, Gap, Passed
 from control.kafka.records.scan_progress import NOTHING_SCANNED, Scan
@@ -87,7 +88,7 @@ class Tail:
         self.texts = texts
         self.decoder = decoder
         self._tested = build_filter(texts, decoder)
-        self.newest: deque[FetchedRecord] = deque(maxlen=KEPT_MAX)
+        self.newest = NewestRecords(count_max=KEPT_MAX)
         """That were looked for, the newest last."""
         self.notices: deque[Notice] = deque(maxlen=NOTICES_MAX)
         """What was met on the way, the newest last."""
@@ -121,7 +122,9 @@ class Tail:
             self.notices.append(Notice(text=words, is_trouble=True))
             return True
         kept = [each for each in self.newest if self._passes(each)]
-        self.newest = deque(kept, maxlen=KEPT_MAX)
+        self.newest.clear()
+        for each in kept:
+            self.newest.append(each)
         self.found = len(kept)
         self.seen = len(kept)
         return True

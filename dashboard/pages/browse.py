@@ -8,6 +8,7 @@ import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 from fastapi import FastAPI, WebSocket
 
+from control.kafka.records.newest import share_words
 from control.kafka.records.reader import Browsed
 from control.kafka.records.record import FetchedRecord
 from control.kafka.records.scan_progress import Scan
@@ -31,7 +32,7 @@ from dashboard.components.markup import still
 from dashboard.components.message import message_line
 from dashboard.components.parts import attributes, card, crumbs, empty
 from dashboard.context import PageContext
-from dashboard.live.message_reading import KEPT_MAX, SHOWN_MAX, Drawing, Readers, Seen, Tail
+from dashboard.live.message_reading import SHOWN_MAX, Drawing, Readers, Seen, Tail
 from dashboard.server import message_files
 
 _HIDDEN: Final = {"display": "none"}
@@ -177,8 +178,10 @@ def followed(tail: Tail, seen: Seen) -> Any:
     told = [*skipped_words(tail.skipped), *(printable(notice.text) for notice in tail.notices)]
     if not tail.newest:
         return html.Div([empty(f"Following: {arrived} arrived, no match"), _told(told)])
-    most = f", the newest {KEPT_MAX} are shown" if tail.found > KEPT_MAX else ""
-    words = f"Following, newest first: {tail.found:,} of {arrived} that arrived{most}"
+    kept = len(tail.newest)
+    most = f", the newest {kept} are shown" if tail.found > kept else ""
+    share = share_words(tail.newest.share())
+    words = f"Following, newest first: {tail.found:,} of {arrived} that arrived{most}{share}"
     return card(words, _told(told), messages(list(reversed(tail.newest)), seen))
 
 

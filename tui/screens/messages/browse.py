@@ -4,7 +4,6 @@ Or follow them as they come: the newest on top, painted once a second however ma
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -18,6 +17,7 @@ from textual.widgets import Input, Label, Static
 
 from control.kafka.errors import KafkaPortError
 from control.kafka.records.following import Notice
+from control.kafka.records.newest import NewestRecords, share_words
 from control.kafka.records.reader import Browsed
 from control.kafka.records.record import FetchedRecord, Gap, Passed
 from control.kafka.records.scan_progress import Scan
@@ -94,7 +94,7 @@ class BrowseScreen(ViewScreen):
         self._is_following = path.query.get("follow") == FOLLOWING
         self._records: dict[str, FetchedRecord] = {}
         self._decoder = Decoder(path.params["topic"])
-        self._came: deque[FetchedRecord] = deque(maxlen=SHOWN_MAX)
+        self._came = NewestRecords(count_max=SHOWN_MAX)
         """What matches of what came since it follows, oldest first."""
         self._read_count = self._painted_count = 0
         self._browsed: Browsed | None = None
@@ -224,7 +224,8 @@ class BrowseScreen(ViewScreen):
         if self._is_following and self._painted_count != self._read_count:
             self._painted_count = self._read_count
             kept = f", the last {len(self._came):,} that match" if self._wanted.is_search else ""
-            words = f"following, newest first: {self._read_count:,} read{kept}   F stops"
+            share = share_words(self._came.share())
+            words = f"following, newest first: {self._read_count:,} read{kept}{share}   F stops"
             await self._fill([*reversed(self._came)], words)
 
     async def _fill(self, records: Sequence[FetchedRecord], words: str) -> None:

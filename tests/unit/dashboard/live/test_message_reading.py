@@ -32,7 +32,11 @@ def test_records_that_are_not_looked_for_are_counted_and_old_ones_give_way() -> 
     assert tail.take([record(number, b"red") for number in range(KEPT_MAX + 5)])
     assert tail.take([Notice(text="a leader died", is_trouble=True)])
     assert not tail.take([])
-    assert (tail.found, len(tail.newest), tail.newest[0].offset) == (KEPT_MAX + 5, KEPT_MAX, 5)
+    assert (tail.found, len(tail.newest), next(iter(tail.newest)).offset) == (
+        KEPT_MAX + 5,
+        KEPT_MAX,
+        5,
+    )
     assert [notice.text for notice in tail.notices] == ["a leader died"]
 
 
