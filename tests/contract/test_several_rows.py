@@ -1,7 +1,6 @@
 """Operations on several topics or groups at once: one preview, one confirmation, each row told."""
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
 from control.messages.produce_session import ProduceJob, ProduceSession
@@ -53,7 +52,7 @@ async def test_topics_are_deleted_by_one_preview_and_a_row_that_fails_hides_no_o
             await session.perform(previewed, typed=first)
         assert await _left(session, names) == set(names)
 
-        AdminClient({"bootstrap.servers": bootstrap}).delete_topics([second])[second].result(20)
+        await session.admin.delete_topic(second)
         await eventually(lambda: _left(session, names), {first, third})
         late = await session.preview(several_of(form_named("delete_topic"), (first, third), {}))
         done = await session.perform(previewed, typed="3 topics")
