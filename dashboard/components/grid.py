@@ -109,7 +109,7 @@ def register_grid(app: Dash, kind: str) -> None:
 
 
 def _marks_bar(kind: str) -> html.Div:
-    """What is done to marked rows (`assets/modules/marks.js`)."""
+    """Buttons that act on marked rows (`assets/modules/marks.js`)."""
     forms = filter(takes_several, forms_about(_MARKED[kind]))
     acts = [operation_button(form, about="several") for form in forms]
     every = html.Button("mark all", className="export mark-all", title="All that match (*)")

@@ -51,7 +51,7 @@ class NewestRecords:
 
 
 def share_words(share: int) -> str:
-    """What a screen says of it; empty: every record is shown."""
+    """Words of a screen about the share; empty: every record is shown."""
     return f", too fast to show all: 1 of {share:,} is shown" if share > 1 else ""
 
 

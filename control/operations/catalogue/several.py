@@ -65,7 +65,7 @@ class Several(Operation):
 
     @property
     def outcome(self) -> Mapping[str, str | int | None]:
-        """Of each row."""
+        """Outcome of each row."""
         return self.results
 
     @property

@@ -55,9 +55,10 @@ class OperationScreen(ModalScreen[str]):
         """Its effect, its fields, its outcome."""
         with VerticalScroll(id="operation"):
             yield Static(Text.assemble((self._form.title, "bold"), f"  {self._form.help}"))
+            form = self._form
             if self._rows:
-                yield Static(rows_words(self._form, self._rows), id="rows", markup=False)
-            form = replace(self._form, fields=self._form.fields[bool(self._rows) :])
+                yield Static(rows_words(form, self._rows), id="rows", markup=False)
+                form = replace(form, fields=form.fields[1:])
             yield FormPanel(form, self._given)
             yield Static(HINT, id="operation-outcome")
 

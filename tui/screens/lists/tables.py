@@ -82,7 +82,7 @@ class TableScreen(ViewScreen):
 
     @property
     def marks_words(self) -> str:
-        """What the title says of marked rows."""
+        """Words of the title about marked rows."""
         return ""
 
     def page(self, snapshot: OperatorSnapshot, query: TableQuery) -> Page:
