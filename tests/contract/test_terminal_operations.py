@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -367,4 +368,4 @@ async def test_marked_topics_are_deleted_by_one_confirmation(
             await settle(pilot, lambda: done in _words(app, "#operation-outcome"), done)
             for name in (names[0], names[2]):
                 assert f"{name}: {name} is deleted" in _words(app, "#operation-outcome")
-                await eventually(lambda at=name: _partitions(admin, at), 0)
+                await eventually(partial(_partitions, admin, name), 0)
