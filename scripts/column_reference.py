@@ -29,8 +29,9 @@ NAMES: Final = {"lags": "partitions of a group"}
 HEAD: Final = """\
 # Columns
 
-The tables' declarations write this page (`scripts/column_reference.py`). Page, terminal, command
-line and exports show these columns.
+The tables' declarations write this page (`scripts/column_reference.py`). Page, terminal and
+exports show these columns. On the command line `brokers`, `partitions`, `status`, `clusters`,
+`moves`, `journal` and `what-if` do.
 
 The id is the name in `--columns`, `--sort`, `cols=`, `sort=` and exports. Exported numbers are in
 the unit of the column. The field is the name in [filters](filters.md).
@@ -38,7 +39,7 @@ the unit of the column. The field is the name in [filters](filters.md).
 SMALL: Final = """\
 ## Small tables
 
-They have no filters and no export: the whole table is on the screen.
+The whole table is on the screen. Configs and messages have filters of their own.
 """
 OTHERS: Final = (REPLICAS, SEGMENTS, MEMBERS, FINDINGS, RACKS, SURVIVORS, CLUSTERS, MOVES, MOVING,
                  CHANGES, PLAN_BROKERS, JOURNAL, CONFIGS, MESSAGES)  # fmt: skip

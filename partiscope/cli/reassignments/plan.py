@@ -5,11 +5,12 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.model.units import counted
 from control.operations.reassignment.planning import Planning
 from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
 from control.planner.goals import Goal, GoalError, PlanRequest
@@ -43,7 +44,16 @@ Edit = Annotated[
 Leaders = Annotated[
     LeaderOrder, typer.Option(help="Leaders with --edit: as given, those of now, or balanced.")
 ]
-Ids = Annotated[str, typer.Option(metavar="ID,…")]
+
+
+def _ids_of(words: str) -> Any:
+    return typer.Option(metavar="ID,…", help=words)
+
+
+Choose = Annotated[
+    int, typer.Option(metavar="N", min=1, help="With --out: the N-th plan of the table.")
+]
+Out = Annotated[Path | None, typer.Option(help="Write a plan here, as Kafka's reassignment JSON.")]
 RequireRacks = Annotated[
     bool, typer.Option("--require-racks", help="Refuse while a broker has no rack.")
 ]
@@ -64,10 +74,10 @@ def plan(
     keep: Annotated[
         str, typer.Option(metavar="TOPIC-N,…", help="Partitions that stay as they are.")
     ] = "",
-    exclude_brokers: Ids = "",
-    add_brokers: Ids = "",
-    remove_brokers: Ids = "",
-    relieve_brokers: Ids = "",
+    exclude_brokers: Annotated[str, _ids_of("Brokers that neither lose nor get a replica.")] = "",
+    add_brokers: Annotated[str, _ids_of("Brokers that have joined and shall carry a share.")] = "",
+    remove_brokers: Annotated[str, _ids_of("Brokers to empty.")] = "",
+    relieve_brokers: Annotated[str, _ids_of("Brokers to take bytes from.")] = "",
     replication_factor: Annotated[
         int | None, typer.Option(min=1, help="New replication factor; sets --goal replication.")
     ] = None,
@@ -75,9 +85,8 @@ def plan(
     edit: Edit = "",
     leaders: Leaders = LeaderOrder.GIVEN,
     alternatives: Annotated[int, typer.Option(min=1, max=9, help="Most plans to offer.")] = 3,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the first one here, as Kafka's reassignment JSON.")
-    ] = None,
+    choose: Choose = 1,
+    out: Out = None,
     as_json: Json = False,
 ) -> None:
     """Plan a reassignment: what would move, how even it would get, and the least that must."""
@@ -105,7 +114,7 @@ def plan(
     made = _made(before, bootstrap, request, hand)
     seconds = time.perf_counter() - started_s
     if out is not None:
-        _write(out, made)
+        _write(out, made, choose)
     if as_json:
         write_json(plan_document(made, seconds=seconds))
     else:
@@ -182,8 +191,14 @@ def before_file(plan: Path) -> Path:
     return plan.with_suffix(f".before{plan.suffix}")
 
 
-def _write(out: Path, made: Plan) -> None:
-    chosen = made.alternatives[0]
+def _write(out: Path, made: Plan, number: int) -> None:
+    offered = len(made.alternatives)
+    if number > offered:
+        raise CommandError(
+            f"--choose {number}: {counted(offered, 'plan')} on offer; nothing was written",
+            Exit.WRONG_USE,
+        )
+    chosen = made.alternatives[number - 1]
     proposal = chosen.proposal
     if not out.name:
         raise CommandError(f"cannot write {str(out)!r}: it names no file", Exit.WRONG_USE)

@@ -9,7 +9,7 @@ import pytest
 from control.planner.reassignment_json import parse_reassignment
 from control.planner.topology import topology_document
 from partiscope.cli.app import run
-from tests.unit.control.planner.clusters import cluster
+from tests.unit.control.planner.clusters import cluster, seeded
 
 
 @pytest.fixture
@@ -105,3 +105,20 @@ def test_wrong_input_is_refused_with_the_way_out(
     assert words in said.err
     assert said.out == ""
     assert "Traceback" not in said.err
+
+
+def test_any_plan_of_the_table_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "cluster.json", tmp_path / "plan.json"
+    path.write_text(json.dumps(topology_document(seeded(4, joined=3, disorder=0.3))))
+    asked = ("--topology", str(path))
+    offered = answer(capsys, *asked)["alternatives"]
+    assert len(offered) == 3
+    assert run(["plan", *asked, "--out", str(out), "--choose", "2"]) == 0
+    wanted = parse_reassignment(json.dumps(offered[1]["assignment"]))
+    assert parse_reassignment(out.read_text()) == wanted
+    out.unlink()
+    assert run(["plan", *asked, "--out", str(out), "--choose", "9"]) == 2
+    assert "3 plans on offer; nothing was written" in capsys.readouterr().err
+    assert not out.exists()
