@@ -25,6 +25,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from control.model.command_line import typed
+from control.model.units import counted
 
 
 class OperationError(Exception):
@@ -132,13 +133,13 @@ class GroupActiveError(OperationError):
     """So many are named; the rest is counted."""
 
     def __init__(self, group: str, members: Sequence[str], *, of_topic: str | None = None) -> None:
-        is_one = len(members) == 1
-        count = "1 member" if is_one else f"{len(members):,} members"
-        reads = f" that {'reads' if is_one else 'read'} {of_topic}" if of_topic else ""
+        read = "reads" if len(members) == 1 else "read"
+        count = counted(len(members), "member") + (f" that {read} {of_topic}" if of_topic else "")
+        named = ", ".join(members[: self.NAMED_MAX])
         more = ", …" if len(members) > self.NAMED_MAX else ""
         super().__init__(
             f"{group} was left as it is",
-            reason=f"it has {count}{reads}: {', '.join(members[: self.NAMED_MAX])}{more}",
+            reason=f"it has {count}: {named}{more}",
             next_step="stop its consumers first, then try again",
         )
 

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from control.model.units import counted
+
 NAMES_MAX: Final = 5
 
 
@@ -48,9 +50,8 @@ class Racks:
     def words(self, brokers: Iterable[int]) -> str:
         """``2 racks``, or ``2 racks and 1 unknown``."""
         distinct = set(brokers)
-        known = len(self.known(distinct))
         unknown = sum(self.of.get(b) is None for b in distinct)
-        racks = "1 rack" if known == 1 else f"{known} racks"
+        racks = counted(len(self.known(distinct)), "rack")
         return f"{racks} and {unknown} unknown" if unknown else racks
 
     def given_up(self, before: Iterable[int], after: Iterable[int]) -> str:

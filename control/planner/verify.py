@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from control.model.ids import TopicPartition
-from control.model.units import bytes_text
+from control.model.units import bytes_text, counted
 from control.planner.goals import PlanRequest
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.racks import Racks
@@ -96,8 +96,7 @@ def _factor_violations(before: Topology, after: _After, request: PlanRequest) ->
     for partition in before.partitions:
         number = len(after.get(partition.key, partition.replicas))
         if number != wanted and may_touch(partition.key):
-            replicas = "1 replica" if number == 1 else f"{number} replicas"
-            reason = f"has {replicas} where {wanted} are asked for"
+            reason = f"has {counted(number, 'replica')} where {wanted} are asked for"
             is_new = len(partition.replicas) == wanted
             where = str(partition.key)
             found.append(Violation(rule="replicas", where=where, reason=reason, is_new=is_new))

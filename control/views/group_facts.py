@@ -21,7 +21,7 @@ from control.model.ids import TopicPartition
 from control.operations.operation_session import OperationSession
 from control.views.format import NA, age_text, count_text, plural_text
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables.members import member_rows
+from control.views.tables.group_parts import member_rows
 from control.views.tables.rows import Row
 
 FALLING: Final = "Falling lag can mean given-up records as well as acknowledged ones"

@@ -88,8 +88,7 @@ def tile(label: str, cell: Cell, why: str = "") -> html.Div:
 
 def toned(cell: Cell) -> html.Span:
     """A cell's text in its tone, with the tone's shape where it has one."""
-    shape = SHAPES[cell.tone].strip()
-    words = f"{shape} {cell.text}" if shape else cell.text
+    words = cell.shaped(is_number=False)
     return html.Span(words, className=f"tone-{cell.tone}" if cell.tone else None)
 
 

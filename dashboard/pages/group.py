@@ -13,8 +13,8 @@ from control.views.snapshots import snapshot as views
 from control.views.snapshots.blame import partition_to_blame
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.commits import COMMITS
+from control.views.tables.group_parts import MEMBERS
 from control.views.tables.groups import GROUPS
-from control.views.tables.members import MEMBERS
 from control.views.tables.query import TableQuery
 from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError

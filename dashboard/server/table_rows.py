@@ -13,6 +13,7 @@ from typing import Any, Final
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response
 
+from control.model.units import counted
 from control.views.snapshots.snapshot import LISTS, list_page
 from control.views.tables.column import Column
 from control.views.tables.query import Page, TableQuery
@@ -104,5 +105,5 @@ def row_of(row: Row, columns: tuple[Column, ...]) -> dict[str, str]:
 def count_words(page: Page) -> str:
     """``12 of 1,234 rows``."""
     if page.matching == page.total:
-        return f"{page.total:,} rows"
-    return f"{page.matching:,} of {page.total:,} rows"
+        return counted(page.total, "row")
+    return f"{page.matching:,} of {counted(page.total, 'row')}"

@@ -165,13 +165,20 @@ async def watch_until(
 
 @contextmanager
 def terminal_on(
-    address: str, store: Path, *, path: str = "overview", is_production: bool = False
+    address: str,
+    store: Path,
+    *,
+    path: str = "overview",
+    is_production: bool = False,
+    outages: str = "",
 ) -> Iterator[PartiscopeApp]:
     """The terminal on a cluster, which is its own bus; the store has what the test put there."""
     reader = AggregatesReader(str(store))
     feed = SnapshotFeed(reader)
     name = "prod" if is_production else ""
-    watched = WatchedCluster(name=name, bootstrap=address, is_production=is_production)
+    watched = WatchedCluster(
+        name=name, bootstrap=address, is_production=is_production, outages=outages
+    )
     journal = JournalWatch(address)
     services = Services(feed=feed, history=reader, watched=watched, bus=address, journal=journal)
     try:

@@ -7,16 +7,22 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
 
 from control.operations.broker_stop_client import SOCKET_FILE
 from partiscope.layout import LOCK_FILE
+from tests.contract.operations_rig import terminal_on
 from tests.support.bundled_cluster import BundledCluster
 from tests.support.node_cluster import ROOT
-from tests.support.settle import wait_until
+from tests.support.settle import settle, wait_until
+from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
+from tui.screens.dialogs.confirm import ConfirmScreen
+from tui.screens.dialogs.operation import OperationScreen
 
 pytestmark = pytest.mark.timeout(240)
 BROKER = 102
@@ -44,13 +50,40 @@ def test_what_acks_0_1_and_all_are_worth(running: BundledCluster) -> None:
     (words,) = json.loads(told.stdout)["done"]
     found = {it[0]: [int(n.replace(",", "")) for n in it[1:]] for it in re.findall(
         r"acks (\w+): ([\d,]+) sent, ([\d,]+) acknowledged, ([\d,]+) survived", words)}  # fmt: skip
-    lost = {part.split(":")[0]: "are lost" in part for part in words.split(" · ")}
+    lost = {part.split(":")[0]: "are lost" in part for part in words.split(" · ")[1:]}
     assert lost == {"acks 0": True, "acks 1": True, "acks all": False}, words
     sent, acknowledged, survived = found["all"]
     assert sent >= survived >= acknowledged > 0
     assert running.alive() == {101, 102, 103}
     topics = AdminClient({"bootstrap.servers": running.bootstrap}).list_topics(timeout=20).topics
     assert not [name for name in topics if name.startswith("acks-lesson-")]
+
+
+async def test_the_terminal_keeps_the_result_until_it_is_closed(
+    running: BundledCluster, tmp_path: Path
+) -> None:
+    at_ms = time.time_ns() // 1_000_000
+    StoreBuilder(tmp_path).write(synthetic_rows(SyntheticSizes(topics=1, groups=1), at_ms=at_ms))
+    socket_file = str(running.data / SOCKET_FILE)
+    with terminal_on(
+        running.bootstrap, tmp_path, path=f"brokers/{BROKER}", outages=socket_file
+    ) as app:
+
+        def shows(kind: type, words: str = "") -> bool:
+            told = app.screen.query("#operation-outcome") if words else ()
+            return isinstance(app.screen, kind) and all(words in str(it.render()) for it in told)
+
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot, lambda: bool(app.screen.query("#table")), "the broker")
+            await pilot.press("A")
+            await settle(pilot, lambda: shows(OperationScreen), "the form")
+            await pilot.press("ctrl+s")
+            await settle(pilot, lambda: shows(ConfirmScreen), "the question", timeout_s=30)
+            await pilot.press("y")
+            taught = "acks all: "
+            await settle(pilot, lambda: shows(OperationScreen, taught), "results", timeout_s=120)
+            await pilot.press("escape")
+            await settle(pilot, lambda: not shows(OperationScreen), "it is closed")
 
 
 def test_the_broker_comes_back_when_who_stopped_it_is_killed(running: BundledCluster) -> None:

@@ -46,7 +46,7 @@ from control.operations.errors import (
     StalePreviewError,
 )
 from control.operations.operation_session import OperationSession
-from control.views.tables.members import member_rows, member_words
+from control.views.tables.group_parts import member_rows, member_words
 from tests.contract.group_clients import confluent_consumer
 from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster

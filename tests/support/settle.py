@@ -50,9 +50,11 @@ async def eventually(
         await asyncio.sleep(0.05)
 
 
-async def settle(pilot: "Pilot[Any]", condition: Callable[[], bool], what: str) -> None:
+async def settle(
+    pilot: "Pilot[Any]", condition: Callable[[], bool], what: str, *, timeout_s: float = TIMEOUT_S
+) -> None:
     """Let the application run until ``condition`` holds."""
-    deadline = time.monotonic() + TIMEOUT_S
+    deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, f"never came to {what}: {_shown(pilot.app)}"
         await pilot.pause(0.05)

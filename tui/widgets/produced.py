@@ -23,7 +23,7 @@ class LimitsLine(Static):
     @work(exclusive=True)
     async def judge(self, session: OperationSession, values: Mapping[str, str]) -> None:
         """Ask for the limits."""
-        self.update(cell_text(await limits_cell(session, values), with_shape=True))
+        self.update(cell_text(await limits_cell(session, values)))
 
 
 class SentMessages(Static):

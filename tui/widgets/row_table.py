@@ -19,13 +19,10 @@ from tui.tones import cell_text
 from tui.widgets.kept_cursor import KeptCursorTable
 
 SCROLLBAR_WIDTH: Final = 1
-_SHAPED: Final = frozenset({"status", "severity", "state"})
-_ELASTIC: Final = frozenset({"record_value"})
-"""Columns of long texts: they take the room that is left, and are cut there."""
 MARK: Final = "✔ "
 """Before the name of a marked row."""
 ELASTIC_MIN: Final = 40
-"""So much room such a column has before others are left out for it."""
+"""So much room an elastic column has before others are left out for it."""
 NAME_MIN: Final = 24
 NAME_SHARE: Final = 0.4
 """Of the width: so much a column of long names has, and what is left over by the others."""
@@ -128,7 +125,7 @@ class RowTable(KeptCursorTable):
     def _fitting(self, columns: tuple[Column, ...], rows: list[Row]) -> list[Column]:
         """The essential columns, and of the others those that have room, by importance."""
         room = self._room() - SCROLLBAR_WIDTH
-        most = dict.fromkeys(_ELASTIC, ELASTIC_MIN)
+        most = {column.id: ELASTIC_MIN for column in columns if column.is_elastic}
         names = {column.id for column in columns if column.is_long}
         most |= dict.fromkeys(names, max(NAME_MIN, int(room * NAME_SHARE)))
         taken: dict[str, int] = {}
@@ -148,10 +145,9 @@ class RowTable(KeptCursorTable):
 
     def _width(self, column: Column, rows: list[Row]) -> int:
         """The widest text that it has shown: columns must not come and go with figures."""
-        shape = 2 if column.id in _SHAPED else 0
-        if self.marked and self._is_first(column):
-            shape = len(MARK)
-        widest = max((cell_len(row.cell(column.id).text) + shape for row in rows), default=0)
+        mark = len(MARK) if self.marked and self._is_first(column) else 0
+        texts = (row.cell(column.id).shaped(is_number=column.is_number) for row in rows)
+        widest = max(map(cell_len, texts), default=0) + mark
         known = self._widths.get(column.id, 0)
         self._widths[column.id] = max(widest, len(column.title), known)
         return self._widths[column.id]
@@ -205,7 +201,7 @@ class RowTable(KeptCursorTable):
 
     def _text(self, column: Column, row: Row) -> Text:
         cell = row.cell(column.id)
-        text = cell_text(cell, is_number=column.is_number, with_shape=column.id in _SHAPED)
+        text = cell_text(cell, is_number=column.is_number)
         if row.key in self._marked_shown and self._is_first(column):
             text = Text(MARK + text.plain, style=text.style)
         room = self._room_of.get(column.id, text.cell_len)

@@ -45,9 +45,9 @@ class TopBar(Static):
             (1 if self._at_ms is not None else 0, Text(" partiscope", style="bold")),
             *((0, name) for name in self._cluster_name()),
             *self._moment(now_ms),
-            (0, cell_text(self._snapshot.health, with_shape=True)),
-            (0, cell_text(head.brokers, with_shape=True)),
-            *([(0, cell_text(head.moving, with_shape=True))] if head.moving.value else []),
+            (0, cell_text(self._snapshot.health)),
+            (0, cell_text(head.brokers)),
+            *([(0, cell_text(head.moving))] if head.moving.value else []),
             *([] if self._at_ms is not None else [(0, self._age(now_ms))]),
             (1, Text(f"in {head.in_bytes.text}")),
             (1, Text(f"out {head.out_bytes.text}")),
@@ -60,7 +60,7 @@ class TopBar(Static):
     def _why_empty(self) -> Text:
         assert self._snapshot is not None
         if self._snapshot.findings:
-            return cell_text(self._snapshot.health, with_shape=True)
+            return cell_text(self._snapshot.health)
         if self._snapshot.unwatched:
             return Text(f"{self._watched.name} is not watched")
         return Text("waiting for the first figures …")
@@ -74,7 +74,7 @@ class TopBar(Static):
         width, height = self.app.size
         needs = f"needs {COLUMNS_MIN}×{LINES_MIN}, has {width}×{height}"
         parts = [
-            cell_text(self._snapshot.health, with_shape=True),
+            cell_text(self._snapshot.health),
             self._age(now_ms),
             Text(needs, style="reverse"),
         ]

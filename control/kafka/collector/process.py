@@ -8,6 +8,7 @@ from control.kafka.collector.collector import Collector, CollectorSettings
 from control.kafka.collector.delivery import Delivery
 from control.kafka.connection.wire import explain_unreachable
 from control.kafka.errors import KafkaPortError, UnreachableError
+from control.model.units import counted
 
 BUS_RETRY_S: Final = 2.0
 
@@ -44,6 +45,6 @@ async def _announce(collector: Collector, on_ready: Say) -> None:
     await collector.is_complete.wait()
     image = collector.image
     on_ready(
-        f"ready cluster {image.cluster_id}: {len(image.brokers)} brokers, "
-        f"{len(image.partitions)} partitions"
+        f"ready cluster {image.cluster_id}: {counted(len(image.brokers), 'broker')}, "
+        f"{counted(len(image.partitions), 'partition')}"
     )

@@ -51,7 +51,7 @@ class Done:
     params: Mapping[str, str] = field(default_factory=dict)
     """Of its path."""
     lines: tuple[str, ...] = ()
-    """Outcome of each row, where there were several."""
+    """Outcome of each row or part, where there were several: they stay until they are closed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from control.model.ids import TopicPartition
+from control.model.units import counted
 
 REFUSED_NAMES_MAX: Final = 5
 PAUSED_WORDS: Final = "paused: partitions in flight arrive, no other begins"
@@ -11,7 +12,7 @@ PAUSED_WORDS: Final = "paused: partitions in flight arrive, no other begins"
 
 def first_words(waves: int, partitions: int, *, there: int, begun: str) -> str:
     """As it begins; `begun`: over which time, where that is worth a word."""
-    words = f"{partitions} partitions in {waves} {'wave' if waves == 1 else 'waves'}"
+    words = f"{counted(partitions, 'partition')} in {counted(waves, 'wave')}"
     words = f"{words}; {there} already there" if there else words
     return f"{words}; {begun}" if begun else words
 

@@ -414,9 +414,9 @@ class ReassignRun:
         return progress
 
     def _last_words(self, outcome: Outcome, fates: Sequence[Fate]) -> str:
-        done = self._watch.partitions_done
-        gone = len(self._watch.gone)
-        words = f"{outcome.value}: {done} of {len(self._command.changes) - gone} partitions moved"
+        done, gone = self._watch.partitions_done, len(self._watch.gone)
+        asked = counted(len(self._command.changes) - gone, "partition")
+        words = f"{outcome.value}: {done:,} of {asked} moved"
         words = f"{words}; {gone} of deleted topics left out" if gone else words
         counts = fate_counts(fates)
         for fate in (Fate.WENT_BACK, Fate.NEVER_BEGAN):

@@ -9,6 +9,7 @@ from typing import Final
 
 from control.kafka.ports import AdminPort, PartitionMetadata
 from control.model.ids import TopicPartition
+from control.model.units import counted
 from control.planner.proposal import PartitionChange
 
 NAMES_MAX: Final = 3
@@ -55,7 +56,7 @@ async def came_meanwhile(
 def _words(broker: int, names: list[str]) -> str:
     more = len(names) - NAMES_MAX
     shown = ", ".join(sorted(names)[:NAMES_MAX]) + (f" and {more:,} more" if more > 0 else "")
-    replicas = "1 replica" if len(names) == 1 else f"{len(names):,} replicas"
+    replicas = counted(len(names), "replica")
     return (
         f"broker {broker} is not empty: {replicas} came to it meanwhile ({shown}); plan to "
         f"decommission it once more before you stop it"

@@ -275,7 +275,7 @@ def _check_running(
 
 def _check_min_isr(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
     bad = [
-        f"{c.key}: {len(c.after)} replicas are fewer than min.insync.replicas "
+        f"{c.key}: {counted(len(c.after), 'replica')}, fewer than min.insync.replicas "
         f"{facts.min_isr[c.topic]}"
         for c in changes
         if len(c.after) < facts.min_isr.get(c.topic, 1)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from control.model.units import byte_rate_text, duration_text
+from control.model.units import byte_rate_text, counted, duration_text
 from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.reassignment.existing_throttles import lower_rates, standing_words, starved
 from control.operations.reassignment.facts import ClusterFacts
@@ -71,7 +71,8 @@ def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check
         reason = f"{shown} per broker is slow: producers take {taken} of it on broker {broker}"
     elif missing:
         verdict = Verdict.WARN
-        reason = f"{shown} per broker; the produce rate of {missing} partitions is unknown"
+        lacking = counted(missing, "partition")
+        reason = f"{shown} per broker; the produce rate of {lacking} is unknown"
     if facts.standing_rates:
         verdict, reason = Verdict.WARN, f"{reason}; {standing_words(facts.standing_rates)}"
     return Check(name=name, verdict=verdict, reason=reason)

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 from control.messages.keys import is_description
 from control.messages.partitioners import KeyRule, partitions_for_key
 from control.model.ids import no_partition_words
+from control.views.format import plural_text
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import Cell, Tone
 
@@ -37,11 +38,12 @@ def landing(
         return Cell(None, f"partition {partition}. Key ignored: explicit partition")
     if file:
         return Cell(None, f"the lines of {file}: each key goes to its partition")
+    partitions = plural_text(len(leaders), "partition")
     if not key or key == "none":
-        words = f"no key: the client spreads such records over all {len(leaders)} partitions"
+        words = f"no key: the client spreads such records over {partitions}"
         return Cell(None, words)
     if is_description(key):
-        words = f"many keys: each goes by its rule to one of {len(leaders)} partitions"
+        words = f"many keys: each goes by its rule to one of {partitions}"
         return Cell(None, words)
     first = key.replace("{n}", "0")
     words = _key_words(snapshot, leaders, first, KeyRule(values["rule"] or KeyRule.MURMUR2))

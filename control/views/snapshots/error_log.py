@@ -4,6 +4,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from control.model.units import counted
+
 REPEAT_MS: Final = 60_000
 """An error that goes on is told again this often."""
 KINDS_MAX: Final = 100
@@ -30,7 +32,7 @@ class ErrorLog:
         if len(self._told) >= KINDS_MAX:
             self._told.clear()
         self._told[kind] = (now_ms, 0)
-        again = f" ({since} times more since it was last logged)" if since else ""
+        again = f" ({counted(since, 'time')} more since it was last logged)" if since else ""
         self._log.error("%s%s", what, again, exc_info=error)
 
 

@@ -36,6 +36,8 @@ class Column:
     """1 is shown on the narrowest screen."""
     is_long: bool
     """A text that others chose, of any length: it is shortened where room lacks."""
+    is_elastic: bool
+    """A long text read from its beginning: it takes the room that is left, and is cut there."""
     cell: Callable[[Record], Cell]
     sort: str
     """Column of the Arrow table by which it is sorted; empty: it cannot be."""
@@ -66,6 +68,7 @@ def column(
     filter: str = "",  # noqa: A002
     filter_on: FilterField | None = None,
     is_long: bool = False,
+    is_elastic: bool = False,
     is_exception: bool = False,
     width: int = 0,
 ) -> Column:
@@ -84,6 +87,7 @@ def column(
         help=help,
         rank=rank,
         is_long=is_long,
+        is_elastic=is_elastic,
         cell=cell or (lambda record: unit.cell(record[place])),
         sort=place if sort is None else sort,
         export=place,

@@ -48,7 +48,8 @@ def skipped_words(skipped: Skipped) -> Iterator[str]:
     yield from map(gap_words, skipped.gaps)
     if skipped.gap_count > GAPS_TOLD_MAX:
         more = skipped.gap_count - len(skipped.gaps)
-        yield f"and {more:,} further gaps; {skipped.record_count:,} records skipped in all"
+        records = text.plural_text(skipped.record_count, "record")
+        yield f"and {text.plural_text(more, 'further gap')}; {records} skipped in all"
 
 
 def read_words(browsed: Browsed, *, shown: int, is_search: bool) -> str:
@@ -99,8 +100,9 @@ def progress_words(progress: Progress) -> str:
     size = text.bytes_text(progress.read_bytes)
     about = "" if done == total else f" of about {text.bytes_text(progress.estimated_bytes)}"
     partitions = text.plural_text(progress.partition_count, "partition")
+    records = text.plural_text(progress.record_count, "record")
     return (
-        f"{progress.record_count:,} records scanned, {done:,} of {total:,} offsets{part}, "
+        f"{records} scanned, {done:,} of {total:,} offsets{part}, "
         f"{size}{about}, {progress.partitions_done} of {partitions} whole"
     )
 
@@ -229,7 +231,7 @@ MESSAGES: Final = Table(
                cell=lambda it: cells.count_cell(it.record.offset)),
         column("at", "time", units.TIME, "Of the record, local time", rank=2, cell=_at_cell),
         column("record_key", "key", rank=2, cell=_key_cell),
-        column("record_value", "value", rank=1,
+        column("record_value", "value", rank=1, is_elastic=True,
                cell=lambda it: _value_cell(it.record, it.decoded.value)),
         column("size", "size", units.BYTES, "Key and value, without overhead",
                cell=lambda it: cells.bytes_cell(it.record.size_bytes)),

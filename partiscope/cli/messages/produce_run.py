@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from control.kafka.errors import KafkaPortError
 from control.messages.produce_session import ProduceJob, ProduceProgress
+from control.model.units import counted
 from control.operations.catalogue.topics.produce import Produce
 from control.operations.errors import OperationError
 from control.operations.operation_session import OperationSession
@@ -45,7 +46,7 @@ def send(target: Target, asked: Produce, *, as_json: bool) -> Exit:
         raise ended
     if done is not None and done.failed and not is_interrupted:
         kinds = failed_words(done)
-        words = f"{done.failed} records were not acknowledged ({kinds}): {done.errors[0]}"
+        words = f"{counted(done.failed, 'record')} not acknowledged ({kinds}): {done.errors[0]}"
         raise CommandError(words)
     return ended
 

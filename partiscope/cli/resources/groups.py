@@ -2,14 +2,13 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import typer
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec, ShareOffset
-from control.model.ids import TopicPartition, partition_numbers
+from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec
+from control.model.ids import partition_numbers
 from control.operations.catalogue.groups.delete_group import DeleteGroup
 from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
 from control.operations.catalogue.groups.offset_targets import TARGET_HELP, target_problem
@@ -17,9 +16,21 @@ from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.operation import Operation
 from control.views.format import plural_text
 from control.views.group_facts import Fact, read_facts
-from control.views.tables.members import member_rows, member_words
+from control.views.tables.group_parts import (
+    LISTED,
+    OFFSETS,
+    SHARE_OFFSETS,
+    lags_of,
+    listed_rows,
+    member_rows,
+    member_words,
+    offset_rows,
+    share_offset_rows,
+)
+from control.views.tables.rows import Row
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
+from partiscope.cli.shared.listing import cells_of
 from partiscope.cli.shared.operations import Partitions, Reason, run_operations
 from partiscope.cli.shared.options import (
     Bootstrap,
@@ -31,7 +42,7 @@ from partiscope.cli.shared.options import (
     settings_with,
     write_json,
 )
-from partiscope.cli.shared.tables import figure, words, write_table
+from partiscope.cli.shared.tables import write_rows
 
 app = typer.Typer(
     cls=ListByDefault,
@@ -39,7 +50,6 @@ app = typer.Typer(
 )
 TO_HELP: Final = f"{TARGET_HELP}."
 Group = Annotated[str, typer.Argument(help="Group id.")]
-Offsets = Mapping[TopicPartition, int]
 Told = tuple[tuple[Fact, ...], dict[str, Any]]
 
 
@@ -55,13 +65,11 @@ def list_groups(bootstrap: Bootstrap = None, as_json: Json = False) -> None:
         async with _admin(bootstrap) as admin:
             return await admin.groups.list_groups()
 
-    found = asyncio.run(run())
+    rows = listed_rows(asyncio.run(run()))
     if as_json:
-        rows = [{"group": g.group_id, "state": g.state, "type": g.group_type} for g in found]
-        write_json({"groups": rows})
-        return
-    heads = [words("group", is_long=True), words("state"), words("type")]
-    write_table(heads, [[g.group_id, g.state, g.group_type] for g in found])
+        write_json({"groups": [cells_of(row) for row in rows]})
+    else:
+        write_rows(LISTED.columns, rows)
 
 
 @app.command("describe", epilog="Example: partiscope groups describe billing --json")
@@ -69,7 +77,7 @@ def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -
     """Members, and committed offset, end offset and lag of every partition. Of a share group also
     its delivery limit and dead letters, of a streams group its topology."""
 
-    async def run() -> tuple[GroupDescription, list[dict[str, Any]], Told]:
+    async def run() -> tuple[GroupDescription, tuple[Row, ...], Told]:
         async with _admin(bootstrap) as admin:
             described = await admin.groups.describe_group(group)
             now_ms = time.time_ns() // 1_000_000
@@ -78,7 +86,7 @@ def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -
                 shared = await admin.groups.share_offsets(group)
                 ends = await admin.offsets.list_offsets(list(shared))
                 at = {key: ends[key].offset for key in shared}
-                return described, share_rows(shared, at), told
+                return described, share_offset_rows(shared, at), told
             # Committed offsets first, ends after: lag can then never come out negative.
             committed = await admin.groups.committed_offsets(group)
             owners = {key: m.client_id for m in described.members for key in m.assignment}
@@ -86,41 +94,20 @@ def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -
             first = await admin.offsets.list_offsets(keys, OffsetSpec.EARLIEST)
             end = await admin.offsets.list_offsets(keys)
             bounds = {key: (first[key].offset, end[key].offset) for key in keys}
-            return described, described_rows(committed, owners, bounds), told
+            return described, offset_rows(committed, owners, bounds), told
 
     described, rows, (facts, document) = asyncio.run(run())
     if as_json:
-        write_json({**_described_head(described), **document, "partitions": rows})
+        offsets = [cells_of(row) for row in rows]
+        write_json({**_described_head(described), **document, "partitions": offsets})
         return
     note(_described_note(described))
-    lags = {TopicPartition(it["topic"], it["partition"]): it["lag"] or 0 for it in rows}
-    for member in member_rows(described, lags):
+    for member in member_rows(described, lags_of(rows)):
         note(f"member: {member_words(member)}")
     for fact in facts:
         note(f"{fact.title}: {fact.text}")
-    heads = _SHARE_HEADS if described.group_type == "share" else _HEADS
-    cells = [["–" if row[name] is None else str(row[name]) for name in heads] for row in rows]
-    write_table(list(heads.values()), cells)
-
-
-_HEADS: Final = {
-    "topic": words("topic", is_long=True),
-    "partition": figure("partition"),
-    "committed": figure("committed", rank=2),
-    "end": figure("end", rank=3),
-    "lag": figure("lag"),
-    "to_read": figure("to read", rank=2),
-    "note": words("note", is_long=True),
-    "client": words("client", rank=2, is_long=True),
-}
-_SHARE_HEADS: Final = {
-    "topic": words("topic", is_long=True),
-    "partition": figure("partition"),
-    "start": figure("start", rank=2),
-    "end": figure("end", rank=3),
-    "lag": figure("lag"),
-    "note": words("note", is_long=True),
-}
+    table = SHARE_OFFSETS if described.group_type == "share" else OFFSETS
+    write_rows(table.columns, rows)
 
 
 def _described_head(described: GroupDescription) -> dict[str, Any]:
@@ -155,73 +142,6 @@ def _described_note(described: GroupDescription) -> str:
             f"group epoch {described.group_epoch}, assignment epoch {described.assignment_epoch}"
         )
     return ", ".join(parts)
-
-
-def share_rows(
-    offsets: Mapping[TopicPartition, ShareOffset], ends: Offsets
-) -> list[dict[str, Any]]:
-    """Where a share group stands, most lag first. A lag that no broker tells stays unknown:
-    records beyond the start may be acknowledged already."""
-    rows = []
-    for key, offset in offsets.items():
-        most = None if offset.start is None else max(0, ends[key] - offset.start)
-        is_bounded = offset.lag is None and most is not None
-        rows.append(
-            {
-                "topic": key.topic,
-                "partition": key.partition,
-                "start": offset.start,
-                "end": ends[key],
-                "lag": offset.lag,
-                "note": f"lag unknown, at most {most}" if is_bounded else None,
-            }
-        )
-    return sorted(rows, key=lambda row: (-(row["lag"] or 0), row["topic"], row["partition"]))
-
-
-def described_rows(
-    committed: Offsets,
-    owners: Mapping[TopicPartition, str],
-    bounds: Mapping[TopicPartition, tuple[int, int]],
-) -> list[dict[str, Any]]:
-    """Committed offsets and owners of a group: the worst first, then the most lag.
-
-    ``bounds``: first offset and end of each log. Without a commit, and of one beyond the end,
-    there is no lag. Records to read are those still there: without a commit the whole log.
-    """
-    rows = []
-    for key, (first, end) in bounds.items():
-        at = committed.get(key)
-        is_beyond = at is not None and at > end
-        rows.append(
-            {
-                "topic": key.topic,
-                "partition": key.partition,
-                "committed": at,
-                "end": end,
-                "lag": None if at is None or is_beyond else end - at,
-                "to_read": 0 if is_beyond else end - max(first, at or 0),
-                "note": _commit_note(at, first, end),
-                "client": owners.get(key),
-            }
-        )
-    return sorted(rows, key=_severity)
-
-
-def _commit_note(at: int | None, first: int, end: int) -> str | None:
-    if at is None:
-        return "no commit"
-    if at > end:
-        return f"committed {at - end} beyond the end; reset it"
-    lost = min(first, end) - at
-    return f"{lost} lost: deleted before they were read" if lost > 0 else None
-
-
-def _severity(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Lost and beyond the end, then without a commit but with records, then by lag."""
-    is_owned = row["committed"] is None
-    rank = 2 if row["note"] is None or (is_owned and not row["to_read"]) else int(is_owned)
-    return rank, -(row["lag"] or 0), row["topic"], row["partition"]
 
 
 @app.command("alter", epilog="Example: partiscope groups alter billing --topic orders --to 10m")

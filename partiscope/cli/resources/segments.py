@@ -19,6 +19,7 @@ from broker.log.dump_log import (
 )
 from broker.log.errors import OffsetOutOfRangeError, StorageError
 from control.kafka.errors import NoSuchPartitionError
+from control.model.units import counted
 from control.views.format import bytes_text, count_text
 from control.views.printable import printable, told_bytes
 from control.views.tables.messages import brief
@@ -211,7 +212,7 @@ def _print_message(view: RecordView) -> None:
         "headers": ", ".join(f"{printable(n)}={_shown(v)}" for n, v in record.headers) or "none",
         "batch": (
             f"offsets {batch.header.base_offset} to {batch.header.last_offset}, "
-            f"{count_text(batch.header.records_count)} records, "
+            f"{counted(batch.header.records_count, 'record')}, "
             f"{bytes_text(batch.size_bytes)} on disk, codec {batch.codec}"
         ),
         "checksum": f"CRC-32C {batch.header.crc:08x}, {verdict}",

@@ -89,7 +89,7 @@ def run_operations(
             **document,
             "dry_run": dry_run,
             "changes": {it.name: {"now": it.now, "then": it.then} for it in changes},
-            "done": [result.words for result in done],
+            "done": [_words(result) for result in done],
         })  # fmt: skip
     _tell(done, is_needed=bool(previews), is_journaled=target.bus is not None)
 
@@ -115,11 +115,15 @@ def _ask(previews: Sequence[Previewed], *, is_confirmed: bool) -> None:
 
 def _tell(done: Sequence[Done], *, is_needed: bool, is_journaled: bool) -> None:
     for result in done:
-        note(result.words)
+        note(_words(result))
     if not done:
         note("nothing was changed" if is_needed else "nothing to change")
     elif not is_journaled:
         note("the change is in no journal: no bus is known for this cluster")
+
+
+def _words(done: Done) -> str:
+    return " · ".join((done.words, *done.lines))
 
 
 def _show(changes: Sequence[Change]) -> None:

@@ -109,3 +109,19 @@ async def test_sorting_by_a_hidden_column_shows_it(services: Services) -> None:
         await pilot.press("enter")
         await settle(pilot, lambda: "lag" in table.shown, "the column")
         assert "by lag ↓" in str(app.screen.query_one("#table-title").render())
+
+
+async def test_colour_never_stands_alone(services: Services, tmp_path: Path) -> None:
+    now = synthetic_rows(SyntheticSizes(topics=3, partitions=2, groups=3), at_ms=NOW_MS)
+    for row in now["commits"]:
+        row["lag_records_per_s"] = 500.0
+    StoreBuilder(tmp_path).write(now)
+    app = PartiscopeApp(services, path="groups")
+    async with app.run_test(size=(120, 24)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query("#table")), "the table")
+        table = app.screen.query_one(RowTable)
+        services.feed.refresh()
+        await settle(pilot, lambda: table.row_count == 3, "its rows")
+        trend = str(table.get_row_at(0)[table.shown.index("velocity")])
+        assert trend.startswith("▲ +")
+        assert table.virtual_size.width <= 120

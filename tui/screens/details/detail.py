@@ -9,13 +9,13 @@ from textual.widgets import Static
 
 from control.kafka.errors import KafkaPortError
 from control.views.cluster.collector_requests import load_cell
-from control.views.format import count_text
+from control.views.format import plural_text
 from control.views.paths import ViewPath
 from control.views.printable import printable
 from control.views.series import broker_throughput, topic_throughput, total_lag
 from control.views.snapshots.blame import partition_to_blame
 from control.views.snapshots.snapshot import LISTS, OperatorSnapshot, list_page
-from control.views.tables.members import member_words
+from control.views.tables.group_parts import member_words
 from control.views.tables.query import Page, TableQuery
 from tui.screens.details.history_charts import HistoryScreen, throughput_line
 from tui.screens.lists.tables import TableScreen
@@ -170,7 +170,7 @@ class GroupScreen(DetailScreen):
     def read_history(self, cluster: str, frame: Frame) -> Text:
         """Its lag as a whole."""
         lag = total_lag(self.services.history, cluster, self.name_here, frame.span)
-        words = f"  {count_text(lag.last)} records  "
+        words = f"  {plural_text(lag.last, 'record')}  "
         room = max(20, self.line_width - len("LAG  ") - len(words) - len(frame.title))
         return Text.assemble(
             ("LAG  ", "bold"), frame.line(lag, room, "yellow"), words, (frame.title, "dim")

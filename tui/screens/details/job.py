@@ -48,7 +48,7 @@ class JobScreen(HistoryScreen):
 
 def _figure(it: JobFigure, width: int) -> Text:
     """Title, value, and what it means: below itself where the line is too short."""
-    value = cell_text(it.cell, with_shape=True)
+    value = cell_text(it.cell)
     value.pad_right(max(1, _VALUE_WIDTH - value.cell_len))
     why = textwrap.wrap(it.why, max(20, width - _TITLE_WIDTH - _VALUE_WIDTH))
     margin = "\n" + " " * (_TITLE_WIDTH + _VALUE_WIDTH)

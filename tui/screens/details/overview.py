@@ -8,7 +8,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from control.views.cluster.racks import RACKS, rack_rows
-from control.views.format import count_text
+from control.views.format import plural_text
 from control.views.next_steps import action_of
 from control.views.paths import ViewPath, parse_path
 from control.views.series import Series, cluster_throughput, total_lag
@@ -135,7 +135,7 @@ def _totals(snapshot: OperatorSnapshot, brokers: int, width: int) -> Text:
              ("replicas", head.replicas), ("bytes", head.size_bytes))  # fmt: skip
     line = Text.assemble(("BROKERS", "bold"), f" {brokers}")
     if head.moving.value:
-        line.append("   ").append_text(cell_text(head.moving, with_shape=True))
+        line.append("   ").append_text(cell_text(head.moving))
     for name, cell in facts:
         fact = Text(f"   {name} ", style="dim").append(cell.text, style="")
         if line.cell_len + fact.cell_len <= width:
@@ -145,6 +145,6 @@ def _totals(snapshot: OperatorSnapshot, brokers: int, width: int) -> Text:
 
 def _lag_line(lag: Series, frame: Frame, width: int) -> Text:
     """One group's."""
-    head, now = f"LAG {lag.name:<16.16} ", f" {count_text(lag.last)} records"
+    head, now = f"LAG {lag.name:<16.16} ", f" {plural_text(lag.last, 'record')}"
     room = max(8, width - len(head) - len(now))
     return Text.assemble((head[:4], "bold"), head[4:], frame.line(lag, room, "yellow"), now)

@@ -113,7 +113,6 @@ class WhatIfScreen(ViewScreen):
 
 def _words(answer: WhatIf) -> Text:
     lines = [
-        Text.assemble((f" {title:<22}", "dim"), cell_text(cell, with_shape=True))
-        for title, cell, _ in answer.facts
+        Text.assemble((f" {title:<22}", "dim"), cell_text(cell)) for title, cell, _ in answer.facts
     ]
     return Text("\n").join(lines)

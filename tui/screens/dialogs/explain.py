@@ -37,5 +37,5 @@ class ExplainScreen(ModalScreen[None]):
     def _line(self, column: Column) -> Text:
         line = Text(f"{column.title:<16}", style="bold")
         if self._row is not None:
-            line.append_text(cell_text(self._row.cell(column.id), with_shape=True))
+            line.append_text(cell_text(self._row.cell(column.id)))
         return line.append(f"\n  {column.help}", style="dim") if column.help else line

@@ -126,8 +126,8 @@ class OperationScreen(ModalScreen[str]):
         self.dismiss(self._path)
 
     def _tell_rows(self, done: Done) -> None:
-        """Outcome of each row, until it is read."""
-        self._path = str(ViewPath(view=done.view, params=done.params))
+        """Outcome of each row or part, until it is read."""
+        self._path = str(ViewPath(view=done.view, params=done.params)) if done.view else ""
         self.query_one(FormPanel).display = False
         self.set_focus(None)
         bad = [line for line in done.lines if "✖" in line]

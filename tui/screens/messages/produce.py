@@ -187,7 +187,7 @@ class ProduceScreen(ViewScreen):
         values = self.query_one(FormPanel).values()
         leaders = self._leaders_of(values["topic"])
         where = landing(self.session.snapshot, leaders, values, file=self._file)
-        self.put("#where", cell_text(where, with_shape=True, wraps=True))
+        self.put("#where", cell_text(where, wraps=True))
         self.query_one(LimitsLine).judge(self.session.operations, values)
 
     def _leaders_of(self, topic: str) -> Leaders:
@@ -198,10 +198,7 @@ class ProduceScreen(ViewScreen):
         if progress.is_done:
             sent = Sent.of(self._topic, progress)
             self.query_one(SentMessages).follow(sent, self.session.snapshot)
-        lines = [
-            cell_text(cell, with_shape=True, wraps=True)
-            for cell in progress_cells(progress, self._acks)
-        ]
+        lines = [cell_text(cell, wraps=True) for cell in progress_cells(progress, self._acks)]
         if progress.total > 1:
             lines += _histogram(progress)
         self.put("#outcome", Text("\n").join(lines))

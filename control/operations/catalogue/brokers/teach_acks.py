@@ -102,4 +102,5 @@ class TeachAcks(Operation):
         except (LessonError, OutageRefusedError, TimeoutError) as error:
             raise InvalidInputError({"broker": str(error) or "it is not in sync again"}) from error
         self.results.extend(results)
-        return Done(words=" · ".join(it.words for it in results))
+        told = f"broker {self.broker} was killed, and is back"
+        return Done(words=told, lines=tuple(it.words for it in results))

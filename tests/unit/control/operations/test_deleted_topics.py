@@ -59,7 +59,7 @@ async def test_a_topic_that_is_deleted_midway_is_left_out_and_told_once(pass_s: 
 
     ended = await run(cluster, context, delete, *long_readings(pass_s))
     assert ended.outcome is Outcome.DONE
-    assert ended.message == "done: 1 of 1 partitions moved; 2 of deleted topics left out"
+    assert ended.message == "done: 1 of 1 partition moved; 2 of deleted topics left out"
     assert context.said(EventKind.NOTE) == [
         f"topic {name} was deleted meanwhile: 1 partition of it is left out" for name in "bc"
     ]
@@ -106,7 +106,7 @@ async def test_readings_that_know_of_no_topic_yet_delete_nothing(pass_s: PassS) 
 
     soon = [pass_s(LASTING_S / LASTING_READINGS / 10)] * (LASTING_READINGS * 5)
     steps = (forget, *soon, remember, cluster.arrive)
-    assert (await run(cluster, context, *steps)).message == "done: 1 of 1 partitions moved"
+    assert (await run(cluster, context, *steps)).message == "done: 1 of 1 partition moved"
 
 
 async def test_a_way_back_leaves_out_what_was_deleted_or_made_anew() -> None:
@@ -147,7 +147,7 @@ async def test_a_topic_that_is_created_anew_midway_is_another_topic() -> None:
 
     ended = await run(cluster, context, create_anew, cluster.arrive)
     assert ended.outcome is Outcome.DONE
-    assert ended.message == "done: 1 of 1 partitions moved; 3 of deleted topics left out"
+    assert ended.message == "done: 1 of 1 partition moved; 3 of deleted topics left out"
     assert context.said(EventKind.NOTE) == [
         f"topic {name} {ANEW}: 1 partition of it is left out" for name in "bcd"
     ]

@@ -159,7 +159,7 @@ async def test_a_throttle_that_cannot_be_removed_makes_no_failure_of_what_arrive
     cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
     cluster.removal_refusals[2] = REFUSED
     ended = await run(cluster, context, cluster.arrive)
-    assert (ended.outcome, ended.message) == (Outcome.DONE, "done: 1 of 1 partitions moved")
+    assert (ended.outcome, ended.message) == (Outcome.DONE, "done: 1 of 1 partition moved")
     assert any("its removal is tried again" in note for note in ended.notes)
     assert ended.throttle is not None, "known, for who tidies"
 

@@ -57,7 +57,7 @@ async def test_what_a_broker_has_not_heard_of_yet_was_not_taken_back(
         cluster.placed[A.key] = A.after
 
     ended = await run(cluster, context, arrive_unheard, *[pass_s(each_s)] * (readings - 1), hear)
-    assert (ended.outcome, ended.message) == (Outcome.DONE, "done: 1 of 1 partitions moved")
+    assert (ended.outcome, ended.message) == (Outcome.DONE, "done: 1 of 1 partition moved")
     assert ended.refused == {}
 
 
@@ -183,7 +183,7 @@ async def test_a_plan_that_has_nothing_to_do_is_not_refused_for_its_throttle() -
     cluster = cluster_of(A)
     cluster.placed[A.key] = A.after
     ended = await run(cluster, FakeContext(command_of(A, throttle=100)))
-    assert ended.message == "done: 1 of 1 partitions moved"
+    assert ended.message == "done: 1 of 1 partition moved"
 
 
 async def test_what_others_moved_while_we_were_away_stays_though_it_was_asked_for() -> None:

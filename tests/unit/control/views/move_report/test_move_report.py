@@ -44,7 +44,7 @@ def finished(**changed: Any) -> OperationState:
     ):
         context.told(kind, f"wave {wave}", wave=wave)
     context.told(EventKind.YIELDED, "yields to group g", groups=["g"])
-    context.told(EventKind.FINISHED, "done: 1 of 1 partitions moved", outcome=Outcome.DONE.value)
+    context.told(EventKind.FINISHED, "done: 1 of 1 partition moved", outcome=Outcome.DONE.value)
     return replace(context.state(), **changed)
 
 

@@ -1,0 +1,73 @@
+"""Tables of one group as its coordinator describes it: what each partition of it says."""
+
+from typing import Final
+
+from control.kafka.ports import ListedGroup, ShareOffset
+from control.model.ids import TopicPartition
+from control.views.tables.group_parts import (
+    LISTED,
+    OFFSETS,
+    SHARE_OFFSETS,
+    lags_of,
+    listed_rows,
+    offset_rows,
+    share_offset_rows,
+)
+from control.views.tables.rows import Row
+
+KEYS: Final = [TopicPartition("orders", number) for number in range(5)]
+
+
+def _told(row: Row, *ids: str) -> tuple[object, ...]:
+    return tuple(row.cell(name).value for name in ids)
+
+
+def test_the_worst_partitions_come_first_and_each_says_what_is_wrong() -> None:
+    committed = {KEYS[0]: 90, KEYS[1]: 500, KEYS[2]: 10, KEYS[3]: 100}
+    rows = offset_rows(committed, {KEYS[4]: "app-1"}, dict.fromkeys(KEYS, (20, 1_100)))
+    told = [_told(row, "partition", "lag", "to_read", "note", "client") for row in rows]
+    assert told == [
+        (2, 1_090, 1_080, "10 lost: deleted before they were read", None),
+        (4, None, 1_080, "no commit", "app-1"),
+        (0, 1_010, 1_010, None, None),
+        (3, 1_000, 1_000, None, None),
+        (1, 600, 600, None, None),
+    ]
+    assert rows[1].committed.text == "no commit"
+    assert rows[2].lag.text == "1,010"
+    assert lags_of(rows) == dict(zip(KEYS, (1_010, 600, 1_090, 1_000, 0), strict=True))
+    assert set(rows[0].cells) == {it.id for it in OFFSETS.columns}
+
+
+def test_a_commit_beyond_the_end_has_no_lag() -> None:
+    (row,) = offset_rows({KEYS[0]: 500}, {}, {KEYS[0]: (0, 100)})
+    assert (row.lag.text, row.to_read.text) == ("–", "–")
+    assert row.note.text == "committed 400 beyond the end; reset it"
+
+
+def test_a_share_group_has_the_lag_that_its_broker_tells_or_a_bound() -> None:
+    offsets = {
+        KEYS[0]: ShareOffset(start=None, lag=None),
+        KEYS[1]: ShareOffset(start=60, lag=None),
+        KEYS[2]: ShareOffset(start=60, lag=7),
+    }
+    rows = share_offset_rows(offsets, dict.fromkeys(offsets, 100))
+    told = [_told(row, "partition", "start", "end", "lag", "note") for row in rows]
+    assert told == [
+        (2, 60, 100, 7, None),
+        (0, None, 100, None, None),
+        (1, 60, 100, None, "lag unknown, at most 40"),
+    ]
+    assert [row.start.text for row in rows] == ["60", "–", "60"]
+    assert [row.lag.text for row in rows] == ["7", "–", "n/a"]
+    assert set(rows[0].cells) == {it.id for it in SHARE_OFFSETS.columns}
+
+
+def test_listed_groups_have_the_columns_of_the_table_of_groups() -> None:
+    listed = ListedGroup(group_id="a", state="Stable", protocol_type="consumer", group_type="share")
+    (row,) = listed_rows([listed])
+    assert [(it.title, row.cell(it.id).value) for it in LISTED.columns] == [
+        ("group", "a"),
+        ("state", "Stable"),
+        ("type", "share"),
+    ]
