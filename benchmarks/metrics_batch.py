@@ -26,9 +26,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.metrics_samples import Rounds
 from benchmarks.processes import cpu_by_mode, cpu_seconds, resident_mb
-from spark_metrics.history.rollup import Task, Upkeep
+from spark_metrics.history.rollup import HistoryMaintenance, Task
 from spark_metrics.job.java import find_java
-from spark_metrics.job.micro_batch import BatchReport, StoreSink
+from spark_metrics.job.micro_batch import BatchReport, MicroBatchSink
 from spark_metrics.job.run import end_jvm
 from spark_metrics.job.spark_session import SessionSettings, build_session
 from spark_metrics.store.files import Order, StoreFiles, conform
@@ -71,7 +71,7 @@ class Job:
     def __init__(self, session: SparkSession, rounds: Rounds, folder: str) -> None:
         self._rounds = rounds
         self._reports: list[BatchReport] = []
-        self._sink = StoreSink(
+        self._sink = MicroBatchSink(
             StoreWriter(f"{folder}/store"),
             query_id=lambda: "bench",
             on_batch=self._reports.append,
@@ -145,7 +145,7 @@ def print_medians(told: list[dict[str, Any]]) -> None:
         print(json.dumps({"medians of": len(some), **medians}))
 
 
-def begin_merge(folder: str) -> Upkeep:
+def begin_merge(folder: str) -> HistoryMaintenance:
     """Have a thread make one file of history of sixteen, with a million points each."""
     files = StoreFiles(folder)
     files.make_folders("history")
@@ -170,7 +170,7 @@ def begin_merge(folder: str) -> Upkeep:
                 path=path, span=MINUTE, level=0, rows=rows, from_ms=from_ms, until_ms=until_ms
             )
         )
-    upkeep = Upkeep(files)
+    upkeep = HistoryMaintenance(files)
     upkeep.begin(
         [Task(table="commit_history", inputs=tuple(inputs), span=MINUTE, level=1)], version=1
     )

@@ -132,7 +132,7 @@ def adopted(history: History, done: Iterable[Done]) -> dict[str, tuple[HistoryFi
     return {table: tuple(files) for table, files in tables.items()}
 
 
-class Upkeep:
+class HistoryMaintenance:
     """Runs tasks beside the job, one lot at a time."""
 
     def __init__(self, files: StoreFiles, executor: Executor | None = None) -> None:
@@ -150,7 +150,7 @@ class Upkeep:
         """Begin these tasks; ``version`` is that of the manifest that names their inputs."""
         if self._executor is None:
             self._executor = ThreadPoolExecutor(
-                1, thread_name_prefix="upkeep", initializer=_step_back
+                1, thread_name_prefix="history-maintenance", initializer=_step_back
             )
         paths = [
             history_path(task.table, task.span, version, str(number))

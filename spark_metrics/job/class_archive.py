@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from broker.metrics_schema import BrokerSample, Envelope, ReplicaSample, encode_round
-from spark_metrics.job.micro_batch import BatchReport, StoreSink
+from spark_metrics.job.micro_batch import BatchReport, MicroBatchSink
 from spark_metrics.job.spark_session import (
     JAVA_OPTIONS,
     SessionSettings,
@@ -69,7 +69,7 @@ def _run(target: Path) -> None:
 def _stream(session: SparkSession, folder: str) -> None:
     """Some batches through the very sink of the job."""
     seen: list[BatchReport] = []
-    sink = StoreSink(
+    sink = MicroBatchSink(
         StoreWriter(f"{folder}/store"),
         query_id=lambda: "archive",
         on_batch=seen.append,

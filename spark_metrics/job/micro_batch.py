@@ -88,7 +88,7 @@ class _Seen:
     waves: list[Wave]
 
 
-class StoreSink:
+class MicroBatchSink:
     """``foreachBatch`` of the job: idempotent by offsets, and the store's only writer."""
 
     def __init__(

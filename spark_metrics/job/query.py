@@ -15,7 +15,7 @@ from spark_metrics.buckets.on_driver import DriverFold
 from spark_metrics.buckets.on_executors import ExecutorFold
 from spark_metrics.buckets.plan import BucketFold
 from spark_metrics.job.kafka_source import SourceSettings, read_between, read_samples
-from spark_metrics.job.micro_batch import BatchReport, StoreSink
+from spark_metrics.job.micro_batch import BatchReport, MicroBatchSink
 from spark_metrics.job.readable_offsets import ReadableOffsets
 from spark_metrics.store.writer import StoreWriter
 from spark_metrics.window.errors import MetricsError
@@ -52,7 +52,7 @@ def build_job(
 
     ``on_fatal`` is told of errors after which starting the query again would not help.
     """
-    sink = StoreSink(
+    sink = MicroBatchSink(
         writer,
         query_id=lambda: checkpoint_id(settings.checkpoint),
         buckets=settings.bucket_fold(),
@@ -85,7 +85,7 @@ def take_in(
     writer: StoreWriter,
 ) -> None:
     """Commit the records before and between those that are damaged, without a stream."""
-    sink = StoreSink(
+    sink = MicroBatchSink(
         writer, query_id=lambda: "before what is damaged", buckets=settings.bucket_fold()
     )
     for number, (begins, ends) in enumerate(found.ranges()):

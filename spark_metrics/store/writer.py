@@ -5,7 +5,7 @@ successor of the one before it, which only one writer can do; then the manifest 
 is where readers look. A batch that was killed half way leaves files that no manifest names, which
 are swept after a grace, whether or not commits succeed. What lay there before, and
 was not understood, is set aside (``spark_metrics.store.existing``). Of history a batch writes one
-file per table, more where a minute ends in it or a clock is hours behind; ``upkeep`` makes fewer of
+file per table, more where a minute ends in it or a clock is hours behind; ``rollup`` makes fewer of
 them.
 """
 
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from spark_metrics.history.rollup import LATE_MS, Upkeep, adopted, due_tasks
+from spark_metrics.history.rollup import LATE_MS, HistoryMaintenance, adopted, due_tasks
 from spark_metrics.store.durable import make_lasting, put_if_absent
 from spark_metrics.store.existing import FOLDERS, ExistingStore, look
 from spark_metrics.store.files import StoreFiles
@@ -48,7 +48,7 @@ from spark_metrics.window.history_points import (
 )
 
 RETENTION_MS: Final = RETENTIONS_MS[FINE]
-UPKEEP_RETRY_MS: Final = 60_000
+MAINTENANCE_RETRY_MS: Final = 60_000
 """History that could not be merged (no space, say) is tried again so long after."""
 BAD_FILES_MAX: Final = 20
 WRITERS: Final = 2
@@ -103,7 +103,7 @@ class StoreWriter:
     ) -> None:
         """``retention_ms`` is that of fine history, and the least of the coarser spans.
 
-        ``executor`` runs the upkeep; a thread of its own where none is given. Files are swept by
+        ``executor`` maintains history; a thread of its own where none is given. Files are swept by
         ``steady_ms``, whatever becomes of the clock.
         """
         self.files = StoreFiles(store)
@@ -112,8 +112,8 @@ class StoreWriter:
             span: max(retention_ms, kept_ms if span != FINE else 0)
             for span, kept_ms in RETENTIONS_MS.items()
         }
-        self._upkeep = Upkeep(self.files, executor)
-        self._upkeep_due_ms: int | None = None
+        self._maintenance = HistoryMaintenance(self.files, executor)
+        self._maintenance_due_ms: int | None = None
         self._on_notice = on_notice
         self._clock_ms = clock_ms
         self._steady_ms = steady_ms
@@ -269,7 +269,7 @@ class StoreWriter:
     def _kept(self) -> set[str]:
         """Files that are not to be swept."""
         named = self.manifest.paths() if self.manifest else set()
-        return {*named, *self._to_set_aside, *self._upkeep.outputs}
+        return {*named, *self._to_set_aside, *self._maintenance.outputs}
 
     @property
     def bad_records_total(self) -> int:
@@ -286,11 +286,11 @@ class StoreWriter:
     def _write_history(
         self, batch: Commit, version: int, now_ms: int
     ) -> dict[str, tuple[HistoryFile, ...]]:
-        done = self._upkeep.take()
+        done = self._maintenance.take()
         for it in done:
             if it.problem:
-                self._upkeep_due_ms = self._steady_ms() + UPKEEP_RETRY_MS
-                again = f"it is tried again in {UPKEEP_RETRY_MS // 1_000} s"
+                self._maintenance_due_ms = self._steady_ms() + MAINTENANCE_RETRY_MS
+                again = f"it is tried again in {MAINTENANCE_RETRY_MS // 1_000} s"
                 self._on_notice(f"{it.task.table} could not be merged: {it.problem}; {again}")
             for path, why in it.damaged.items():
                 self._on_notice(f"{path} is left out of history: {why}")
@@ -318,13 +318,13 @@ class StoreWriter:
 
     def _keep_up(self, manifest: Manifest, now_ms: int) -> None:
         """Begin what is due of merging history, unless the last lot is still under way."""
-        due_ms = self._upkeep_due_ms
-        if not self._upkeep.is_idle or (due_ms is not None and self._steady_ms() < due_ms):
+        due_ms = self._maintenance_due_ms
+        if not self._maintenance.is_idle or (due_ms is not None and self._steady_ms() < due_ms):
             return
         late_ms = max(LATE_MS, 3 * manifest.interval_ms)
         tasks = due_tasks(manifest.history, now_ms, late_ms)
         if tasks:
-            self._upkeep.begin(tasks, manifest.version)
+            self._maintenance.begin(tasks, manifest.version)
 
     def _keep_bad(self, values: Sequence[Mapping[str, Any]], version: int) -> None:
         if not values:

@@ -19,7 +19,7 @@ from broker.metrics_schema import (
 )
 from spark_metrics.buckets.on_driver import DriverFold
 from spark_metrics.buckets.plan import BucketFold
-from spark_metrics.job.micro_batch import BatchReport, StoreSink
+from spark_metrics.job.micro_batch import BatchReport, MicroBatchSink
 from spark_metrics.store.writer import StoreWriter
 from spark_metrics.window.aggregates import AggregatesReader
 
@@ -47,10 +47,10 @@ class Story:
     def __post_init__(self) -> None:
         self.sink = self.make_sink()
 
-    def make_sink(self) -> StoreSink:
+    def make_sink(self) -> MicroBatchSink:
         """A sink as a job that was just started has it."""
         self.writer = StoreWriter(str(self.store), retention_ms=FOREVER_MS)
-        return StoreSink(
+        return MicroBatchSink(
             self.writer,
             query_id=lambda: "story",
             buckets=self.buckets,
