@@ -12,8 +12,7 @@ from dash import Dash
 from fastapi import FastAPI
 
 from control.model.fleet import WatchedCluster
-from control.views.snapshots.collector_findings import report_watch
-from control.views.snapshots.feed import SnapshotFeed
+from control.views.snapshots.feed import feed_of
 from control.views.snapshots.process_memory import be_small, keep_loaded, take_turns
 from control.views.snapshots.store import open_store
 from dashboard import router
@@ -86,16 +85,7 @@ def context_of(settings: DashboardSettings) -> PageContext:
     reader = open_store(settings.store)
 
     def cluster_context(watched: WatchedCluster) -> ClusterContext:
-        report = report_watch(settings.bus if watched.is_collected else None, watched.cluster_id)
-        feed = SnapshotFeed(
-            reader,
-            cluster=watched.cluster_id,
-            watch=report,
-            history=reader,
-            is_read_only=watched.is_read_only,
-            unwatched=watched.unwatched,
-            bootstrap=watched.bootstrap,
-        )
+        feed = feed_of(reader, watched, bus=settings.bus)
         actions = ClusterActions(
             watched, bus=settings.bus, denied=lambda: feed.current.denied_operations
         )

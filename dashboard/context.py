@@ -3,13 +3,12 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from control.model.fleet import WatchedCluster
 from control.views.series import Span
 from control.views.snapshots.feed import SnapshotFeed
-from control.views.snapshots.past import PastReader
 from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.snapshots.store import StoreReader
 from control.views.tables.journal import Mark, marks
 from control.views.times import TimeError, span_of
 from dashboard.cluster_actions import ClusterActions
@@ -26,10 +25,6 @@ class ClusterContext:
     feed: SnapshotFeed
     actions: ClusterActions
     prefetch: TablePrefetch = field(default_factory=TablePrefetch)
-
-
-class StoreReader(PastReader, Protocol):
-    """The store as charts and the past ask it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

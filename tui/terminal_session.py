@@ -16,8 +16,9 @@ from control.model.fleet import WatchedCluster
 from control.views.paths import ViewPath
 from control.views.series import Span
 from control.views.snapshots.feed import SnapshotFeed
-from control.views.snapshots.past import PastReader, look_back
+from control.views.snapshots.past import look_back
 from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.snapshots.store import StoreReader
 from control.views.times import RANGE_DEFAULT, RANGES, span_of
 
 if TYPE_CHECKING:  # a Kafka client comes with them
@@ -42,7 +43,7 @@ class Services:
     """The feed of snapshots of one cluster, the history behind it, and its bus."""
 
     feed: SnapshotFeed
-    history: PastReader
+    history: StoreReader
     watched: WatchedCluster
     bus: str | None
     """None: nobody carries out what takes time on this cluster from here."""

@@ -8,7 +8,7 @@ so that a peak of a second is still seen in a chart of a month.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from control.model.columns import FloatColumn, IntColumn, floats, ints
 from control.model.ids import TopicPartition
+from control.views.snapshots.store import StoreReader
 
 POINTS_MAX: Final = 300
 SERIES_MAX: Final = 12
@@ -25,80 +26,6 @@ YOUNG_SHARE: Final = 0.25
 """Where figures begin later than after this share of a chart's stretch, the chart begins with
 them."""
 STRETCH_MS_MIN: Final = 60_000
-
-
-class HistoryReader(Protocol):
-    """Reader of history, as charts need it (``spark_metrics.window.aggregates``)."""
-
-    def partition_history(
-        self,
-        *,
-        cluster: str,
-        topic: str,
-        partition: int | None = None,
-        since_ms: int,
-        until_ms: int,
-        points_max: int = 600,
-        columns: Sequence[str] | None = None,
-    ) -> Any: ...
-
-    def commit_history(
-        self,
-        *,
-        cluster: str,
-        group_id: str,
-        topic: str | None = None,
-        partition: int | None = None,
-        since_ms: int,
-        until_ms: int,
-        points_max: int = 600,
-        columns: Sequence[str] | None = None,
-    ) -> Any: ...
-
-    def cluster_history(
-        self,
-        *,
-        cluster: str,
-        since_ms: int,
-        until_ms: int,
-        points_max: int = 600,
-        columns: Sequence[str] | None = None,
-    ) -> Any: ...
-
-    def topic_history(
-        self,
-        *,
-        cluster: str,
-        topic: str,
-        since_ms: int,
-        until_ms: int,
-        points_max: int = 600,
-        columns: Sequence[str] | None = None,
-    ) -> Any: ...
-
-    def broker_history(
-        self,
-        *,
-        cluster: str,
-        broker: int | None,
-        since_ms: int,
-        until_ms: int,
-        points_max: int = 600,
-        columns: Sequence[str] | None = None,
-    ) -> Any: ...
-
-    def group_history(
-        self,
-        *,
-        cluster: str,
-        group_id: str,
-        since_ms: int,
-        until_ms: int,
-        points_max: int = 600,
-        columns: Sequence[str] | None = None,
-    ) -> Any: ...
-
-    def job_history(self, *, since_ms: int, until_ms: int, points_max: int = 600) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +63,7 @@ class Series:
         return self.high or self.values
 
 
-def cluster_throughput(reader: HistoryReader, cluster: str, span: Span) -> tuple[Series, ...]:
+def cluster_throughput(reader: StoreReader, cluster: str, span: Span) -> tuple[Series, ...]:
     """Bytes in and out of all partitions."""
     table = reader.cluster_history(
         cluster=cluster,
@@ -149,7 +76,7 @@ def cluster_throughput(reader: HistoryReader, cluster: str, span: Span) -> tuple
 
 
 def topic_throughput(
-    reader: HistoryReader, cluster: str, topic: str, span: Span
+    reader: StoreReader, cluster: str, topic: str, span: Span
 ) -> tuple[Series, ...]:
     """Bytes and records of all partitions of a topic."""
     table = reader.topic_history(
@@ -164,7 +91,7 @@ def topic_throughput(
 
 
 def partition_series(
-    reader: HistoryReader, cluster: str, name: TopicPartition, span: Span
+    reader: StoreReader, cluster: str, name: TopicPartition, span: Span
 ) -> tuple[Series, ...]:
     """Throughput in and out, records in, size and replicas in sync of one partition."""
     wanted = {**_THROUGHPUT, **_PARTITION}
@@ -181,7 +108,7 @@ def partition_series(
 
 
 def group_lag(
-    reader: HistoryReader,
+    reader: StoreReader,
     cluster: str,
     group: str,
     span: Span,
@@ -209,7 +136,7 @@ def group_lag(
     return tuple(sorted(found, key=lambda item: -(item.last or 0.0))[:SERIES_MAX])
 
 
-def total_lag(reader: HistoryReader, cluster: str, group: str, span: Span) -> Series:
+def total_lag(reader: StoreReader, cluster: str, group: str, span: Span) -> Series:
     """Lag of a whole group: the sum over its partitions at each time."""
     table = reader.group_history(
         cluster=cluster,
@@ -222,7 +149,7 @@ def total_lag(reader: HistoryReader, cluster: str, group: str, span: Span) -> Se
     return _series(group, "records", table, "lag")
 
 
-def job_series(reader: HistoryReader, span: Span) -> tuple[Series, ...]:
+def job_series(reader: StoreReader, span: Span) -> tuple[Series, ...]:
     """The metrics job: duration of its batches, delay, what it took in, what it remembers."""
     table = reader.job_history(
         since_ms=span.since_ms, until_ms=span.until_ms, points_max=POINTS_MAX
@@ -307,7 +234,7 @@ def named(series: Series, name: str) -> Series:
 
 
 def broker_throughput(
-    reader: HistoryReader, cluster: str, broker: int, span: Span
+    reader: StoreReader, cluster: str, broker: int, span: Span
 ) -> tuple[Series, ...]:
     """Bytes and records of the partitions that the broker led at each time."""
     table = reader.broker_history(

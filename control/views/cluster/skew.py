@@ -6,7 +6,8 @@ from typing import Any, Final
 import numpy as np
 
 from control.model.columns import floats, ints
-from control.views.series import POINTS_MAX, HistoryReader, Series, Span, with_gaps
+from control.views.series import POINTS_MAX, Series, Span, with_gaps
+from control.views.snapshots.store import StoreReader
 from control.views.tables.rows import Row
 
 LINES_MAX: Final = 8
@@ -20,7 +21,7 @@ def most_skewed(rows: Sequence[Row]) -> tuple[int, ...]:
 
 
 def broker_skew(
-    reader: HistoryReader, cluster: str, brokers: Sequence[int], count: int, span: Span
+    reader: StoreReader, cluster: str, brokers: Sequence[int], count: int, span: Span
 ) -> tuple[Series, ...]:
     """One line of percents per broker, against the mean of all ``count`` registered brokers.
 

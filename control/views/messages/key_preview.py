@@ -40,7 +40,7 @@ def landing(
         return Cell(None, f"the lines of {file}: each key goes to its partition")
     partitions = plural_text(len(leaders), "partition")
     if not key or key == "none":
-        words = f"no key: the client spreads such records over {partitions}"
+        words = f"no key: the client spreads such records over all {partitions}"
         return Cell(None, words)
     if is_description(key):
         words = f"many keys: each goes by its rule to one of {partitions}"

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from control.model.ids import TopicPartition
 from control.views.series import Span
-from control.views.snapshots.past import PastReader
+from control.views.snapshots.store import StoreReader
 
 GROUPS_MAX: Final = 8
 """Told one by one: those with the most lag at the end of the move."""
@@ -69,7 +69,7 @@ def spans_of(started_ms: int, finished_ms: int) -> tuple[Span, Span, Span]:
 
 
 def read_group_lags(
-    reader: PastReader, cluster: str, moved: Collection[TopicPartition], spans: Sequence[Span]
+    reader: StoreReader, cluster: str, moved: Collection[TopicPartition], spans: Sequence[Span]
 ) -> tuple[GroupLag, ...] | None:
     """Groups that read what moved, by name; None: no history is kept of the end of the move.
 

@@ -4,11 +4,10 @@ from control.operations.bus.state import OperationState
 from control.operations.errors import InvalidInputError
 from control.views.move_report.group_lag import read_group_lags, spans_of
 from control.views.move_report.report import MoveReport, report_of
-from control.views.snapshots.past import PastReader
-from control.views.snapshots.store import StoreUnreadableError
+from control.views.snapshots.store import StoreReader, StoreUnreadableError
 
 
-def read_report(state: OperationState, reader: PastReader | None, *, cluster: str) -> MoveReport:
+def read_report(state: OperationState, reader: StoreReader | None, *, cluster: str) -> MoveReport:
     """The report of a move that has ended; it reads files. ``cluster`` is the id in the store,
     where the move tells none. ``reader`` None: there is no store here.
 

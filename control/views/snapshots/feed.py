@@ -13,18 +13,20 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Final
 
 from control.kafka.collector.report_writer import WatchReport
 from control.kafka.connection.broker_probe import BrokerProbe
 from control.model.finding import Finding, sorted_findings
+from control.model.fleet import WatchedCluster
 from control.model.freshness import doubtful_brokers
 from control.model.ids import ClusterId
 from control.model.status import Severity
-from control.views.series import HistoryReader
+from control.views.snapshots.collector_findings import report_watch
 from control.views.snapshots.error_log import ErrorLog
 from control.views.snapshots.process_memory import give_back
 from control.views.snapshots.snapshot import STORE_KIND, OperatorSnapshot, build_snapshot
+from control.views.snapshots.store import StoreReader
 from spark_metrics.window.aggregates import MetricsError
 
 INTERVAL_S: Final = 0.25
@@ -42,27 +44,19 @@ Listener = Callable[[OperatorSnapshot], None]
 _log: Final = logging.getLogger(__name__)
 
 
-class NowReader(Protocol):
-    """Reader of the store, as the feed needs it (``spark_metrics.window.aggregates``)."""
-
-    def version(self) -> int | None: ...
-
-    def now(self) -> Any: ...
-
-
 class SnapshotFeed:
     """Watches a store. Safe to use from any thread; listeners run in the one that saw
     the news, mostly the feed's own."""
 
     def __init__(
         self,
-        reader: NowReader,
+        reader: StoreReader,
         *,
         interval_s: float = INTERVAL_S,
         cluster: ClusterId | None = None,
         now_ms: Callable[[], int] = lambda: int(time.time() * 1000),
         watch: Callable[[], WatchReport | None] = lambda: None,
-        history: HistoryReader | None = None,
+        history: StoreReader | None = None,
         is_read_only: bool = False,
         unwatched: str = "",
         bootstrap: str | None = None,
@@ -287,3 +281,16 @@ def _unexpected(error: Exception, *, now_ms: int) -> Finding:
 
 def _facts(finding: Finding | None) -> object:
     return None if finding is None else finding.facts
+
+
+def feed_of(reader: StoreReader, watched: WatchedCluster, *, bus: str | None) -> SnapshotFeed:
+    """The feed of one watched cluster, as both screens follow it."""
+    return SnapshotFeed(
+        reader,
+        cluster=watched.cluster_id,
+        watch=report_watch(bus if watched.is_collected else None, watched.cluster_id),
+        history=reader,
+        is_read_only=watched.is_read_only,
+        unwatched=watched.unwatched,
+        bootstrap=watched.bootstrap,
+    )

@@ -22,7 +22,7 @@ from control.model.finding_rules import (
     SKEW_REPLICAS_MIN,
     Evidence,
 )
-from control.views.series import HistoryReader
+from control.views.snapshots.store import StoreReader
 from spark_metrics.window.aggregates import ALL_BROKERS, MetricsError
 
 MINUTE_MS: Final = 60_000
@@ -51,7 +51,7 @@ def dated(
     findings: Iterable[Finding],
     earlier: Iterable[Finding] | None,
     evidence: Evidence,
-    history: HistoryReader | None,
+    history: StoreReader | None,
     *,
     now_ms: int,
 ) -> tuple[Finding, ...]:
@@ -80,7 +80,7 @@ def dated(
 class _Past:
     """History of one cluster; of all its brokers it is read once for each look-back."""
 
-    def __init__(self, history: HistoryReader, evidence: Evidence, *, now_ms: int) -> None:
+    def __init__(self, history: StoreReader, evidence: Evidence, *, now_ms: int) -> None:
         self._history, self._evidence, self._now_ms = history, evidence, now_ms
         self._brokers: dict[int, Any] = {}
 

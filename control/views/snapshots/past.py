@@ -1,23 +1,14 @@
 """The past as the screens show it: the same snapshot, of another moment."""
 
-from typing import Any, Final, Protocol
+from typing import Final
 
 from control.model.ids import ClusterId
 from control.views.format import clock_text, duration_text
-from control.views.series import HistoryReader
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
+from control.views.snapshots.store import StoreReader
 
 AHEAD_MS_MAX: Final = 1_000
 """So far clocks of screens may run ahead of each other."""
-
-
-class PastReader(HistoryReader, Protocol):
-    """Reader of past moments (``spark_metrics.window.aggregates.AggregatesReader``)."""
-
-    def as_of(self, *, cluster: str, at_ms: int) -> Any: ...
-
-    @property
-    def kept_since_ms(self) -> int | None: ...
 
 
 class NothingKeptError(ValueError):
@@ -25,7 +16,7 @@ class NothingKeptError(ValueError):
 
 
 def look_back(
-    reader: PastReader, *, cluster: ClusterId, at_ms: int, now_ms: int
+    reader: StoreReader, *, cluster: ClusterId, at_ms: int, now_ms: int
 ) -> OperatorSnapshot:
     """``snapshot_at``, where there is one.
 
@@ -51,7 +42,7 @@ def look_back(
     )
 
 
-def snapshot_at(reader: PastReader, *, cluster: ClusterId, at_ms: int) -> OperatorSnapshot | None:
+def snapshot_at(reader: StoreReader, *, cluster: ClusterId, at_ms: int) -> OperatorSnapshot | None:
     """Tables and findings as of that time; None: nothing of it is kept.
 
     It is of that second within the last two hours, of that minute within seven days, then of

@@ -23,9 +23,9 @@ from control.views.cluster import overview
 from control.views.cluster.overview import Headline, HeatMap
 from control.views.format import plural_text
 from control.views.refusals import refusals
-from control.views.series import HistoryReader
 from control.views.snapshots.collector_findings import watch_findings
 from control.views.snapshots.finding_dates import dated
+from control.views.snapshots.store import StoreReader
 from control.views.tables.brokers import BROKERS, broker_table
 from control.views.tables.column import Table
 from control.views.tables.commits import COMMITS, commit_table
@@ -179,7 +179,7 @@ def build_snapshot(
     earlier: Iterable[Finding] | None = None,
     earlier_isr: pa.Table | None = None,
     watch: WatchReport | None = None,
-    history: HistoryReader | None = None,
+    history: StoreReader | None = None,
     is_read_only: bool = False,
     is_past: bool = False,
     unwatched: str = "",

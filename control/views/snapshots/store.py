@@ -1,10 +1,11 @@
-"""How screens open the metrics store, and the error that they know."""
+"""How screens open and read the metrics store, and the error that they know."""
 
-from spark_metrics.window.aggregates import AggregatesReader, StoreUnreadableError
+from spark_metrics.window.aggregates import AggregatesReader as StoreReader
+from spark_metrics.window.aggregates import StoreUnreadableError
 
-__all__ = ["StoreUnreadableError", "open_store"]
+__all__ = ["StoreReader", "StoreUnreadableError", "open_store"]
 
 
-def open_store(store: str) -> AggregatesReader:
+def open_store(store: str) -> StoreReader:
     """A reader for a folder or URL, which need not exist yet; give it to feed and charts."""
-    return AggregatesReader(store)
+    return StoreReader(store)

@@ -85,8 +85,7 @@ def _load_undocumented() -> None:
 def show(opening: Opening) -> None:
     """Open the screen, until it is left."""
     load()
-    from control.views.snapshots.collector_findings import report_watch
-    from control.views.snapshots.feed import SnapshotFeed
+    from control.views.snapshots.feed import feed_of
     from spark_metrics.window.aggregates import AggregatesReader
     from tui.journal_watch import JournalWatch
     from tui.terminal_session import OtherCluster, Services
@@ -99,16 +98,7 @@ def show(opening: Opening) -> None:
     parts = ExitStack()
 
     def services_of(watched: WatchedCluster) -> Services:
-        report = report_watch(opening.bus if watched.is_collected else None, watched.cluster_id)
-        feed = SnapshotFeed(
-            reader,
-            cluster=watched.cluster_id,
-            watch=report,
-            history=reader,
-            is_read_only=watched.is_read_only,
-            unwatched=watched.unwatched,
-            bootstrap=watched.bootstrap,
-        )
+        feed = feed_of(reader, watched, bus=opening.bus)
         journal = JournalWatch(opening.bus, watched)
         for part in (feed.stop, journal.stop):
             parts.callback(part)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from textual.widgets import OptionList, Static
@@ -13,8 +13,8 @@ from control.model.fleet import WatchedCluster
 from control.model.ids import ClusterId
 from control.views.paths import parse_path
 from control.views.snapshots.feed import SnapshotFeed
-from control.views.snapshots.past import PastReader
 from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.snapshots.store import StoreReader
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
@@ -30,7 +30,7 @@ from tui.widgets.row_table import RowTable
 class HeldHistory:
     """A store's history that answers about a past moment when it is let go."""
 
-    def __init__(self, reader: PastReader) -> None:
+    def __init__(self, reader: StoreReader) -> None:
         self._reader = reader
         self.is_asked, self.may_answer = Event(), Event()
 
@@ -56,7 +56,7 @@ def both(services: Services, other: Services, held: HeldHistory) -> Iterator[Par
     """On the topics of the first of two clusters, whose past is told when it is let go."""
     elsewhere = OtherCluster(watched=other.watched, open=lambda: other)
     test = replace(services.watched, name="test", cluster_id=ClusterId("c"), color="teal")
-    first = replace(services, watched=test, history=held)
+    first = replace(services, watched=test, history=cast(StoreReader, held))
     yield PartiscopeApp(first, path="topics", others=[elsewhere])
     other.feed.stop()
 

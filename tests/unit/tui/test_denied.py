@@ -11,7 +11,6 @@ from control.operations.bus.events import MoveProgress, Outcome
 from control.operations.bus.state import OperationState, Phase
 from control.views.snapshots.feed import REBUILD_AFTER_MS, SnapshotFeed
 from control.views.snapshots.snapshot import build_snapshot
-from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
@@ -44,7 +43,7 @@ NOTHING_MOVED = MoveProgress(
 
 async def test_a_form_says_which_right_lacks_until_it_comes(services: Services) -> None:
     told = [REPORT]
-    reader = cast(AggregatesReader, services.history)
+    reader = services.history
     feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS, watch=lambda: told[0])
     app = PartiscopeApp(replace(services, feed=feed), path="produce/topic-0")
     async with app.run_test(size=(120, 36)) as pilot:
@@ -62,7 +61,7 @@ async def test_a_form_says_which_right_lacks_until_it_comes(services: Services) 
 
 async def test_a_key_is_greyed_and_says_which_right_lacks(services: Services) -> None:
     told, now_ms = [REPORT], [NOW_MS]
-    reader = cast(AggregatesReader, services.history)
+    reader = services.history
     feed = SnapshotFeed(reader, now_ms=lambda: now_ms[0], watch=lambda: told[0])
     app = PartiscopeApp(replace(services, feed=feed), path="topics/topic-0")
     async with app.run_test(size=(120, 36)) as pilot:
@@ -86,7 +85,7 @@ async def test_a_key_is_greyed_and_says_which_right_lacks(services: Services) ->
 
 async def test_keys_of_a_move_are_greyed_too(services: Services) -> None:
     told = replace(REPORT, denied_operations={"reassign": "ALTER on the cluster"})
-    reader = cast(AggregatesReader, services.history)
+    reader = services.history
     feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS, watch=lambda: told)
     app = PartiscopeApp(replace(services, feed=feed), path="moves/mv-1")
     async with app.run_test(size=(120, 36)) as pilot:
@@ -103,7 +102,7 @@ async def test_keys_of_a_move_are_greyed_too(services: Services) -> None:
 
 
 async def test_who_only_looks_does_not_pause_a_move(read_only: Services) -> None:
-    reader = cast(AggregatesReader, read_only.history)
+    reader = read_only.history
     feed = SnapshotFeed(reader, now_ms=lambda: NOW_MS, is_read_only=True)
     app = PartiscopeApp(replace(read_only, feed=feed), path="moves/mv-1")
     async with app.run_test(size=(120, 36)) as pilot:

@@ -1,6 +1,7 @@
 """The collector's word as findings."""
 
 from dataclasses import replace
+from pathlib import Path
 
 from control.kafka.collector.report_writer import BrokerReport, MissingRight, WatchReport
 from control.model.status import Severity
@@ -9,6 +10,7 @@ from control.views.format import phrase
 from control.views.snapshots.collector_findings import SILENT_MS, watch_findings
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import build_snapshot
+from control.views.snapshots.store import open_store
 
 BROKER = BrokerReport(
     broker=1, requests_per_s=1, rows_per_s=1, sent_bytes_per_s=1, received_bytes_per_s=1
@@ -72,21 +74,13 @@ def test_missing_rights_and_what_operations_lack_reach_the_snapshot() -> None:
     assert build_snapshot({}, version=1, now_ms=10_500).denied_operations == {}
 
 
-def test_where_nothing_may_be_changed_every_form_is_refused_with_the_reason() -> None:
+def test_where_nothing_may_be_changed_every_form_is_refused_with_the_reason(
+    tmp_path: Path,
+) -> None:
     report = replace(FINE, denied_operations={"elect": "ALTER", "browse": "READ on topics"})
     snapshot = build_snapshot({}, version=1, now_ms=10_500, watch=report, is_read_only=True)
     assert snapshot.denied_operations.keys() - {"browse"} == {form.name for form in FORMS}
     assert snapshot.denied_words("elect").startswith("✖ read-only here")
     assert "READ on topics" in snapshot.denied_words("browse"), "it changes nothing"
-    feed = SnapshotFeed(_Nothing(), is_read_only=True)
+    feed = SnapshotFeed(open_store(str(tmp_path)), is_read_only=True)
     assert feed.current.denied_words("produce"), "before there is a figure as well"
-
-
-class _Nothing:
-    """A store that was not written yet."""
-
-    def version(self) -> int | None:
-        return None
-
-    def now(self) -> None:
-        return None
