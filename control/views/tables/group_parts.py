@@ -184,7 +184,7 @@ def lags_of(rows: Iterable[Row]) -> Lags:
 def _record(
     key: TopicPartition, *, at: int | None, end: int, lag: int | None, note: str | None
 ) -> dict[str, Any]:
-    """What the columns of commits are made of, as the store names it."""
+    """A record for the columns of commits, with the names of the store."""
     return {
         "group_id": "",
         "topic": key.topic,
