@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from control.model.fleet import WatchedCluster
 from control.views.snapshots.feed import feed_of
 from control.views.snapshots.process_memory import be_small, keep_loaded, take_turns
-from control.views.snapshots.store import open_store
+from control.views.snapshots.store import StoreReader
 from dashboard import router
 from dashboard.cluster_actions import ClusterActions
 from dashboard.context import ClusterContext, PageContext
@@ -82,7 +82,7 @@ def _opened(app: Dash, context: PageContext) -> shell.Opened:
 
 def context_of(settings: DashboardSettings) -> PageContext:
     """Context of the page by its settings: what it shows, and where it acts."""
-    reader = open_store(settings.store)
+    reader = StoreReader(settings.store)
 
     def cluster_context(watched: WatchedCluster) -> ClusterContext:
         feed = feed_of(reader, watched, bus=settings.bus)

@@ -12,7 +12,7 @@ from control.model.fleet import WatchedCluster
 from control.operations.bus.client import MovesReader
 from control.views.move_report.documents import WRITERS
 from control.views.move_report.reading import read_report
-from control.views.snapshots.store import open_store
+from control.views.snapshots.store import StoreReader
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import note
 
@@ -51,7 +51,7 @@ async def write_report(
     writer = WRITERS[wish.format]
     async with MovesReader(bus) as client:
         state = await client.get(wish.move or await _newest(client, cluster))
-    reader = open_store(store) if store else None
+    reader = StoreReader(store) if store else None
     cluster_id = (cluster.cluster_id if cluster else "") or ""
     report = await asyncio.to_thread(read_report, state, reader, cluster=cluster_id)
     text = writer.write(report)

@@ -7,7 +7,7 @@ from typing import Any
 
 from control.model.fleet import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
-from control.views.snapshots.store import open_store
+from control.views.snapshots.store import StoreReader
 from dashboard.cluster_actions import ClusterActions
 from dashboard.components.markup import MARKUP
 from dashboard.context import ClusterContext, PageContext
@@ -25,7 +25,7 @@ def context_on(
     ``settings`` are those of the one cluster."""
     if sizes is not None:
         StoreBuilder(store).write_synthetic(sizes, history_s=30)
-    reader = open_store(str(store))
+    reader = StoreReader(str(store))
     feed = SnapshotFeed(reader)
     feed.refresh()
     watched = WatchedCluster(**settings)

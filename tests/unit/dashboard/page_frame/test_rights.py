@@ -19,7 +19,7 @@ from control.operations.previews import Previewed
 from control.views.paths import parse_path
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.past import snapshot_at
-from control.views.snapshots.store import open_store
+from control.views.snapshots.store import StoreReader
 from dashboard.context import PageContext
 from dashboard.page_frame import operation_dialog, palette, rights
 from dashboard.pages import move, produce
@@ -109,7 +109,7 @@ async def test_elsewhere_only_what_destroys_wants_a_name(tmp_path: Path) -> None
 def test_a_form_says_which_right_lacks(tmp_path: Path) -> None:
     context = context_on(tmp_path)
     assert not rights.is_denied(context, REASSIGN.name)
-    feed = SnapshotFeed(open_store(str(tmp_path)), watch=lambda: DENIED)
+    feed = SnapshotFeed(StoreReader(str(tmp_path)), watch=lambda: DENIED)
     feed.refresh()
     place = replace(context.chosen, feed=feed)
     context = replace(context, clusters={"": place})
@@ -124,7 +124,7 @@ def test_a_form_says_which_right_lacks(tmp_path: Path) -> None:
 
 def test_where_nothing_may_be_changed_forms_say_so(tmp_path: Path) -> None:
     context = context_on(tmp_path)
-    feed = SnapshotFeed(open_store(str(tmp_path)), is_read_only=True)
+    feed = SnapshotFeed(StoreReader(str(tmp_path)), is_read_only=True)
     feed.refresh()
     context = replace(context, clusters={"": replace(context.chosen, feed=feed)})
     assert rights.is_denied(context, REASSIGN.name)
@@ -141,7 +141,7 @@ def test_at_a_past_moment_forms_are_greyed_and_lead_back_to_now(tmp_path: Path) 
     assert "this is a past state" in words_of(told)
     assert "data-now" in str(told)
     assert "browse" not in rights.every_word(context, past), "it changes nothing"
-    feed = SnapshotFeed(open_store(str(tmp_path)), is_read_only=True)
+    feed = SnapshotFeed(StoreReader(str(tmp_path)), is_read_only=True)
     feed.refresh()
     fixed = replace(context, clusters={"": replace(context.chosen, feed=feed)})
     assert "read-only here" in rights.words(fixed, REASSIGN.name, past), "now would not help"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.feed import SnapshotFeed
-from control.views.snapshots.store import open_store
+from control.views.snapshots.store import StoreReader
 from dashboard.server.table_prefetch import LOOKED_S_MAX, TABLES, TablePrefetch
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 
@@ -14,7 +14,7 @@ SIZES = SyntheticSizes(topics=2, partitions=3)
 def test_what_is_looked_at_is_ready_with_the_version_and_the_rest_is_not(tmp_path: Path) -> None:
     clock = [100.0]
     ahead = TablePrefetch(lambda: clock[0])
-    feed = SnapshotFeed(open_store(str(tmp_path)))
+    feed = SnapshotFeed(StoreReader(str(tmp_path)))
     feed.subscribe(ahead.follow)
     writer = StoreBuilder(tmp_path)
 

@@ -10,7 +10,7 @@ from control.views.format import phrase
 from control.views.snapshots.collector_findings import SILENT_MS, watch_findings
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import build_snapshot
-from control.views.snapshots.store import open_store
+from control.views.snapshots.store import StoreReader
 
 BROKER = BrokerReport(
     broker=1, requests_per_s=1, rows_per_s=1, sent_bytes_per_s=1, received_bytes_per_s=1
@@ -82,5 +82,5 @@ def test_where_nothing_may_be_changed_every_form_is_refused_with_the_reason(
     assert snapshot.denied_operations.keys() - {"browse"} == {form.name for form in FORMS}
     assert snapshot.denied_words("elect").startswith("✖ read-only here")
     assert "READ on topics" in snapshot.denied_words("browse"), "it changes nothing"
-    feed = SnapshotFeed(open_store(str(tmp_path)), is_read_only=True)
+    feed = SnapshotFeed(StoreReader(str(tmp_path)), is_read_only=True)
     assert feed.current.denied_words("produce"), "before there is a figure as well"

@@ -9,7 +9,7 @@ import pytest
 
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
-from control.views.snapshots.store import open_store
+from control.views.snapshots.store import StoreReader
 from control.views.tables.export import ExportError, export, exported
 from control.views.tables.query import LIMIT_MAX, Page, TableQuery
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
@@ -24,7 +24,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> OperatorSnapshot:
     StoreBuilder(store).write_synthetic(
         SyntheticSizes(topics=1, partitions=PARTITIONS, groups=1), history_s=1
     )
-    found = open_store(str(store)).now()
+    found = StoreReader(str(store)).now()
     assert found is not None
     return build_snapshot(found.tables, version=found.version, now_ms=1)
 
