@@ -35,6 +35,8 @@ NOT_TYPED: Final = {
     "run what it installs",
     "docker compose ": "needs a container runtime; the file is read below",
     "ssh ": "needs another machine; ssh itself reads its words below",
+    "kafka-acls.sh ": "bundled brokers have no ACLs; tests/contract/test_told_rights.py grants by "
+    "the commands that are told",
     "python -m spark_metrics.job.set_up": "`make setup` ran it, or no test of Spark runs",
     "python -m benchmarks.": "hours; its words are read below",
     "make ": "`make up` is typed in test_documented_starts; others are read below",
@@ -121,6 +123,8 @@ class Reader:
                 stdin="hello\n",
             )
             return done.returncode, done.stdout + done.stderr
+        if line.startswith("kafka-configs.sh "):
+            return self._remove_throttle(shlex.split(line)[1:])
         if line.startswith("pkill "):  # as its reader means it, but none of another product
             os.kill(self.product.pid_of("broker-102.properties"), signal.SIGKILL)
             return 0, ""
@@ -132,6 +136,18 @@ class Reader:
         typed = Typed(line, self.folder, self.environment)
         typed.says(within_s=5 if line.startswith("tail -f") else 60)
         return typed.end(), typed.said
+
+    def _remove_throttle(self, words: list[str]) -> tuple[int, str]:
+        """With what a killed executor has left there."""
+        words = [word.replace("kafka1:9092", self.product.bootstrap) for word in words]
+        at = words.index("--delete-config")
+        value = "*" if words[at + 1].endswith("replicas") else "1000000"
+        left = ",".join(f"{name}={value}" for name in words[at + 1].split(","))
+        for way in ([*words[:at], "--add-config", left], words):
+            done = run_tool("kafka.admin.ConfigCommand", *way)
+            if done.returncode != 0:
+                break
+        return done.returncode, done.stdout + done.stderr
 
     def _look(self, line: str) -> tuple[int, str]:
         typed = Typed(line, self.folder, self.environment)
