@@ -152,6 +152,18 @@ def test_a_group_of_any_name_is_opened_reset_once_and_opened_again(
     expect(line).to_contain_text("orders-0: 4 → 10")
 
 
+@pytest.mark.parametrize("key", ["N", "Y", "B", "W"])
+def test_a_key_on_the_page_of_a_broker_opens_its_form_with_that_broker(
+    page: Page, server: PageServer, cluster: LocalCluster, key: str
+) -> None:
+    (broker,) = cluster.ids
+    page.goto(f"{server.url}/brokers/{broker}")
+    expect(page.locator("h1")).to_contain_text(str(broker))
+    page.keyboard.press(f"Shift+{key}")
+    field = dialog_of(page).get_by_label(re.compile(r"^Broker( \*)?$")).filter(visible=True)
+    expect(field.first).to_have_value(re.compile(rf"^{broker}\b"))
+
+
 def test_a_group_shows_who_reads_and_what_is_to_blame(
     page: Page, server: PageServer, cluster: LocalCluster
 ) -> None:

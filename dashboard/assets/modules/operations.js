@@ -31,7 +31,8 @@ export function operate(form) {
     const place = here_.topic ? "produce/" + encodeURIComponent(here_.topic) : "produce";
     return navigate(place + query({ partition: here_.partition }));
   }
-  return openForm(form, { topic: here_.topic, topics: here_.topic, group: here_.group });
+  const { topic, group, broker } = here_;
+  return openForm(form, { topic, topics: topic, group, broker });
 }
 
 export function noteDenied(now) {
