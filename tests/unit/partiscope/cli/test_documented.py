@@ -38,7 +38,7 @@ def test_a_documented_command_is_taken(program: dict[str, Any], command: str) ->
     chosen.make_context(chosen.name, words)  # raises what the operator would be told
 
 
-@pytest.mark.parametrize("script", ["command_reference", "column_reference"])
+@pytest.mark.parametrize("script", ["command_reference", "column_reference", "task_reference"])
 def test_a_reference_is_what_the_program_says(script: str) -> None:
     """Run the script where it is not."""
     done = subprocess.run(

@@ -1,0 +1,76 @@
+"""Writes docs/reference/tasks.md from the declaration of tasks: the steps of each on both faces.
+
+    .venv/bin/python scripts/task_reference.py [--check]
+
+With --check it writes nothing, and exits with 1 where the document is not what it would write.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from command_reference import ROOT, write_or_check
+
+from tests.support.tasks import TASKS
+from tests.support.tasks.task import Kind, Step, Task
+
+DOCUMENT: Final = ROOT / "docs" / "reference" / "tasks.md"
+PEERS: Final = ROOT / "tests" / "support" / "tasks" / "peers.json"
+"""What five other tools document about each task, and which documents say so."""
+HEAD: Final = """\
+# Everyday tasks
+
+The declaration of the tasks writes this page (`scripts/task_reference.py`).
+`tests/e2e/test_tasks.py` does each task on a real cluster, in Chromium and in a terminal.
+
+A step is a click, a key or a chord such as `g t`, or a filled field. A filled field counts once,
+with the keys that lead to it and the Enter that ends it. No task takes more than four steps.
+Each task begins at the view in the second column.
+"""
+
+
+def written() -> str:
+    """The whole document."""
+    parts = [HEAD]
+    peers = json.loads(PEERS.read_text())
+    for kind in Kind:
+        parts += _section(kind, [task for task in TASKS if task.kind is kind], peers)
+    parts += _read(peers)
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _section(kind: Kind, tasks: Sequence[Task], peers: dict[str, Any]) -> Iterator[str]:
+    if tasks:
+        yield f"## {kind.value.capitalize()}\n"
+        yield "| task | begins at | page | terminal |\n|---|---|---|---|"
+        for it in tasks:
+            start = it.start.replace("-{face}", "")
+            yield f"| {it.asks} | `{start}` | {_told(it.page)} | {_told(it.terminal)} |"
+        tools = list(peers["versions"])
+        yield "\nThe same in other tools, as their documents tell it:\n"
+        yield f"| task | {' | '.join(tools)} |\n|{'---|' * (len(tools) + 1)}"
+        for it in tasks:
+            said = " | ".join(peers["tasks"][it.asks][tool] for tool in tools)
+            yield f"| {it.asks} | {said} |"
+        yield ""
+
+
+def _read(peers: dict[str, Any]) -> Iterator[str]:
+    """Which versions of the peers' documents, and when they were read."""
+    yield "## What was read of other tools\n"
+    yield f"Read on {peers['read_on']}. No other tool was run: its documents alone are quoted."
+    yield "*Not documented*: no document that was read tells it; the tool may offer it."
+    yield "*No*: the tool does nothing of that kind.\n"
+    yield "| tool | version of its documents | documents |\n|---|---|---|"
+    for tool, version in peers["versions"].items():
+        yield f"| {tool} | {version} | {'; '.join(peers['sources'][tool])} |"
+
+
+def _told(steps: Sequence[Step]) -> str:
+    """How many, then which."""
+    words = ", ".join(map(str, steps)).replace("-{face}", "")
+    return f"{len(steps)}: {words}" if steps else "0: it is there"
+
+
+if __name__ == "__main__":
+    write_or_check(DOCUMENT, written())
