@@ -49,10 +49,10 @@ def read_state(
 
 
 def fold_files(
-    files: StoreFiles, plan: FoldPlan, bucket: int, part: str, rows: Iterable[Rows]
+    files: StoreFiles, plan: FoldPlan, bucket: int, rows: Iterable[Rows]
 ) -> tuple[Folded, dict[str, str]]:
-    """Fold a bucket with the rows of each wave; its figures and state are written as this part of
-    the version: the path of each table."""
+    """Fold a bucket with the rows of each wave; its figures and state are written as a part of the
+    version: the path of each table."""
     state = read_state(files, plan.now, bucket, plan.buckets)
     folded = fold_bucket(state, plan.corrections, zip(rows, plan.arounds, strict=True))
     del state
@@ -62,6 +62,7 @@ def fold_files(
         "commits": folded.state.commits,
     }
     paths = {
-        name: write_now(files, name, table, plan.version, part) for name, table in tables.items()
+        name: write_now(files, name, table, plan.version, str(bucket))
+        for name, table in tables.items()
     }
     return folded, paths

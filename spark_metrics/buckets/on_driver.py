@@ -45,7 +45,7 @@ class DriverFold:
 
         def fold(bucket: int, brought: Sequence[Share]) -> FoldedBucket:
             rows = (share.take() for share in brought)
-            folded, paths = fold_files(files, plan, bucket, str(bucket), rows)
+            folded, paths = fold_files(files, plan, bucket, rows)
             return FoldedBucket(
                 paths=paths,
                 state_rows=folded.state.rows,

@@ -8,7 +8,6 @@ a version names the files of one attempt, and the others are swept.
 
 import gc
 import pickle
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -162,10 +161,10 @@ def fold_records(told: TaskPlan, bucket: int, records: Iterable[KafkaRecord]) ->
             bad.update(spoilt)
             yield found
 
-    files, part = files_of(plan.store), f"{bucket}_{uuid.uuid4().hex[:12]}"
-    folded, paths = fold_files(files, plan, bucket, part, rows())
+    files = files_of(plan.store)
+    folded, paths = fold_files(files, plan, bucket, rows())
     history = {
-        table: write_points(files, table, points, plan.version, f"{part}_")
+        table: write_points(files, table, points, plan.version, str(bucket))
         for table, points in points_of(folded).items()
     }
     make_lasting(files, [*paths.values(), *(it.path for each in history.values() for it in each)])

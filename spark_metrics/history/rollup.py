@@ -26,7 +26,7 @@ from spark_metrics.history.sorted_merge import open_run, slices
 from spark_metrics.store.damage import damage
 from spark_metrics.store.files import Order, StoreFiles
 from spark_metrics.store.layout import HistoryFile, history_path
-from spark_metrics.store.table_files import PARTS_MAX
+from spark_metrics.store.table_files import unique
 from spark_metrics.window.history_points import COARSER, SHAPES, SPANS_MS, Shape
 
 MERGE_FILES: Final = 16
@@ -152,10 +152,7 @@ class HistoryMaintenance:
             self._executor = ThreadPoolExecutor(
                 1, thread_name_prefix="history-maintenance", initializer=_step_back
             )
-        paths = [
-            history_path(task.table, task.span, version, str(number))
-            for number, task in enumerate(tasks, start=PARTS_MAX)
-        ]
+        paths = [history_path(task.table, task.span, version, unique("merged")) for task in tasks]
         self.outputs = frozenset(paths)
         self._running = self._executor.submit(self._run, list(zip(tasks, paths, strict=True)))
 

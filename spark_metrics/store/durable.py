@@ -1,24 +1,28 @@
 """Files that are on the disk when a call returns, and files that only one writer can put."""
 
 import os
+import uuid
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, Final
 
 from spark_metrics.store.files import StoreFiles, force
+from spark_metrics.window.errors import StoreUnfitError
+
+PROBE: Final = "put-if-absent"
+"""A file that is only there to be put twice."""
 
 
 def put_if_absent(files: StoreFiles, path: str, value: bytes) -> bool:
     """Put the file, forced to disk, unless there is one; whether it was put.
 
-    On a local disk of two that try only one does it. An object store is asked first, and two that
-    ask within the same moment may both go on.
+    Of two that try only one does it: a local disk links it, an object store judges
+    ``If-None-Match: *``.
     """
-    target = files.absolute(path)
     if not files.is_local:
-        if files.read_bytes(path) is not None:
-            return False
-        files.replace(path, value)
-        return True
+        return _put_object(files, path, value)
+    target = files.absolute(path)
     written = f"{target}.new-{os.getpid()}"
     try:
         with files.system.open_output_stream(written) as stream:
@@ -31,6 +35,57 @@ def put_if_absent(files: StoreFiles, path: str, value: bytes) -> bool:
         Path(written).unlink(missing_ok=True)
     force(str(Path(target).parent))
     return True
+
+
+def _put_object(files: StoreFiles, path: str, value: bytes) -> bool:
+    from obstore.exceptions import AlreadyExistsError, BaseError
+
+    try:
+        _objects(files.url).put(path, value, mode="create")
+    except AlreadyExistsError:
+        # Perhaps ours: where an answer is lost, the request is sent again.
+        return files.read_bytes(path) == value
+    except BaseError as error:
+        raise OSError(str(error).splitlines()[0]) from error
+    return True
+
+
+@lru_cache(1)
+def _objects(url: str) -> Any:
+    """The store as a client that can put only if absent; pyarrow's cannot."""
+    from obstore.store import from_url
+
+    # An address of our own (AWS_ENDPOINT_URL) may be plain HTTP.
+    return from_url(url, client_options={"allow_http": True})
+
+
+def require_put_if_absent(files: StoreFiles) -> None:
+    """Try whether an object store judges ``If-None-Match``; some take it and overwrite.
+
+    Raises:
+        StoreUnfitError: it does not, or is of a kind that cannot.
+        OSError: it does not answer.
+    """
+    if files.is_local:
+        return
+    from obstore.exceptions import BaseError
+
+    try:
+        _objects(files.url)
+    except (BaseError, ValueError) as error:
+        raise _unfit(files.url, str(error).splitlines()[0]) from error
+    put_if_absent(files, PROBE, uuid.uuid4().bytes)
+    if put_if_absent(files, PROBE, uuid.uuid4().bytes):
+        raise _unfit(files.url, "it overwrote a file that was to be put only if absent")
+
+
+def _unfit(url: str, why: str) -> StoreUnfitError:
+    return StoreUnfitError(
+        f"the metrics job cannot keep its store in {url}",
+        why=why,
+        what_next="Two jobs could overwrite each other there. Take an object store that honours "
+        "conditional writes (If-None-Match), or a folder",
+    )
 
 
 def make_lasting(files: StoreFiles, paths: Iterable[str]) -> None:

@@ -1,4 +1,4 @@
-"""The files of a store, wherever it is: a folder, or a URL that pyarrow reaches (s3, gs, hdfs).
+"""The files of a store, wherever it is: a folder, or the URL of an object store.
 
 Nothing here knows what the files mean.
 """
@@ -47,15 +47,10 @@ class StoreFiles:
             self.system, self.root = fs.LocalFileSystem(), str(Path(store).absolute())
         self.root = self.root.rstrip("/")
         self.is_local: bool = isinstance(self.system, fs.LocalFileSystem)
-        self._scheme = store.split("://", 1)[0] if "://" in store else "file"
+        self.url = store
 
     def absolute(self, path: str) -> str:
         return f"{self.root}/{path}"
-
-    def hadoop_url(self, path: str) -> str:
-        """The same file as Spark names it."""
-        scheme = {"s3": "s3a"}.get(self._scheme, self._scheme)
-        return f"{scheme}://{self.absolute(path)}"
 
     def read_bytes(self, path: str) -> bytes | None:
         """The whole file; None where there is none."""

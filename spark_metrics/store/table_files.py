@@ -1,5 +1,10 @@
-"""Writes tables as the files of a version."""
+"""Writes tables as the files of a version.
 
+Each file has a name of its own: what is written again, or by a job that comes too late, changes
+no file that a version names.
+"""
+
+import uuid
 from typing import Any, Final
 
 import pyarrow as pa
@@ -10,7 +15,7 @@ from spark_metrics.store.layout import HistoryFile, history_path, now_path
 from spark_metrics.window.history_points import FINE, HOUR, MINUTE, SHAPES, SPANS_MS
 
 PARTS_MAX: Final = 3
-"""Into so many files of a table new points are cut at most: their numbers come first."""
+"""Into so many files of a table new points are cut at most."""
 
 
 def write_now(files: StoreFiles, table: str, rows: pa.Table, version: int, part: str) -> str:
@@ -18,7 +23,7 @@ def write_now(files: StoreFiles, table: str, rows: pa.Table, version: int, part:
 
     It may have columns beside those that readers see.
     """
-    path = now_path(table, version, part)
+    path = now_path(table, version, unique(part))
     files.write_table(path, declared(rows))
     return path
 
@@ -29,9 +34,14 @@ def write_points(
     """Write a part of the new points of a table of history, if there are any: a file, or more
     where a minute ends in it or a clock is hours behind."""
     return [
-        _write_points(files, table, aged, history_path(table, FINE, version, f"{part}{number}"))
-        for number, aged in enumerate(_cut_by_age(rows))
+        _write_points(files, table, aged, history_path(table, FINE, version, unique(part)))
+        for aged in _cut_by_age(rows)
     ]
+
+
+def unique(part: str) -> str:
+    """The name of a part, as no other file has it."""
+    return f"{part}_{uuid.uuid4().hex[:12]}"
 
 
 def _write_points(files: StoreFiles, table: str, rows: pa.Table, path: str) -> HistoryFile:

@@ -20,7 +20,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from spark_metrics.history.rollup import LATE_MS, HistoryMaintenance, adopted, due_tasks
-from spark_metrics.store.durable import make_lasting, put_if_absent
+from spark_metrics.store.durable import make_lasting, put_if_absent, require_put_if_absent
 from spark_metrics.store.existing import FOLDERS, ExistingStore, look
 from spark_metrics.store.files import StoreFiles
 from spark_metrics.store.layout import (
@@ -121,6 +121,7 @@ class StoreWriter:
         self._pending: int | None = None
         self._threads = ThreadPoolExecutor(WRITERS)
         self.files.make_folders(*FOLDERS, BAD)
+        require_put_if_absent(self.files)
         found = look(self.files, store)
         self.manifest: Manifest | None = found.manifest
         self.begun_afresh_because: str | None = None
@@ -304,7 +305,7 @@ class StoreWriter:
             history[table] += files
         fresh = [table for table in HISTORY_TABLES if table in batch.history]
         written = self._threads.map(
-            lambda table: write_points(self.files, table, batch.history[table], version, ""), fresh
+            lambda table: write_points(self.files, table, batch.history[table], version, "0"), fresh
         )
         for table, files in zip(fresh, written, strict=True):
             history[table] += files

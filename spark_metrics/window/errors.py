@@ -3,6 +3,7 @@
 MetricsError            carries what happened, why, and what to do next
 ├── StoreUnreadableError    the store exists but cannot be read
 ├── StoreTakenError         another metrics job writes the same store
+├── StoreUnfitError         two jobs could write the same store, unseen
 ├── JarsError               Spark's Kafka connector cannot be had
 ├── TopicError              the metrics topic cannot be reached
 ├── SparkStartError         Spark, or the master that was named, cannot be had
@@ -28,6 +29,10 @@ class StoreUnreadableError(MetricsError):
 
 class StoreTakenError(MetricsError):
     """Another job has written the store since this one last did."""
+
+
+class StoreUnfitError(MetricsError):
+    """The system that holds the store cannot put a file only if it is absent."""
 
 
 class JarsError(MetricsError):

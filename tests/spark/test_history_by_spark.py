@@ -34,5 +34,5 @@ def test_spark_reads_a_file_in_stretches(
     files.write_sorted("history.parquet", [table], table.schema, order=order)
     with files.open("history.parquet") as source:
         assert len(list(indexed_parquet.footers(source))) == 7
-    read = spark.read.parquet(files.hadoop_url("history.parquet")).orderBy("at_ms")
+    read = spark.read.parquet(files.absolute("history.parquet")).orderBy("at_ms")
     assert [row.asDict() for row in read.collect()] == table.to_pylist()

@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from broker.metrics_schema import encode_round
+from spark_metrics.store.files import StoreFiles
 from spark_metrics.store.layout import MANIFEST, SET_ASIDE, decode_manifest
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.spark.story import T0_MS, envelope, replica
@@ -117,7 +118,9 @@ def each_counted_once(job: MetricsJob, samples: Samples) -> list[int]:
     job.wait_until(lambda: health(job)["bad_records_total"] >= samples.bad, "counted")
     assert health(job)["bad_records_total"] == samples.bad
     assert health(job)["lost_records_total"] == 0
-    manifest = decode_manifest((Path(job.store) / MANIFEST).read_bytes())
+    written = StoreFiles(job.store).read_bytes(MANIFEST)
+    assert written is not None
+    manifest = decode_manifest(written)
     assert manifest.memory["next_offsets"] == {"0": samples.rounds + samples.bad}
     points = history_times(job)
     assert points == sorted(set(points)), "no reading twice in the history"

@@ -1,10 +1,12 @@
-"""Builds and runs the Go client of the seed scenarios (confluent-kafka-go)."""
+"""Builds Go programs for tests: a client of confluent-kafka-go, and servers of other projects."""
 
 import os
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Final
+
+from spark_metrics.job.connector_jars import cache_folder
 
 SOURCE: Final = Path(__file__).with_name("go_client")
 BUILD_TIMEOUT_S: Final = 600
@@ -21,25 +23,43 @@ def build_go_client() -> Path:
     Raises:
         GoUnavailableError: with what is missing.
     """
-    cache = Path(os.environ.get("PARTISCOPE_CACHE", Path.home() / ".cache" / "partiscope"))
-    program = cache / "go" / "go_client"
+    program = cache_folder() / "go" / "go_client"
     newest = max(path.stat().st_mtime for path in SOURCE.iterdir())
     if program.exists() and program.stat().st_mtime >= newest:
         return program
+    program.parent.mkdir(parents=True, exist_ok=True)
+    _go("build", "-o", str(program), ".", folder=SOURCE)
+    return program
+
+
+def install_go_program(package: str, version: str) -> Path:
+    """The program of a public Go package, built once and kept in the cache.
+
+    Raises:
+        GoUnavailableError: with what is missing.
+    """
+    folder = cache_folder() / "go" / version
+    program = folder / package.rpartition("/")[2]
+    if not program.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _go("install", f"{package}@{version}", folder=folder)
+    return program
+
+
+def _go(*words: str, folder: Path) -> None:
     if shutil.which("go") is None:
         raise GoUnavailableError("`go` is not installed")
-    program.parent.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
-        ["go", "build", "-o", str(program), "."],
-        cwd=SOURCE,
+        ["go", *words],
+        cwd=folder,
+        env={**os.environ, "GOBIN": str(folder)},
         capture_output=True,
         text=True,
         timeout=BUILD_TIMEOUT_S,
         check=False,
     )
     if done.returncode != 0:
-        raise GoUnavailableError(f"the Go client cannot be built: {done.stderr[-500:]}")
-    return program
+        raise GoUnavailableError(f"go {' '.join(words)} failed: {done.stderr[-500:]}")
 
 
 def run_go_client(program: Path, *args: str) -> list[tuple[int, int, str, str]]:

@@ -25,10 +25,11 @@ class MetricsJob:
     process: subprocess.Popen[bytes] | None = None
     timeout_s: float = READY_TIMEOUT_S
     """How long to wait for anything."""
+    store: str = ""
+    """Folder or URL; a folder in ``base_dir`` where none is given."""
 
-    @property
-    def store(self) -> str:
-        return str(self.base_dir / "store")
+    def __post_init__(self) -> None:
+        self.store = self.store or str(self.base_dir / "store")
 
     def start(self) -> None:
         self.base_dir.mkdir(parents=True, exist_ok=True)

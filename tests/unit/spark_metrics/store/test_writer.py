@@ -19,7 +19,7 @@ from spark_metrics.store.sweep import SWEEP_MS
 from spark_metrics.store.writer import BAD_FILES_MAX, Commit, StoreWriter
 from spark_metrics.window.errors import StoreTakenError
 from spark_metrics.window.history_points import FINE, HISTORY_TABLES, MINUTE
-from spark_metrics.window.tables import NOW_TABLES
+from spark_metrics.window.tables import HEALTH, NOW_TABLES
 from tests.support.at_once import AtOnce
 from tests.support.faulty_files import FaultyFiles
 from tests.support.store_builder import table_of
@@ -167,6 +167,23 @@ def test_all_that_a_version_names_is_forced_to_disk_before_it_exists(
         writer.commit(batch(number, clock.now_ms))
     assert str(tmp_path / "commits") in forced
     assert {str(tmp_path), f"{tmp_path / MANIFEST}.new"} <= forced
+
+
+def test_what_a_writer_wrote_that_came_too_late_changes_no_file_of_the_other(
+    tmp_path: Path,
+) -> None:
+    """Both have begun the same version at the same time, and merge the same history."""
+    clock = Clock()
+    writers = [
+        StoreWriter(str(tmp_path), clock_ms=clock, steady_ms=clock, executor=AtOnce())
+        for _ in range(2)
+    ]
+    written = writers[0].commit(batch(0, 1_000, now={"health": table_of([], HEALTH)}))
+    before = {path: (tmp_path / path).read_bytes() for path in written.paths()}
+    late = batch(0, 2_000, now={"health": table_of([{"batch_id": 9}], HEALTH)})
+    with pytest.raises(StoreTakenError):
+        writers[1].commit(late)
+    assert {path: (tmp_path / path).read_bytes() for path in before} == before
 
 
 @pytest.mark.parametrize("before_it", ["put_if_absent", "replace"])
