@@ -36,7 +36,7 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
     add = parser.add_argument
     add("--bootstrap", required=True, help="brokers that hold the metrics topic")
     add("--store", required=True, help="folder or URL to write")
-    add("--checkpoint", required=True, help="folder or URL of Spark's checkpoint")
+    add("--checkpoint", required=True, help="folder of the driver, or URL, of Spark's checkpoint")
     add("--topic", default=METRICS_TOPIC)
     add("--master", default="local[2]", help="Spark master")
     add("--trigger-ms", type=int, default=TRIGGER_MS)
@@ -64,13 +64,12 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
                 f"--master {chosen.master}: Spark needs pandas here and on the executors: "
                 "`uv sync --inexact --extra executors`"
             )
-        for name in ("store", "checkpoint"):
-            if "://" not in (place := getattr(chosen, name)):
-                parser.error(
-                    f"--{name} {place} is a folder of this machine, and executors of "
-                    f"{chosen.master} cannot reach it: give a URL, such as s3://BUCKET/FOLDER, or "
-                    f"file://{_absolute(place)} where all machines share that folder"
-                )
+        if "://" not in (place := chosen.store):
+            parser.error(
+                f"--store {place} is a folder of this machine, and executors of "
+                f"{chosen.master} cannot reach it: give a URL, such as s3://BUCKET/FOLDER, or "
+                f"file://{_absolute(place)} where all machines share that folder"
+            )
     return RunSettings(
         job=JobSettings(
             source=SourceSettings(

@@ -26,12 +26,15 @@ JAVA_OPTIONS: Final = (
     "-XX:TieredStopAtLevel=1",
     "-Dlog4j2.disable.jmx=true",
     # Standard output is for our own `ready` line.
+    "-XX:+DisplayVMOutputToStderr",
     "-Xlog:disable",
     "-Xlog:all=error:stderr",
 )
 """One collector thread is enough for 2 cores."""
 DRIVER_MEMORY: Final = "768m"
 """The JVM only reads the topic, whatever the size of the cluster."""
+NO_JVM: Final = "JAVA_GATEWAY_EXITED"
+"""PySpark's condition where the program it started ends before it says its port."""
 TASK_ATTEMPTS_MAX: Final = 30
 """Of a task in one JVM; with Spark's single one, a reader that gives up would end the query."""
 
@@ -75,6 +78,13 @@ def build_session(settings: SessionSettings) -> SparkSession:
     try:
         return builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
+        if isinstance(error, PySparkException) and error.getCondition() == NO_JVM:
+            raise SparkStartError(
+                "Spark's JVM does not start",
+                why=f"{os.environ['JAVA_HOME']}/bin/java has ended; what it wrote is above",
+                what_next="If it was memory, lower --driver-memory (now "
+                f"{settings.driver_memory}). Otherwise set JAVA_HOME to another Java 17 or 21.",
+            ) from error
         raise SparkStartError(
             f"Spark does not start with --master {settings.master}",
             why=gist(error),

@@ -3,9 +3,8 @@
 import os
 import uuid
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from spark_metrics.store.files import StoreFiles, force
 from spark_metrics.window.errors import StoreUnfitError
@@ -21,7 +20,7 @@ def put_if_absent(files: StoreFiles, path: str, value: bytes) -> bool:
     ``If-None-Match: *``.
     """
     if not files.is_local:
-        return _put_object(files, path, value)
+        return files.put_object(path, value)
     target = files.absolute(path)
     written = f"{target}.new-{os.getpid()}"
     try:
@@ -37,55 +36,23 @@ def put_if_absent(files: StoreFiles, path: str, value: bytes) -> bool:
     return True
 
 
-def _put_object(files: StoreFiles, path: str, value: bytes) -> bool:
-    from obstore.exceptions import AlreadyExistsError, BaseError
-
-    try:
-        _objects(files.url).put(path, value, mode="create")
-    except AlreadyExistsError:
-        # Perhaps ours: where an answer is lost, the request is sent again.
-        return files.read_bytes(path) == value
-    except BaseError as error:
-        raise OSError(str(error).splitlines()[0]) from error
-    return True
-
-
-@lru_cache(1)
-def _objects(url: str) -> Any:
-    """The store as a client that can put only if absent; pyarrow's cannot."""
-    from obstore.store import from_url
-
-    # An address of our own (AWS_ENDPOINT_URL) may be plain HTTP.
-    return from_url(url, client_options={"allow_http": True})
-
-
 def require_put_if_absent(files: StoreFiles) -> None:
     """Try whether an object store judges ``If-None-Match``; some take it and overwrite.
 
     Raises:
-        StoreUnfitError: it does not, or is of a kind that cannot.
+        StoreUnfitError: it does not.
         OSError: it does not answer.
     """
     if files.is_local:
         return
-    from obstore.exceptions import BaseError
-
-    try:
-        _objects(files.url)
-    except (BaseError, ValueError) as error:
-        raise _unfit(files.url, str(error).splitlines()[0]) from error
     put_if_absent(files, PROBE, uuid.uuid4().bytes)
     if put_if_absent(files, PROBE, uuid.uuid4().bytes):
-        raise _unfit(files.url, "it overwrote a file that was to be put only if absent")
-
-
-def _unfit(url: str, why: str) -> StoreUnfitError:
-    return StoreUnfitError(
-        f"the metrics job cannot keep its store in {url}",
-        why=why,
-        what_next="Two jobs could overwrite each other there. Take an object store that honours "
-        "conditional writes (If-None-Match), or a folder",
-    )
+        raise StoreUnfitError(
+            f"the metrics job cannot keep its store in {files.url}",
+            why="a file that was to be put only if absent was overwritten there",
+            what_next="Two jobs could overwrite each other. Take an object store that honours "
+            "conditional writes (If-None-Match), or a folder",
+        )
 
 
 def make_lasting(files: StoreFiles, paths: Iterable[str]) -> None:

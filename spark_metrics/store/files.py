@@ -5,10 +5,11 @@ Nothing here knows what the files mean.
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +25,7 @@ a query for one key reads one group of each file, and looks at all."""
 GROUP_ROWS_MAX: Final = 8_192
 """Of large files a stretch of row groups is looked at (``indexed_parquet``), not all."""
 NOW_GROUP_ROWS: Final = 131_072
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +55,10 @@ class StoreFiles:
         return f"{self.root}/{path}"
 
     def read_bytes(self, path: str) -> bytes | None:
-        """The whole file; None where there is none."""
+        """The whole file, of one moment; None where there is none."""
         try:
+            if not self.is_local:
+                return _of_objects(self.url, lambda store: bytes(store.get(path).bytes()))
             with self.system.open_input_stream(self.absolute(path)) as stream:
                 return bytes(stream.read())
         except FileNotFoundError:
@@ -63,14 +67,30 @@ class StoreFiles:
     def replace(self, path: str, value: bytes) -> None:
         """Put the file in one step, forced to disk: renamed into place, or a single put on an
         object store."""
+        if not self.is_local:
+            _of_objects(self.url, lambda store: store.put(path, value, use_multipart=False))
+            return
         target = self.absolute(path)
-        written = f"{target}.new" if self.is_local else target
+        written = f"{target}.new"
         with self.system.open_output_stream(written) as stream:
             stream.write(value)
-        if written != target:
-            force(written)
-            self.system.move(written, target)
-            force(str(Path(target).parent))
+        force(written)
+        self.system.move(written, target)
+        force(str(Path(target).parent))
+
+    def put_object(self, path: str, value: bytes) -> bool:
+        """Put the object unless there is one (``If-None-Match: *``); whether it was put."""
+        from obstore.exceptions import AlreadyExistsError
+
+        def put(store: Any) -> bool:
+            try:
+                store.put(path, value, mode="create", use_multipart=False)
+            except AlreadyExistsError:
+                return False
+            return True
+
+        # What is there may be ours: where an answer is lost, the request is sent again.
+        return _of_objects(self.url, put) or self.read_bytes(path) == value
 
     def make_folders(self, *folders: str) -> None:
         for folder in folders:
@@ -166,6 +186,29 @@ class StoreFiles:
             self.system.delete_file(self.absolute(path))
         except FileNotFoundError:
             return
+
+
+def _of_objects(url: str, ask: Callable[[Any], _T]) -> _T:
+    """Ask for single objects, or put them. pyarrow cannot put only if absent, and reads of an
+    object that is replaced meanwhile no more than the one before was long.
+
+    Raises:
+        OSError: the object store does not answer, or refuses.
+    """
+    from obstore.exceptions import BaseError
+
+    try:
+        return ask(_objects(url))
+    except BaseError as error:
+        raise OSError(str(error).splitlines()[0]) from error
+
+
+@lru_cache(4)
+def _objects(url: str) -> Any:
+    from obstore.store import from_url
+
+    # An address of one's own (AWS_ENDPOINT_URL) may be plain HTTP.
+    return from_url(url, client_options={"allow_http": True})
 
 
 def force(path: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from broker.metrics_schema import encode_round
+from spark_metrics.job.java import find_java
 from spark_metrics.store.files import StoreFiles
 from spark_metrics.store.layout import MANIFEST, SET_ASIDE, decode_manifest
 from spark_metrics.window.aggregates import AggregatesReader
@@ -169,6 +171,30 @@ def test_without_its_jars_it_says_what_to_do(job: MetricsJob) -> None:
     assert job.process.wait(60) == 1
     assert "make setup" in job.words()
     assert json.dumps(job.out()) == '""'
+
+
+@pytest.mark.parametrize("failing", ["memory", "java"])
+def test_a_jvm_that_cannot_start_says_why(job: MetricsJob, tmp_path: Path, failing: str) -> None:
+    """A heap that no machine has, and a Java whose libraries are gone."""
+    job.flags = ("--topic", "not-there-yet")
+    if failing == "memory":
+        job.flags += ("--driver-memory", "900000g")
+    else:
+        broken = tmp_path / "java"
+        (broken / "bin").mkdir(parents=True)
+        real = find_java().home
+        (broken / "release").write_bytes((real / "release").read_bytes())
+        shutil.copy2((real / "bin" / "java").resolve(), broken / "bin" / "java")
+        job.environment = {"JAVA_HOME": str(broken)}
+    job.start()
+    assert job.process is not None
+    assert job.process.wait(120) == 1
+    words = job.words()
+    assert "metrics: Spark's JVM does not start: " in words
+    assert ("reserve" if failing == "memory" else "libj") in words, "in Java's own words"
+    assert "lower --driver-memory (now " in words
+    assert "set JAVA_HOME to another Java 17 or 21" in words
+    assert "Traceback" not in words
 
 
 @pytest.mark.soak

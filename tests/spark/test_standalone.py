@@ -35,7 +35,6 @@ def test_an_executor_that_is_killed_neither_loses_nor_doubles(
         job.flags = (
             *("--topic", TOPIC, "--master", spark.master),
             *("--store", f"file://{tmp_path}/store"),
-            *("--checkpoint", f"file://{tmp_path}/checkpoint"),
             *("--conf", "spark.executor.memory=512m"),
         )
         samples = Samples(cluster.bootstrap)
