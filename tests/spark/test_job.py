@@ -21,6 +21,7 @@ from spark_metrics.job.java import find_java
 from spark_metrics.store.files import StoreFiles
 from spark_metrics.store.layout import MANIFEST, SET_ASIDE, decode_manifest
 from spark_metrics.window.aggregates import AggregatesReader
+from spark_metrics.window.history_points import FINE, PARTITION_HISTORY
 from tests.spark.story import T0_MS, envelope, replica
 from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob, is_running
@@ -103,8 +104,8 @@ def test_kill_9_neither_loses_nor_doubles(
         job.start()
         job.wait_ready()
         assert not [pid for pid in jvms if is_running(pid)], "a killed job leaves no JVM"
-    points = each_counted_once(job, samples)
-    assert readings_by_the_hour(job) == len(points), "each reading once, however it was merged"
+    ends = each_counted_once(job, samples)
+    assert readings_by_the_hour(job) == len(ends), "each reading once, however it was merged"
     jvms = job.jvms()
     began_s = time.monotonic()
     assert job.end(signal.SIGTERM) == 0
@@ -115,25 +116,29 @@ def test_kill_9_neither_loses_nor_doubles(
 
 
 def each_counted_once(job: MetricsJob, samples: Samples) -> list[int]:
-    """Wait for everything that was sent; none of it is lost or there twice. Its history's times."""
+    """Wait for everything that was sent; none of it is lost or there twice. The end offset of each
+    reading in its history."""
     job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
     job.wait_until(lambda: health(job)["bad_records_total"] >= samples.bad, "counted")
     assert health(job)["bad_records_total"] == samples.bad
     assert health(job)["lost_records_total"] == 0
-    written = StoreFiles(job.store).read_bytes(MANIFEST)
+    files = StoreFiles(job.store)
+    written = files.read_bytes(MANIFEST)
     assert written is not None
     manifest = decode_manifest(written)
     assert manifest.memory["next_offsets"] == {"0": samples.rounds + samples.bad}
-    points = history_times(job)
-    assert points == sorted(set(points)), "no reading twice in the history"
-    return points
+    fine = [it.path for it in manifest.history["partition_history"] if it.span == FINE]
+    ends = sorted(files.read_table(fine, PARTITION_HISTORY)["high_watermark"].to_pylist())
+    assert ends == sorted(set(ends)), "no reading twice in the history"
+    return ends
 
 
-def history_times(job: MetricsJob) -> list[int]:
+def history_ends(job: MetricsJob) -> list[int]:
+    """The end offsets of the finest points of a chart; readings of one second are one point."""
     history = AggregatesReader(job.store).partition_history(
         cluster="story", topic="t", since_ms=0, until_ms=1 << 53, points_max=1 << 53
     )
-    return list(history["at_ms"].to_pylist())
+    return list(history["high_watermark"].to_pylist())
 
 
 def readings_by_the_hour(job: MetricsJob) -> int:
@@ -264,7 +269,7 @@ def test_a_damaged_batch_of_the_topic_is_passed_over(
     assert "offset 4 to 4 of partition 0" in job.words()
     samples.send(rounds=2)
     job.wait_until(lambda: high_watermark(job) == samples.rounds, "goes on")
-    assert len(history_times(job)) == samples.rounds - 1
+    assert len(history_ends(job)) == samples.rounds - 1
 
 
 def batch_begins(log: bytes | bytearray) -> list[int]:

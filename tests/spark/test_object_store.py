@@ -25,7 +25,7 @@ from tests.spark.test_job import (
     each_counted_once,
     health,
     high_watermark,
-    history_times,
+    history_ends,
     readings_by_the_hour,
 )
 from tests.support.cluster import LocalCluster
@@ -110,16 +110,17 @@ def test_kill_9_of_the_job_neither_loses_nor_doubles(
                 samples.send(rounds=5, bad=1)
                 job.start()
                 job.wait_ready()
-            points = each_counted_once(job, samples)
-            assert readings_by_the_hour(job) == len(points)
+            ends = each_counted_once(job, samples)
+            assert readings_by_the_hour(job) == len(ends)
             is_over.set()
-            assert reading.result(30) > len(points) / 10
+            assert reading.result(30) > len(ends) / 10
+            shown = history_ends(job)
             assert job.end(signal.SIGTERM) == 0
         finally:
             is_over.set()
             job.close()
     assert "Traceback" not in job.words(), job.words()
-    assert history_times(job) == points, "a reader needs no job"
+    assert history_ends(job) == shown, "a reader needs no job"
 
 
 def test_executors_write_and_the_driver_commits(
@@ -149,7 +150,8 @@ def test_executors_write_and_the_driver_commits(
             samples.send(rounds=5)
             job.start()
             job.wait_ready()
-            assert readings_by_the_hour(job) == len(each_counted_once(job, samples))
+            ends = each_counted_once(job, samples)
+            assert readings_by_the_hour(job) == len(ends)
             assert job.end(signal.SIGTERM) == 0
         finally:
             job.close()
@@ -172,7 +174,7 @@ def read_until(is_over: threading.Event, job: MetricsJob) -> int:
         end = max(now.tables["partitions"]["high_watermark"].to_pylist(), default=-1)
         assert end >= seen, "a version that was seen is not taken back"
         assert health(job)["lost_records_total"] == 0
-        points = history_times(job)
-        assert points == sorted(set(points))
+        shown = history_ends(job)
+        assert shown == sorted(set(shown)), "no reading is shown twice"
         seen, times = end, times + 1
     return times
