@@ -31,12 +31,12 @@ pytestmark = [
 
 NOT_TYPED: Final = ("git clone ", "alias ", "export ", "$SPARK_HOME")
 """The checkout is there; the PATH has `partiscope`; tests/spark/test_standalone.py types those of
-Spark."""
+Spark, and test_object_store.py does what those of a bucket do."""
 BLOCKS: Final = [
     pytest.param(lines, id=f"{document.relative_to(ROOT)}-{number}")
     for document in DOCUMENTS
     for number, lines in enumerate(documented_shell_lines(document))
-    if any(map(is_start, lines)) and not any("--master" in line for line in lines)
+    if any(map(is_start, lines)) and not re.search("--master|s3://", " ".join(lines))
 ]
 BESIDE_A_CLUSTER: Final = re.compile(r"partiscope (metrics|executor|collect|dashboard|demo)\b")
 OTHER_CLUSTER: Final = urlsafe_b64encode(b"partiscope-other").decode().rstrip("=")
