@@ -37,6 +37,7 @@ MOVING_RIGHT: Final = "ALTER"
 ADDRESSES_MAX: Final = 3
 LISTED_MAX: Final = 20
 """So many partitions that cannot move are named."""
+RIGHTS: Final = "rights"
 _CURRENT: Final = "plan is current"
 _WHERE: Final = {"cluster": "the cluster", "topic": "topics"}
 
@@ -146,7 +147,7 @@ def _check_rights(
     bad = [f"needs {r.operation} on {_WHERE[r.resource]}; grant it: {r.grant}" for r in lacking]
     is_throttle_only = all(right.operation != MOVING_RIGHT for right in lacking)
     advice = "or move without a throttle (none)" if is_throttle_only else ""
-    return (_check("rights", bad, fine="", advice=advice),) if bad else ()
+    return (_check(RIGHTS, bad, fine="", advice=advice),) if bad else ()
 
 
 def _check_existence(

@@ -3,13 +3,18 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import product
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from control.kafka.errors import UnsupportedApiError
+from control.kafka.ports import MissingRight
 from control.model.ids import TopicPartition
-from control.operations.reassignment.plan_check import check_document, check_offline
+from control.operations.reassignment.plan_check import check_document, check_offline, check_plan
 from control.operations.verdict import Verdict
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
+from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster
 
 Places = Mapping[TopicPartition, tuple[int, ...]]
 BROKERS = (1, 2, 3)
@@ -98,3 +103,24 @@ def test_a_broker_that_is_emptied_does_not_count_in_the_balance() -> None:
     found = check_document(check_offline(FULL, plan, waste_percent_max=0), is_strict=True)
     assert (found["emptied_brokers"], found["wasted_bytes"]) == ([1], 0)
     assert found["passes"]
+
+
+class Watching(FakeCluster):
+    """A cluster to one who may only look."""
+
+    async def missing_rights(self, *_: Any) -> Any:
+        return (MissingRight(operation="ALTER", resource="cluster", grant="kafka-acls.sh …"),)
+
+
+async def test_who_may_not_run_a_plan_may_check_it() -> None:
+    key = TopicPartition("t", 0)
+    cluster: Any = Watching({key: FROM})
+
+    async def no_groups() -> None:
+        raise UnsupportedApiError("list groups", served=None)
+
+    cluster.groups = SimpleNamespace(list_groups=no_groups)
+    found = await check_plan(cluster, {key: TO}, throttle="none", waste_percent_max=100.0)
+    (rights,) = (it for it in found.checks if it.name == "rights")
+    assert rights.verdict is Verdict.OK
+    assert rights.reason.startswith("to run it, this user needs ALTER on the cluster; grant it:")
