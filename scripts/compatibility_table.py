@@ -34,7 +34,8 @@ AREAS: Final = {
     ),
     "cordon, drain": ("cordoned_brokers", "draining", "kafka_today"),
     "topics, configs, elections, offsets": (
-        "catalogue", "operations_admin", "configs", "grammar", "terminal_operations",
+        "catalogue", "several_rows", "operations_admin", "configs", "grammar",
+        "terminal_operations",
     ),
     "produce": ("produce_limits", "produce_lines", "refused_produce", "key_rules"),
     "read, search, decode": (

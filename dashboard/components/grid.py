@@ -34,8 +34,8 @@ _MARK_COLUMN: Final[dict[str, Any]] = {
     "cellRenderer": "MarkBox",
     "cellClass": "rank-1",
     "pinned": "left",
-    "width": 34,
-    "minWidth": 34,
+    "width": 28,
+    "minWidth": 28,
     "resizable": False,
     "sortable": False,
 }

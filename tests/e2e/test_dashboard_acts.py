@@ -217,6 +217,7 @@ def test_a_topic_is_made_grown_and_deleted_with_what_it_means_shown_before(
     dialog.get_by_role("button", name="Delete a topic").click()
     expect(dialog).to_contain_text("the name was not typed")
     dialog.get_by_role("button", name="Preview").click()
+    expect(dialog).not_to_contain_text("the name was not typed")
     dialog.get_by_label("Type made-here to confirm").fill("made-here")
     dialog.get_by_role("button", name="Delete a topic").click()
     expect(dialog).to_contain_text("made-here is deleted")
