@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -56,8 +57,14 @@ async def test_one_command_drains_a_bundled_broker_and_no_start_brings_it_back(
     killed.wait()
     assert DRAINED in (await session.admin.registered_brokers() or ())
     await eventually(lambda: _step(session, DRAINED), DrainStep.UNREGISTER)
+    killed = _drain(running, log)
+    while DRAINED in (await session.admin.registered_brokers() or ()):
+        assert killed.poll() is None, log.read_text()
+    killed.kill()
+    assert killed.wait() == -signal.SIGKILL, "it had ended: nobody was killed while unregistering"
+    assert f"broker {DRAINED} is unregistered" not in log.read_text()
     assert await asyncio.to_thread(_drain(running, log).wait, 120) == 0, log.read_text()
-    assert DRAINED not in (await session.admin.registered_brokers() or ())
+    assert log.read_text().endswith(f"no broker {DRAINED} is registered: it is drained\n")
     assert "ended" not in running.said()
 
     running.stop()
