@@ -26,6 +26,7 @@ from control.views.tables.moves import (
     move_facts,
     move_row,
     moving_rows,
+    newest_words,
     plan_anew_path,
     spread_words,
     stalled_lines,
@@ -218,7 +219,7 @@ def move_block(context: PageContext, state: OperationState, time: Time | None = 
     row = move_row(state, now_ms=context.now_ms())
     return [
         progress_bar(done_percent(state.progress)),
-        html.P(state.message or "submitted", className="note", role="status"),
+        *_said(state),
         *_heard_of(context, state),
         *_plan_anew(state),
         *_report(state),
@@ -236,6 +237,15 @@ def move_block(context: PageContext, state: OperationState, time: Time | None = 
             className="note",
         ),
     ]
+
+
+def _said(state: OperationState) -> list[Any]:
+    """Why it yields, if it does, and its newest line."""
+    why, words = state.yield_words, newest_words(state) if state.message else "submitted"
+    warning = f"▲ {why}"
+    yields = html.Div(warning, className="finding edge-warning tone-warning", role="status")
+    said = html.P(words, className="note", role="status")
+    return [*([yields] if why else []), *([said] if words else [])]
 
 
 def _heard_of(context: PageContext, state: OperationState) -> list[Any]:
@@ -277,8 +287,8 @@ def _on_their_way(context: PageContext, state: OperationState) -> list[Any]:
     more = len(progress.in_flight) + progress.in_flight_more - len(rows)
     note = [html.P(f"and {more} more", className="note")] if rows and more > 0 else []
     table = [card("On their way", rows_table(rows, MOVING.columns), *note)] if rows else []
-    told = filter(None, (state.yield_words, spread_words(progress)))
-    waits = [html.P(words, className="note") for words in told]
+    spread = spread_words(progress)
+    waits = [html.P(spread, className="note")] if spread else []
     return [*waits, *warnings, *table]
 
 

@@ -26,11 +26,14 @@ STALLED_MAX: Final = 5
 MOVED: Final = "moved"
 NONE_YET: Final = Cell(None, text.NONE)
 SOON_S: Final = 600.0
+YIELDS: Final = "yields"
+"""Status of a move that runs and holds back for consumers."""
 _ENDS_HELP: Final = "An interval, not a promise"
 _TONES: Final = {
     "running": Tone.NOTICE,
     "waiting": Tone.MUTED,
     "submitted": Tone.MUTED,
+    YIELDS: Tone.WARNING,
     "pausing": Tone.WARNING,
     "paused": Tone.WARNING,
     "cancelling": Tone.WARNING,
@@ -65,12 +68,23 @@ def move_row(move: OperationState, *, now_ms: int) -> Row:
     return MOVES.row(_Seen(move, now_ms))
 
 
+def status_word(move: OperationState) -> str:
+    """Its outcome or phase, or ``YIELDS``."""
+    word = str(move.outcome or move.phase)
+    return YIELDS if word == "running" and move.yields_to else word
+
+
+def newest_words(move: OperationState) -> str:
+    """Its newest line for people; empty where that is why it yields, which is told by itself."""
+    return "" if move.message == move.yield_words else move.message
+
+
 def _running(move: OperationState) -> MoveProgress | None:
     return move.progress if move.outcome is None else None
 
 
 def _move_status_cell(seen: _Seen) -> Cell:
-    word = str(seen.move.outcome or seen.move.phase)
+    word = status_word(seen.move)
     return Cell(word, word, _TONES.get(word, Tone.PLAIN))
 
 

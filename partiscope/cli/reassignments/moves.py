@@ -28,6 +28,7 @@ from control.views.tables.moves import (
     fate_words,
     move_row,
     spread_words,
+    status_word,
 )
 from control.views.tables.rows import Row
 from partiscope.cli.reassignments.move_report import (
@@ -301,7 +302,7 @@ async def follow(client: MovesReader, operation_id: str, *, as_json: bool = Fals
 def progress_line(state: OperationState) -> str:
     """One line on where an operation stands."""
     progress = state.progress
-    head = f"{state.operation_id} {state.outcome or state.phase}"
+    head = f"{state.operation_id} {status_word(state)}"
     if progress is None or state.is_finished:
         return f"{head}  {state.message}"
     eta = ""

@@ -1,14 +1,10 @@
 """An operator's hands: a page in Chromium and ``partiscope tui`` in a real terminal (tmux)."""
 
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final, Protocol
-from uuid import uuid4
 
 from playwright.sync_api import Page, expect
 
@@ -16,13 +12,12 @@ from tests.support.browser import chromium, dialog_of, open_page
 from tests.support.installation import Installation
 from tests.support.settle import wait_until
 from tests.support.tasks.task import Click, Fill, Keys, Step, Task
+from tests.support.tmux import PROGRAM, SEEN_S, START_S, Tmux
 
 SIZE: Final = (160, 50)
 ANSWER_S: Final = 0.6
 """A key that changes nothing on the screen is taken for answered then."""
 STILL_S: Final = 0.12
-SEEN_S: Final = 20.0
-START_S: Final = 60.0
 LEADS_S: Final = 5.0
 _FIGURES: Final = re.compile(r"(\x1b\[[\d;]*m)|[\d.]+")
 BUSY: Final = ("asking the cluster", "planning …", "changing it …", "reading …", "not ready yet")
@@ -98,20 +93,15 @@ class TerminalFace:
     name = "terminal"
 
     def __init__(self, installation: Installation) -> None:
-        self._name = f"partiscope-{uuid4().hex[:8]}"
-        columns, rows = SIZE
-        program = Path(sys.executable).parent / "partiscope"
-        self._command = f"env -u COLUMNS -u LINES {program} tui --data {installation.data}"
-        size = ("-x", str(columns), "-y", str(rows))
-        self._tmux("new-session", "-d", *size, self._command)
+        self._tmux = Tmux(f"{PROGRAM} tui --data {installation.data}", SIZE)
 
     def wait_ready(self) -> None:
         """Until it shows the cluster."""
-        self._wait(("RACKS", "billing"), "it starts", START_S)
+        self._tmux.wait("RACKS", "billing", seconds=START_S)
 
     def close(self) -> None:
         """Ends its tmux, which is of its own."""
-        self._tmux("kill-server")
+        self._tmux.close()
 
     def do(self, task: Task) -> None:
         """Begin, step, see."""
@@ -123,12 +113,12 @@ class TerminalFace:
 
     def picture(self) -> str:
         """What stands on the screen."""
-        return self._tmux("capture-pane", "-p")
+        return self._tmux.picture()
 
     def _go(self, path: str) -> None:
         """Back to the overview, then on: lists by their letters, things by the palette."""
         for _ in range(4):
-            self._tmux("send-keys", "Escape")
+            self._tmux.press("Escape")
         self._wait(("RACKS",), "the overview")
         view, _, rest = path.partition("/")
         if view in _LISTS and not rest:
@@ -172,19 +162,19 @@ class TerminalFace:
 
     def _looks(self) -> str:
         """Colours too, without figures: those change by themselves."""
-        return _FIGURES.sub(lambda it: it[1] or "0", self._tmux("capture-pane", "-e", "-p"))
+        return _FIGURES.sub(lambda it: it[1] or "0", self._tmux.run("capture-pane", "-e", "-p"))
 
     def _press(self, *keys: str) -> None:
         """Keys, until the screen has answered and stands still."""
         if keys:
             before = self.picture()
             for key in keys:
-                self._tmux("send-keys", _KEYS.get(key, key))
+                self._tmux.press(_KEYS.get(key, key))
             self._rest(before)
 
     def _type(self, text: str) -> None:
         before = self.picture()
-        self._tmux("send-keys", "-l", text)
+        self._tmux.type(text)
         self._rest(before)
 
     def _rest(self, before: str) -> None:
@@ -199,22 +189,13 @@ class TerminalFace:
                 return
             time.sleep(0.03)
 
-    def _wait(self, wanted: Sequence[str], what: str, seconds: float = 0.0) -> None:
+    def _wait(self, wanted: Sequence[str], what: str) -> None:
         wait_until(
             lambda: all(words in self.picture() for words in wanted),
             what,
-            timeout_s=seconds or SEEN_S,
+            timeout_s=SEEN_S,
             story=lambda: f"{[it for it in wanted if it not in self.picture()]}\n{self.picture()}",
         )
-
-    def _tmux(self, *words: str) -> str:
-        done = subprocess.run(
-            ["tmux", "-L", self._name, "-f", "/dev/null", *words],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
 
 
 @contextmanager

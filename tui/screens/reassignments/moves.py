@@ -42,8 +42,10 @@ from control.views.tables.moves import (
     move_facts,
     move_row,
     moving_rows,
+    newest_words,
     spread_words,
     stalled_lines,
+    status_word,
 )
 from control.views.tables.query import Page
 from tui.messages import PathChosen
@@ -71,7 +73,7 @@ _OUTCOME: Final = {
 def state_text(state: OperationState) -> Text:
     """Phase or outcome with its shape."""
     sign, style = _OUTCOME[state.outcome]
-    return Text(f"{sign} {state.outcome or state.phase}", style=style)
+    return Text(f"{sign} {status_word(state)}", style=style)
 
 
 class MovesScreen(ViewScreen):
@@ -178,7 +180,9 @@ class MoveScreen(ViewScreen):
         self._state = state
         self.refresh_bindings()
         head = Text.assemble((f" {state.operation_id}  ", "bold"), state_text(state))
-        head.append(f"  {state.message}", style="")
+        head.append(f"  {newest_words(state)}")
+        if state.yield_words:
+            head.append(f"\n ▲ {state.yield_words}", style="yellow")
         self.put("#move-head", head)
         for bar in self.query(ProgressBar):
             bar.update(progress=_percent(state))
@@ -316,7 +320,7 @@ def _changes(state: OperationState) -> Text:
 def _on_their_way(state: OperationState, progress: MoveProgress, *, now_ms: int) -> Text:
     """Partitions that stand still, then those that move."""
     text = Text()
-    told = (state.yield_words, spread_words(progress), *stalled_lines(progress))
+    told = (spread_words(progress), *stalled_lines(progress))
     for line in filter(None, told):
         text.append(f"\n {line}")
     rows = moving_rows(state, now_ms=now_ms)

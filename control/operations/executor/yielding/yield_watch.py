@@ -138,12 +138,13 @@ class YieldWatch:
         records = counted(sum(lags.get(name, 0) for name in names), "record")
         late = duration_text(self._rules.behind_s * 1000)
         most = duration_text(self._rules.at_most_s * 1000)
-        does = "no partition begins"
+        does = "no new partition begins"
         if self._rules.mode is YieldMode.SLOW:
             does = "the throttle is lowered"
+        they_have = "that group has" if len(names) == 1 else "those groups have"
         return (
-            f"yields to {_named(names)}, more than {late} behind ({records}): "
-            f"{does} until caught up, for {most} at most"
+            f"yields to {_named(names)}, more than {late} behind ({records}): {does}. "
+            f"It goes on by itself once {they_have} caught up, after {most} at the latest"
         )
 
     async def _emit(self, words: str, names: Iterable[str]) -> None:

@@ -1,0 +1,63 @@
+"""One view in a real browser and in a real terminal, side by side, with pictures of both.
+
+``SHOTS=folder pytest tests/e2e/test_….py`` keeps the pictures: at 1440 and 390 pixels, and as text.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from playwright.sync_api import Page, expect
+
+from tests.support.browser import chromium, open_page
+from tests.support.page_server import PageServer
+from tests.support.tmux import START_S, Tmux, terminal
+
+NARROW: Final = {"width": 390, "height": 844}
+SHOTS: Final = os.environ.get("SHOTS")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A page in Chromium and ``partiscope tui`` in a terminal of 80 columns."""
+
+    page: Page
+    terminal: Tmux
+
+    def take(self, name: str) -> None:
+        """Pictures of what is seen."""
+        if not SHOTS:
+            return
+        wide = self.page.viewport_size
+        assert wide is not None
+        for size in (wide, NARROW):
+            self.page.set_viewport_size(size)  # type: ignore[arg-type]
+            self.page.wait_for_timeout(300)
+            self.page.screenshot(path=f"{SHOTS}/{name}-{size['width']}.png", full_page=True)
+        self.page.set_viewport_size(wide)
+        Path(SHOTS, f"{name}.txt").write_text(self.terminal.picture())
+
+    def wait(self, *wanted: str) -> None:
+        """Until both say so."""
+        for words in wanted:
+            expect(self.page.locator("main")).to_contain_text(words, timeout=30_000)
+        self.terminal.wait(*wanted)
+
+
+@contextmanager
+def shown(store: Path, path: str, bootstrap: str, word: str) -> Iterator[Shown]:
+    """The same view of a cluster that is its own bus, on both; the terminal has said ``word``."""
+    errors: list[str] = []
+    where = ("--bootstrap", bootstrap, "--bus", bootstrap)
+    with ExitStack() as stack:
+        server = stack.enter_context(PageServer(store, *where))
+        browser = stack.enter_context(chromium())
+        page = open_page(browser, f"{server.url}/{path}", errors)
+        flags = ("--store", str(store), *where)
+        term = stack.enter_context(terminal(path, *flags, data=store.parent / "data"))
+        term.wait(word, seconds=START_S)
+        yield Shown(page=page, terminal=term)
+    assert errors == []
