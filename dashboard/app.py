@@ -11,7 +11,7 @@ import uvicorn
 from dash import Dash
 from fastapi import FastAPI
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.feed import feed_of
 from control.views.snapshots.process_memory import be_small, keep_loaded, take_turns
 from control.views.snapshots.store import StoreReader

@@ -10,7 +10,7 @@ from control.kafka.connection.connections import settings_of
 from control.kafka.errors import KafkaPortError
 from control.kafka.records.following import TopicFollower
 from control.kafka.records.reader import Looking, RecordReader
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.client import MovesReader
 from control.operations.bus.moves_feed import Moves
 from control.operations.catalogue.operation import Done, Operation

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.views.series import Span
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import OperatorSnapshot

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 

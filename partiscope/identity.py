@@ -14,8 +14,8 @@ from control.kafka.connection.connections import settings_of, use_connections
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, UnreachableError
 from control.model.command_line import CommandFlags
-from control.model.fleet import WatchedCluster, is_of_any
 from control.model.ids import ClusterId
+from control.model.watched_cluster import WatchedCluster, is_of_any
 from control.operations.broker_stop_client import SOCKET_FILE
 from partiscope.installation import find_installation
 from partiscope.layout import founded_id
@@ -44,7 +44,7 @@ class Target:
     """Why it did not answer; what is known of it is known by the installation."""
 
     @property
-    def fleet(self) -> tuple[WatchedCluster, ...]:
+    def clusters(self) -> tuple[WatchedCluster, ...]:
         """All that screens show, the one that was chosen first."""
         return (self.watched, *self.others)
 
@@ -52,7 +52,7 @@ class Target:
         """Each bound to the id that must answer there."""
         bound = [
             settings_of(each.bootstrap, cluster_id=each.cluster_id)
-            for each in self.fleet
+            for each in self.clusters
             if each.bootstrap and each.cluster_id
         ]
         if self.bus is not None and self.bus_id is not None:

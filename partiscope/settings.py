@@ -24,9 +24,9 @@ from pydantic_settings import (
 )
 
 from control.kafka.connection.settings import KafkaSettings
-from control.model.fleet import COLORS, JOURNAL_HOLD_S, is_of_any
 from control.model.ids import ClusterId
 from control.model.units import parse_duration
+from control.model.watched_cluster import COLORS, JOURNAL_HOLD_S, is_of_any
 from partiscope.connections import ConnectionSettings, SchemaRegistryConnection
 
 ENV_PREFIX: Final = "PARTISCOPE_"
@@ -110,7 +110,7 @@ class NamedCluster(Section):
     connection: ConnectionSettings = Field(default_factory=ConnectionSettings)
     schema_registry: SchemaRegistryConnection = Field(default_factory=SchemaRegistryConnection)
     color: str = ""
-    """One of ``control.model.fleet.COLORS``, shown wherever the cluster is."""
+    """One of ``control.model.watched_cluster.COLORS``, shown wherever the cluster is."""
     production: bool = False
     """Shown so that nobody overlooks it; what changes it wants its name."""
     read_only: bool = False

@@ -23,6 +23,7 @@ from control.views.tables.journal import JOURNAL
 from control.views.tables.messages import MESSAGES
 from control.views.tables.moves import CHANGES, MOVES, MOVING
 from control.views.tables.partition_parts import REPLICAS, SEGMENTS
+from control.views.tables.topics import LISTED_TOPICS, TOPIC_PARTITIONS
 
 DOCUMENT: Final = ROOT / "docs" / "reference" / "columns.md"
 NAMES: Final = {"lags": "partitions of a group"}
@@ -30,8 +31,7 @@ HEAD: Final = """\
 # Columns
 
 The tables' declarations write this page (`scripts/column_reference.py`). Page, terminal and
-exports show these columns. On the command line `brokers`, `partitions`, `status`, `clusters`,
-`moves`, `journal` and `what-if` do.
+exports show these columns, and so do the lists of the command line.
 
 The id is the name in `--columns`, `--sort`, `cols=`, `sort=` and exports. Exported numbers are in
 the unit of the column. The field is the name in [filters](filters.md).
@@ -41,9 +41,9 @@ SMALL: Final = """\
 
 The whole table is on the screen. Configs and messages have filters of their own.
 """
-OTHERS: Final = (REPLICAS, SEGMENTS, MEMBERS, LISTED, OFFSETS, SHARE_OFFSETS, FINDINGS, RACKS,
-                 SURVIVORS, CLUSTERS, MOVES, MOVING, CHANGES, PLAN_BROKERS, JOURNAL, CONFIGS,
-                 MESSAGES)  # fmt: skip
+OTHERS: Final = (REPLICAS, SEGMENTS, MEMBERS, LISTED, OFFSETS, SHARE_OFFSETS, LISTED_TOPICS,
+                 TOPIC_PARTITIONS, FINDINGS, RACKS, SURVIVORS, CLUSTERS, MOVES, MOVING, CHANGES,
+                 PLAN_BROKERS, JOURNAL, CONFIGS, MESSAGES)  # fmt: skip
 
 
 def written() -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 
 if TYPE_CHECKING:  # a Kafka client comes with it
     from control.operations.bus.journal import JournalLine

@@ -25,8 +25,8 @@ from control.kafka.connection.settings import KafkaSettings
 from control.kafka.connection.wire import answers_soon
 from control.kafka.ports import ConfigEntry, ConfigResource, TopicMetadata
 from control.messages.topic_limits import KnownLimits
-from control.model.fleet import WatchedCluster
 from control.model.units import duration_text
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.client import MovesReader, OperationsClient, whoami
 from control.operations.bus.journal import Journal
 from control.operations.catalogue.moves.reassign import REASSIGN, Task, one_partition, plan_request

@@ -4,7 +4,7 @@ What changes a production cluster wants the cluster's name, and what destroys wa
 it destroys. What stops a reassignment wants no name: in an emergency it must be at hand.
 """
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.catalogue.operation import Operation
 from control.operations.errors import NotConfirmedError, ReadOnlyError
 

@@ -6,8 +6,8 @@ from control.model.ids import TopicPartition
 from control.operations.bus.commands import THROTTLE_AUTO
 from control.operations.errors import InvalidInputError
 from control.operations.operation_session import OperationSession
+from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import PlanCheck, check_plan
-from control.operations.verdict import Verdict
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.views.format import bytes_text, count_text
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from control.views.tables.rows import SHAPES, Tone
 
 if TYPE_CHECKING:
-    from control.operations.verdict import Check
+    from control.operations.preflight_check import Check
 
 TONES: Final[Mapping[str, Tone]] = {
     "ok": Tone.FINE,

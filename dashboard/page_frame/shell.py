@@ -9,7 +9,7 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
-from control.model.fleet import PRODUCTION
+from control.model.watched_cluster import PRODUCTION
 from control.operations.catalogue import FORMS
 from control.operations.catalogue.topics.produce import PRODUCE
 from control.views.keymap import KEYS, PLACES

@@ -9,8 +9,8 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html
 from dash.exceptions import PreventUpdate
 
+from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import PlanCheck
-from control.operations.verdict import Verdict
 from control.views.checked_plan import (
     BALANCES,
     FIGURES,

@@ -8,9 +8,9 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from control.operations.catalogue.moves.reassign import Task
+from control.operations.preflight_check import Check, Verdict
 from control.operations.previews import Previewed
 from control.operations.reassignment.planning import Preview
-from control.operations.verdict import Check, Verdict
 from control.planner.planned_map import plan_name
 from control.views import format as text
 from control.views.plan_map import NO_VALUES, map_path

@@ -12,7 +12,7 @@ from html import escape
 from typing import Any, Final
 from urllib.parse import parse_qs, quote
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from dashboard.server.document import LeanDash
 from dashboard.server.origin_check import App, Receive, Scope, Send
 

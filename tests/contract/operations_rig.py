@@ -15,8 +15,8 @@ from typing import Final, Self
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
 from control.messages.produce_session import ProduceJob, ProduceSession
-from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.client import OperationsClient
 from control.operations.bus.state import OperationState
 from control.operations.executor.throttles.throttle_record import RATES, REPLICA_LISTS

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.broker_stop_client import SOCKET_FILE
 from control.operations.catalogue.brokers.drain import Drain
 from control.operations.operation_session import OperationSession

@@ -16,8 +16,8 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
 from control.messages.produce_session import ProduceJob, ProduceProgress, ProduceSession
-from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.journal import DONE, FAILED
 from control.operations.catalogue.groups.delete_group import DeleteGroup
 from control.operations.catalogue.groups.delete_offsets import DeleteOffsets

@@ -9,7 +9,7 @@ from textual.widgets import Input, Static
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope, NewTopic
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.catalogue.brokers.configure_broker import ALL, ConfigureBroker
 from control.operations.catalogue.topics.configure_topic import ConfigureTopic
 from control.operations.errors import InvalidInputError

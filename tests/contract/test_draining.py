@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.client import wait_for
 from control.operations.bus.events import Outcome
 from control.operations.catalogue.brokers.drain import Drain

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.client import OperationsClient
 from control.operations.bus.commands import (
     THROTTLE_NONE,

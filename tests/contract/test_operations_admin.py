@@ -18,8 +18,8 @@ from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.messages.lines import records_of
 from control.messages.partitioners import KeyRule, partition_for
 from control.messages.produce_session import ProduceJob, ProduceSession
-from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
+from control.model.watched_cluster import WatchedCluster
 from control.operations.reassignment.cluster_probes import read_fetch_backoffs
 from control.operations.reassignment.planning import Planning
 from control.planner.proposal import PartitionChange, Proposal

@@ -11,7 +11,7 @@ import pytest
 from plotly.utils import PlotlyJSONEncoder
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.errors import InvalidInputError
 from control.operations.operation_session import OperationSession
 from control.operations.reassignment.plan_check import check_document

@@ -4,8 +4,8 @@ import pytest
 
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
 from control.messages.produce_session import ProduceJob, ProduceSession
-from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
+from control.model.watched_cluster import WatchedCluster
 from control.operations.catalogue import form_named
 from control.operations.catalogue.several import ROWS_MAX, several_of
 from control.operations.errors import (

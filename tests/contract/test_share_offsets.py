@@ -8,8 +8,8 @@ import pytest
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
-from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
+from control.model.watched_cluster import WatchedCluster
 from control.operations.catalogue.groups.delete_group import DeleteGroup
 from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets

@@ -18,8 +18,8 @@ from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, ElectionType, NewTopic
 from control.kafka.records.producer import OutgoingRecord, RecordProducer
 from control.kafka.records.reader import RecordReader
-from control.model.fleet import Site
 from control.model.ids import TopicPartition as Key
+from control.model.watched_cluster import Site
 from control.operations.bus.client import OperationsClient
 from control.operations.catalogue import NEEDED_RIGHTS
 from control.operations.catalogue.brokers.cordon import Cordon

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from control.model.fleet import WatchedCluster
 from control.model.ids import ClusterId, TopicPartition
+from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import build_snapshot
 from spark_metrics.window.aggregates import AggregatesReader

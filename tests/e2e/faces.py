@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from textual.pilot import Pilot
 from textual.widgets import Input, Select
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.catalogue.moves.reassign import REASSIGN, TASK_LABELS, Task, with_task
 from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.window.aggregates import AggregatesReader

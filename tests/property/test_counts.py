@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from control.model.fleet import WatchedCluster
 from control.model.status import GROUP_SEVERITIES, OK, PARTITION_SEVERITIES, Severity
+from control.model.watched_cluster import WatchedCluster
 from control.views.cluster import all_clusters as views_of_clusters
 from control.views.paths import parse_path
 from control.views.snapshots import snapshot as views

@@ -9,8 +9,8 @@ from typing import Any, Final
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.ports import BrokerNode, GroupDescription, PartitionMetadata, TopicMetadata
 from control.kafka.records.reader import FetchedRecord
-from control.model.fleet import WatchedCluster
 from control.model.ids import TopicPartition
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.events import MoveProgress, MovingPartition, Outcome, StalledMove
 from control.operations.bus.journal import JournalLine
 from control.operations.bus.state import OperationState, Phase

@@ -15,7 +15,7 @@ from textual.widgets import Input, TextArea
 
 from control.kafka.records.reader import Browsed
 from control.messages.message_search import MessageSearch
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.snapshots.canned import LINES, NOW_MS, CannedSession, records

@@ -27,7 +27,7 @@ from tests.unit.tui.conftest import services, written_store
 from tui.app import PartiscopeApp
 from tui.screens.base import VIEWS_OF_FORMS
 from tui.screens.details.overview import OverviewScreen
-from tui.screens.lists.tables import TableScreen
+from tui.screens.lists.table_screen import TableScreen
 from tui.screens.views import SCREENS, build_screen
 from tui.terminal_session import Services, TerminalSession
 from tui.widgets.form import FormPanel

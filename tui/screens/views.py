@@ -20,7 +20,7 @@ SCREENS: Final = {
     "topics": "lists.marked:TopicsScreen",
     "topic": "details.detail:TopicScreen",
     "topic_configs": "lists.configs:ConfigsScreen",
-    "partitions": "lists.tables:TableScreen",
+    "partitions": "lists.table_screen:TableScreen",
     "partition": "details.partition:PartitionScreen",
     "segments": "details.partition:PartitionScreen",
     "groups": "lists.marked:GroupsScreen",

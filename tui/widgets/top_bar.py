@@ -5,7 +5,7 @@ from typing import Final
 from rich.text import Text
 from textual.widgets import Static
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.views.format import age_text, clock_text, duration_text
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import SHAPES, Tone

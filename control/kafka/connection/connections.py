@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from control.kafka.connection.settings import KafkaSettings
-from control.model.fleet import addresses_of
+from control.model.watched_cluster import addresses_of
 
 _known: dict[frozenset[str], KafkaSettings] = {}
 

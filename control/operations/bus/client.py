@@ -20,8 +20,8 @@ from control.kafka.connection.settings import KafkaSettings
 from control.kafka.connection.wire import answers_soon
 from control.kafka.errors import KafkaPortError
 from control.kafka.records.reader import RecordReader, Start, StartKind
-from control.model.fleet import WatchedCluster
 from control.model.units import byte_rate_text
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.commands import (
     THROTTLE_AUTO,
     Command,
@@ -43,11 +43,11 @@ from control.operations.errors import (
 )
 from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
+from control.operations.preflight_check import Verdict
 from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import resolve_throttle
 from control.operations.reassignment.rollback_plan import RollbackPlan
 from control.operations.reassignment.topic_ids import NO_IDS, TopicIds
-from control.operations.verdict import Verdict
 from control.planner.proposal import Proposal
 from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from control.model.fleet import Site
+from control.model.watched_cluster import Site
 from control.operations.bus.change_codec import pack, unpack
 from control.operations.errors import CommandDecodeError
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules

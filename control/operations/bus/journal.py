@@ -23,8 +23,8 @@ from typing import Any, Final
 
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, WrongClusterError
-from control.model.fleet import Site, WatchedCluster
 from control.model.units import counted
+from control.model.watched_cluster import Site, WatchedCluster
 from control.operations.bus.events import Event, EventKind
 from control.operations.bus.state import OperationState, take_event
 from control.operations.bus.topics import Bus

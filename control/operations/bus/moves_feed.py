@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Final
 
 from control.kafka.errors import KafkaPortError
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.client import MovesReader
 from control.operations.bus.events import Event, EventKind
 from control.operations.bus.journal import JournalLine, line_of_event, lines_of_state

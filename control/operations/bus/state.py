@@ -18,8 +18,8 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import Any
 
-from control.model.fleet import Site
 from control.model.units import counted
+from control.model.watched_cluster import Site
 from control.operations.bus.change_codec import changes_document, pack, unpack
 from control.operations.bus.commands import ReassignCommand, Throttle
 from control.operations.bus.events import Event, EventKind, MoveProgress, Outcome

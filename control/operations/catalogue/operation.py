@@ -13,12 +13,12 @@ from typing import ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.collector.rights import Lacking
 from control.kafka.connection.wire import answers_soon
-from control.model.fleet import Site
+from control.model.watched_cluster import Site
 from control.operations.bus.client import OperationsClient
 from control.operations.catalogue.forms import OperationForm
 from control.operations.errors import ConflictError, StalePreviewError
+from control.operations.preflight_check import Check, Verdict
 from control.operations.reassignment.planning import Planning, Preview
-from control.operations.verdict import Check, Verdict
 
 LINES_MAX: Final = 100
 """Operators do not read more lines; the rest is counted."""

@@ -21,8 +21,8 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection.connections import settings_of
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
-from control.model.fleet import Site
 from control.model.units import counted
+from control.model.watched_cluster import Site
 from control.operations.bus.commands import ReassignCommand
 from control.operations.bus.commands_topic import take_over, without_plan
 from control.operations.bus.events import Event, EventKind, Outcome

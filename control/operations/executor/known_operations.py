@@ -2,7 +2,7 @@
 
 import asyncio
 
-from control.model.fleet import Site
+from control.model.watched_cluster import Site
 from control.operations.bus.commands import (
     THROTTLE_AUTO,
     Command,

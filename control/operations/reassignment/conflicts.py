@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from control.model.fleet import Site
+from control.model.watched_cluster import Site
 from control.operations.bus.state import OperationState
-from control.operations.verdict import Check, Verdict, check_of
+from control.operations.preflight_check import Check, Verdict, check_of
 from control.planner.proposal import PartitionChange
 
 

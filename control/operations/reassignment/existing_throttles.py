@@ -6,17 +6,17 @@ governs what the broker sends, or receives, of our copies as well.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from control.model.fleet import Site
 from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text
+from control.model.watched_cluster import Site
 from control.operations.bus.state import OperationState
 from control.operations.executor.throttles.throttle_record import (
     FOLLOWER_RATE,
     LEADER_RATE,
     ThrottleRecord,
 )
+from control.operations.preflight_check import NAMES_MAX
 from control.operations.reassignment.producer_traffic import demands
-from control.operations.verdict import NAMES_MAX
 from control.planner.proposal import PartitionChange
 
 StandingRates = Mapping[int, Mapping[str, int]]

@@ -9,9 +9,9 @@ from control.kafka.ports import ClusterPort
 from control.model.ids import TopicPartition
 from control.model.units import bytes_text, counted
 from control.operations.bus.commands import Throttle
+from control.operations.preflight_check import NAMES_MAX, Check, Verdict, check_of
 from control.operations.reassignment.planning import Planning, Preview
 from control.operations.reassignment.preflight import RIGHTS
-from control.operations.verdict import NAMES_MAX, Check, Verdict, check_of
 from control.planner.figures import Balance
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Alternative, judged_plan

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from control.model.units import counted
+from control.operations.preflight_check import NAMES_MAX, Check, Verdict
+from control.operations.preflight_check import check_of as _check
 from control.operations.reassignment.facts import (
     ClusterFacts,
     cannot_move,
@@ -23,8 +25,6 @@ from control.operations.reassignment.preflight_load import (
 )
 from control.operations.reassignment.producer_latency_check import check_producers
 from control.operations.reassignment.topic_ids import ANEW
-from control.operations.verdict import NAMES_MAX, Check, Verdict
-from control.operations.verdict import check_of as _check
 from control.planner.nearest import Nearest
 from control.planner.proposal import PartitionChange
 from control.planner.racks import Racks, unknown_words

@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from control.model.ids import TopicPartition
 from control.model.units import bytes_text, duration_text
+from control.operations.preflight_check import Check, Verdict, check_of
 from control.operations.reassignment.facts import DISK_RESERVE, ClusterFacts
 from control.operations.reassignment.preflight_load import Waves
 from control.operations.reassignment.producer_traffic import bytes_off
-from control.operations.verdict import Check, Verdict, check_of
 from control.planner.proposal import PartitionChange
 
 

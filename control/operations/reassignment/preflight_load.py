@@ -5,6 +5,7 @@ from typing import Final
 
 from control.model.units import byte_rate_text, counted, duration_text
 from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S, why_too_long
+from control.operations.preflight_check import Check, Verdict, check_of
 from control.operations.reassignment.existing_throttles import lower_rates, standing_words, starved
 from control.operations.reassignment.facts import ClusterFacts
 from control.operations.reassignment.producer_traffic import (
@@ -20,7 +21,6 @@ from control.operations.reassignment.spreading import (
     Writing,
     estimate_spread,
 )
-from control.operations.verdict import Check, Verdict, check_of
 from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules, plan_waves
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from control.kafka.errors import KafkaPortError
-from control.model.fleet import Site
+from control.model.watched_cluster import Site
 from control.operations.bus.client import MovesReader
 from control.operations.bus.commands import Throttle
 from control.operations.reassignment.conflicts import unknown_others

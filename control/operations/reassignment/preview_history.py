@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from control.model.fleet import Site
+from control.model.watched_cluster import Site
 from control.operations.bus.commands import THROTTLE_AUTO, Throttle
 from control.operations.bus.state import OperationState, misses_of
 from control.operations.executor.timing.calibration import calibration_of, stretched

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from control.model.fleet import Site
+from control.model.watched_cluster import Site
 from control.operations.bus.commands import Throttle
 from control.operations.executor.move_watch import MoveWatch
 from control.operations.executor.run_context import RunContext

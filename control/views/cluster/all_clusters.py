@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 
 import pyarrow.compute as pc
 
-from control.model.fleet import WatchedCluster
 from control.model.status import GROUP_SEVERITIES, Severity
+from control.model.watched_cluster import WatchedCluster
 from control.views import format as text
 from control.views.cluster.overview import trouble_cell
 from control.views.snapshots.snapshot import OperatorSnapshot

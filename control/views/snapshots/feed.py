@@ -18,10 +18,10 @@ from typing import Final
 from control.kafka.collector.report_writer import WatchReport
 from control.kafka.connection.broker_probe import BrokerProbe
 from control.model.finding import Finding, sorted_findings
-from control.model.fleet import WatchedCluster
 from control.model.freshness import doubtful_brokers
 from control.model.ids import ClusterId
 from control.model.status import Severity
+from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.collector_findings import report_watch
 from control.views.snapshots.error_log import ErrorLog
 from control.views.snapshots.process_memory import give_back

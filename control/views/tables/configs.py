@@ -21,6 +21,8 @@ from control.views.tables import units
 from control.views.tables.column import Column, Table, column, name_column, worded
 from control.views.tables.rows import Cell, Row, Tone
 
+BROKER: Final = "broker:"
+"""Before a broker's id, where a topic's name could stand."""
 ABSENT: Final = 0
 """Source of a config that only the other one of a comparison has."""
 SOURCES: Final = {
@@ -35,10 +37,14 @@ _LIMITLESS: Final = frozenset({2**31 - 1, 2**63 - 1})
 
 
 class _Line(NamedTuple):
-    scope: ConfigScope
+    resource: ConfigResource
     entry: ConfigEntry
     beside: Mapping[str, ConfigEntry] | None
     """Configs of what it is compared with, by name."""
+
+    @property
+    def scope(self) -> ConfigScope:
+        return self.resource.scope
 
 
 def _value_cell(line: _Line) -> Cell:
@@ -71,6 +77,8 @@ CONFIGS: Final = Table(
                cell=lambda line: Cell(line.entry.source, _source(line.entry))),
     ),
     unlisted=(
+        name_column("of", "of", "The topic or broker", rank=1,
+                    cell=worded(lambda line: resource_text(line.resource))),
         name_column("other", "other", "Value of the other topic or broker", rank=1,
                     cell=_other_cell),
     ),
@@ -84,10 +92,17 @@ def resource_of(path: ViewPath) -> ConfigResource:
     return ConfigResource(scope=ConfigScope.BROKER, name=path.params["broker"])
 
 
-def compared_columns(other: str) -> tuple[Column, ...]:
+def resource_text(resource: ConfigResource) -> str:
+    """``orders``, ``broker:101``: as the command line names it."""
+    is_broker = resource.scope is ConfigScope.BROKER
+    return f"{BROKER if is_broker else ''}{resource.name}"
+
+
+def compared_columns(other: str, own: str = "value") -> tuple[Column, ...]:
     """The columns of a comparison with ``other``."""
+    titles = {"value": own, "other": other}
     shown = CONFIGS.only("config", "value", "other", "default", "source")
-    return tuple(replace(it, title=other) if it.id == "other" else it for it in shown)
+    return tuple(replace(it, title=titles.get(it.id, it.title)) for it in shown)
 
 
 def config_rows(
@@ -108,7 +123,7 @@ def config_rows(
         if wanted in entry.name or wanted in entry.documentation.lower()
     ]
     ordered = sorted(ranked, key=_order)
-    return CONFIGS.rows(_Line(resource.scope, entry, beside) for *_, entry in ordered)
+    return CONFIGS.rows(_Line(resource, entry, beside) for *_, entry in ordered)
 
 
 def compared(

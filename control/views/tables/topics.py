@@ -1,11 +1,13 @@
-"""The table of topics: a row per topic, summed up from its partitions."""
+"""The table of topics, summed up from their partitions, and the small tables of topics read from
+the cluster."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from control.kafka.ports import PartitionMetadata, TopicMetadata
 from control.model.columns import list_lengths
 from control.model.status import OK, PARTITION_SEVERITIES
 from control.views.tables import arrow, cells, units
@@ -14,11 +16,12 @@ from control.views.tables.partitions import (
     IN_HELP,
     LAG_HELP,
     OUT_HELP,
+    PARTITIONS,
     RECORDS_HELP,
     SIZE_HELP,
     STATUSES,
 )
-from control.views.tables.rows import Cell
+from control.views.tables.rows import Cell, Row
 
 
 def _factor_cell(record: Mapping[str, Any]) -> Cell:
@@ -59,6 +62,20 @@ TOPICS: Final = Table(
                     filter="group reader", cell=worded(lambda record: record["group_names"])),
     ),
 )  # fmt: skip
+LISTED_TOPICS: Final = Table(
+    name="listed topics",
+    about="The topics that the brokers list, without figures",
+    key=TOPICS.key,
+    path=TOPICS.path,
+    columns=TOPICS.only("topic", "partitions", "replicas"),
+)
+TOPIC_PARTITIONS: Final = Table(
+    name="partitions of a topic",
+    about="A row per partition of one topic, read from the cluster",
+    key=lambda record: str(record["partition"]),
+    path=PARTITIONS.path,
+    columns=PARTITIONS.only("partition", "leader", "replicas", "isr"),
+)
 
 
 def topic_table(partitions: pa.Table, commits: pa.Table) -> pa.Table:
@@ -93,6 +110,16 @@ def topic_table(partitions: pa.Table, commits: pa.Table) -> pa.Table:
     return arrow.sorted_by(named, [arrow.INTERNAL, "topic"])
 
 
+def listed_topic_rows(topics: Iterable[TopicMetadata]) -> tuple[Row, ...]:
+    """The topics in the order given."""
+    return LISTED_TOPICS.rows(_topic_record(it) for it in topics)
+
+
+def topic_partition_rows(topic: TopicMetadata) -> tuple[Row, ...]:
+    """The partitions of a topic in order."""
+    return TOPIC_PARTITIONS.rows(map(_partition_record, topic.partitions))
+
+
 def _readers(topics: pa.ChunkedArray, commits: pa.Table) -> dict[str, pa.Array]:
     """Count and names of the groups with a commit in each topic; null names: there is none."""
     committed = commits.filter(pc.is_valid(commits["committed_offset"]))
@@ -110,3 +137,24 @@ def _united(told: Sequence[str]) -> str:
     if len(words) > 1:
         words.pop(OK, None)
     return f" {' '.join(words)} "
+
+
+def _topic_record(topic: TopicMetadata) -> dict[str, object]:
+    factors = [len(it.target_replicas) for it in topic.partitions] or [0]
+    return {
+        "topic": topic.name,
+        "partition_count": len(topic.partitions),
+        "replicas_count_min": min(factors),
+        "replicas_count_max": max(factors),
+    }
+
+
+def _partition_record(it: PartitionMetadata) -> dict[str, object]:
+    return {
+        "topic": it.topic,
+        "partition": it.partition,
+        "leader": it.leader,
+        "is_preferred": it.replicas[:1] == (it.leader,),
+        "replicas": it.replicas,
+        "isr": it.isr,
+    }

@@ -55,7 +55,7 @@ def dashboard(
     where = load_settings().dashboard
     page = DashboardSettings(
         store=target.store,
-        clusters=target.fleet,
+        clusters=target.clusters,
         bus=target.bus,
         host=host or where.host,
         port=port or where.port,

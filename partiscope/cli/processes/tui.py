@@ -49,7 +49,7 @@ def tui(
             bus=target.bus,
             bus_id=target.bus_id,
             flags=target.flags,
-            clusters=target.fleet,
+            clusters=target.clusters,
             is_plain=are_plain(),
             has_mouse=load_settings().terminal.mouse if mouse is None else mouse,
         )

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from control.model.command_line import CommandFlags, cluster_flag, use_flags
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 
 if TYPE_CHECKING:
     from tui.app import PartiscopeApp

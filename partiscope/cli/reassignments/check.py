@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import (
     PlanCheck,
     Targets,
@@ -15,7 +16,6 @@ from control.operations.reassignment.plan_check import (
     check_offline,
     check_plan,
 )
-from control.operations.verdict import Verdict
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.views.checked_plan import BALANCES, FIGURES, balance_rows, figure_rows
 from control.views.preflight_checks import check_words

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.client import MovesReader
 from control.views.move_report.documents import WRITERS
 from control.views.move_report.reading import read_report

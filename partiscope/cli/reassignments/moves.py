@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from control.kafka.errors import UnreachableError
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.client import MovesReader, whoami
 from control.operations.bus.events import MoveProgress, Outcome
 from control.operations.bus.state import HELD, OperationState

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Annotated, Final
+from typing import Annotated
 
 import typer
 
@@ -11,8 +11,15 @@ from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
 from control.operations.catalogue.brokers.configure_broker import ALL, ConfigureBroker
 from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.topics.configure_topic import ConfigureTopic
-from control.views.format import NONE
-from control.views.tables import configs
+from control.views.tables.configs import (
+    BROKER,
+    CONFIGS,
+    compared_columns,
+    config_rows,
+    differing,
+    document,
+    resource_text,
+)
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
 from partiscope.cli.shared.operations import Reason, config_pairs, run_operations
@@ -25,7 +32,7 @@ from partiscope.cli.shared.options import (
     settings_with,
     write_json,
 )
-from partiscope.cli.shared.tables import words, write_table
+from partiscope.cli.shared.tables import write_rows
 
 app = typer.Typer(
     cls=ListByDefault,
@@ -34,9 +41,6 @@ app = typer.Typer(
 )
 Resource = Annotated[str, typer.Argument(metavar="TOPIC|broker:ID", help="Topic or broker.")]
 Named = Annotated[str, typer.Option("--filter", "-q", help="Only configs with this in their name.")]
-BROKER: Final = "broker:"
-_HEADS: Final = (words("config", is_long=True), words("from"), words("value", is_long=True))
-_OTHERWISE: Final = words("otherwise", rank=2, is_long=True)
 Configs = Mapping[ConfigResource, tuple[ConfigEntry, ...]]
 
 
@@ -56,17 +60,11 @@ def list_configs(
         if not entry.is_default and filter_ in entry.name
     ]
     if as_json:
-        told = [{"resource": _name(it), **configs.document(it.scope, entry)} for it, entry in rows]
+        told = [{"resource": resource_text(it), **document(it.scope, entry)} for it, entry in rows]
         write_json({"configs": told})
         return
-    write_table(
-        [words("of", is_long=True), *_HEADS],
-        [
-            [_name(it), row.config.text, row.source.text, row.value.text]
-            for it, entry in rows
-            for row in configs.config_rows(it, [entry])
-        ],
-    )
+    columns = CONFIGS.only("of", "config", "source", "value")
+    write_rows(columns, [row for it, entry in rows for row in config_rows(it, [entry])])
 
 
 @app.command("describe", epilog="Example: partiscope configs describe broker:101 --filter log.")
@@ -83,14 +81,10 @@ def describe(
     scope = wanted.scope
     entries = [entry for entry in asyncio.run(run()) if filter_ in entry.name]
     if as_json:
-        documents = [configs.document(scope, it) for it in entries]
-        write_json({"resource": _name(wanted), "configs": documents})
+        documents = [document(scope, it) for it in entries]
+        write_json({"resource": resource_text(wanted), "configs": documents})
         return
-    rows = configs.config_rows(wanted, entries)
-    write_table(
-        (*_HEADS, _OTHERWISE),
-        [[it.config.text, it.source.text, it.value.text, it.default.text] for it in rows],
-    )
+    write_rows(CONFIGS.columns, config_rows(wanted, entries))
 
 
 @app.command("diff", epilog="Example: partiscope configs diff orders payments")
@@ -113,7 +107,7 @@ def diff(
             return await _described(admin, one), await _described(admin, two)
 
     mine, others = asyncio.run(run())
-    found = configs.differing(mine, others)
+    found = differing(mine, others)
     if as_json:
         told = [
             {"name": name, resource: it and it.value, other: than and than.value}
@@ -121,10 +115,9 @@ def diff(
         ]
         write_json({"configs": told})
         return
-    write_table(
-        [words("config", is_long=True), *(words(_name(it), is_long=True) for it in (one, two))],
-        [[name, *(configs.value_text(e) if e else NONE for e in both)] for name, *both in found],
-    )
+    names = {name for name, *_ in found}
+    rows = [row for row in config_rows(one, mine, other=others) if row.key in names]
+    write_rows(compared_columns(other, own=resource), rows)
 
 
 @app.command(
@@ -184,8 +177,3 @@ def _resource(text: str) -> ConfigResource:
     if not broker.isdecimal():
         raise CommandError(f"{text!r} is not broker:ID, such as broker:101", Exit.WRONG_USE)
     return ConfigResource(scope=ConfigScope.BROKER, name=broker)
-
-
-def _name(resource: ConfigResource) -> str:
-    is_broker = resource.scope is ConfigScope.BROKER
-    return f"{BROKER if is_broker else ''}{resource.name}"

@@ -125,7 +125,7 @@ def _print(directory: Path, facts: tuple[SegmentView, ...]) -> None:
             str(item.time_index_entries),
             _time(item.first_timestamp_ms),
             _time(item.largest_timestamp_ms),
-            item.damage or ("active" if item.is_active else "sealed"),
+            item.damage or ("active" if item.is_active else "closed"),
         ]
         for item in facts
     ]

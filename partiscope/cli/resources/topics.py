@@ -25,6 +25,12 @@ from control.operations.catalogue.topics.delete_records import (
 from control.operations.catalogue.topics.delete_topic import DeleteTopic
 from control.operations.catalogue.topics.topic_templates import TEMPLATE_HELP, Template
 from control.views.printable import visible
+from control.views.tables.topics import (
+    LISTED_TOPICS,
+    TOPIC_PARTITIONS,
+    listed_topic_rows,
+    topic_partition_rows,
+)
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
 from partiscope.cli.shared.operations import Partitions, Reason, config_pairs, run_operations
@@ -37,7 +43,7 @@ from partiscope.cli.shared.options import (
     settings_with,
     write_json,
 )
-from partiscope.cli.shared.tables import figure, words, write_table
+from partiscope.cli.shared.tables import write_rows
 
 app = typer.Typer(
     cls=ListByDefault,
@@ -72,10 +78,7 @@ def list_topics(
     if as_json:
         write_json({"topics": [_topic_document(topic) for topic in shown]})
         return
-    write_table(
-        [words("topic", is_long=True), figure("partitions"), figure("replication factor")],
-        [[t.name, str(len(t.partitions)), str(_factor(t))] for t in shown],
-    )
+    write_rows(LISTED_TOPICS.columns, listed_topic_rows(shown))
 
 
 @app.command("describe", epilog="Example: partiscope topics describe orders")
@@ -96,13 +99,7 @@ def describe(topic: Topic, bootstrap: Bootstrap = None, as_json: Json = False) -
         return
     for name, value in configs.items():
         sys.stdout.write(f"{visible(name)}={visible(str(value))}\n")
-    write_table(
-        [figure("partition"), figure("leader"), words("replicas"), words("isr", rank=2)],
-        [
-            [str(p.partition), str(p.leader), _ids(p.replicas), _ids(p.isr)]
-            for p in found.partitions
-        ],
-    )
+    write_rows(TOPIC_PARTITIONS.columns, topic_partition_rows(found))
 
 
 @app.command("create", epilog="Example: partiscope topics create orders --partitions 6")
@@ -267,7 +264,3 @@ def _topic_document(topic: TopicMetadata) -> dict[str, Any]:
 
 def _factor(topic: TopicMetadata) -> int:
     return max((len(item.target_replicas) for item in topic.partitions), default=0)
-
-
-def _ids(ids: tuple[int, ...]) -> str:
-    return ",".join(map(str, ids))

@@ -3,7 +3,7 @@
 
 import sys
 
-from control.model.fleet import Site, WatchedCluster, is_of_any
+from control.model.watched_cluster import Site, WatchedCluster, is_of_any
 from control.operations.catalogue.operation import Operation
 from control.operations.errors import NotConfirmedError, ReadOnlyError
 from control.operations.permission import check_typed, check_writable, word_for

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from control.kafka.collector.report_writer import WatchReport
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.collector_findings import read_report
 from control.views.snapshots.past import NothingKeptError, look_back
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot_asking

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.views.cluster.all_clusters import CLUSTERS, cluster_rows
 from control.views.snapshots.collector_findings import read_reports
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot_asking
@@ -42,7 +42,7 @@ def _snapshots(target: Target, now_ms: int) -> list[tuple[WatchedCluster, Operat
         aggregates = AggregatesReader(target.store).now()
     except StoreUnreadableError as error:
         raise CommandError(str(error), Exit.UNREACHABLE) from error
-    is_collected = any(watched.is_collected for watched in target.fleet)
+    is_collected = any(watched.is_collected for watched in target.clusters)
     reports = read_reports(target.bus) if is_collected and target.bus is not None else {}
     tables, version = ({}, 0) if aggregates is None else (aggregates.tables, aggregates.version)
 
@@ -57,4 +57,4 @@ def _snapshots(target: Target, now_ms: int) -> list[tuple[WatchedCluster, Operat
         )
 
     with ThreadPoolExecutor(ASKED_AT_ONCE_MAX) as threads:
-        return list(zip(target.fleet, threads.map(snapshot_of, target.fleet), strict=True))
+        return list(zip(target.clusters, threads.map(snapshot_of, target.clusters), strict=True))

@@ -5,7 +5,7 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.store import StoreReader
 from dashboard.cluster_actions import ClusterActions

@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from control.kafka.connection.connections import settings_of
-from control.model.fleet import Site
+from control.model.watched_cluster import Site
 from control.operations.catalogue.moves.cancel import Cancel
 from control.operations.catalogue.moves.resume import Resume
 from partiscope.cli.app import run
@@ -167,14 +167,14 @@ def test_several_clusters_are_shown_with_their_flags(
     data = tmp_path / "data"
     ids = (Watched(bootstrap="prod", cluster_id="P"), Watched(bootstrap="test", cluster_id="T"))
     Installation(bus="127.0.0.1:9101", watched=ids).save(data)
-    shown = target_with(data=data).fleet
+    shown = target_with(data=data).clusters
     assert [(each.name, each.cluster_id, each.flags) for each in shown] == [
         ("prod", "P", ("PRODUCTION",)),
         ("test", "T", ("read-only",)),
     ]
     assert [each.hex_color for each in shown] == ["#e03131", "#099268"]
     chosen = target_with(data=data, bootstrap="test")
-    assert [each.name for each in chosen.fleet] == ["test", "prod"]
+    assert [each.name for each in chosen.clusters] == ["test", "prod"]
     assert (chosen.watched.cluster_id, chosen.watched.is_read_only) == ("T", True)
     assert not chosen.others[0].is_read_only, "one cluster's flag is not another's"
     by_address = settings_with(data=data, bootstrap="p2:9092").watched()

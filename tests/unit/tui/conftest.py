@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes

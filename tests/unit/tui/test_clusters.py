@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 from textual.widgets import OptionList, Static
 
-from control.model.fleet import WatchedCluster
 from control.model.ids import ClusterId
+from control.model.watched_cluster import WatchedCluster
 from control.views.paths import parse_path
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import OperatorSnapshot

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.settle import settle

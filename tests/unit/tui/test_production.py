@@ -7,7 +7,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.state import OperationState, Phase
 from control.operations.catalogue.operation import Done, Operation
 from control.operations.operation_session import OperationSession

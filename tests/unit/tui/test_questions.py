@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.snapshots.canned import CannedSession

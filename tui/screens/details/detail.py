@@ -18,7 +18,7 @@ from control.views.snapshots.snapshot import LISTS, OperatorSnapshot, list_page
 from control.views.tables.group_parts import member_words
 from control.views.tables.query import Page, TableQuery
 from tui.screens.details.history_charts import HistoryScreen, throughput_line
-from tui.screens.lists.tables import TableScreen
+from tui.screens.lists.table_screen import TableScreen
 from tui.tones import facts_text
 from tui.widgets.chart import Frame
 

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 
 HINT: Final = "Cluster: Enter goes there on the same view · Esc stays · g c compares them"
 

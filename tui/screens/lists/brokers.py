@@ -11,7 +11,7 @@ from control.views.format import signed_percent_text
 from control.views.snapshots.snapshot import broker_page
 from control.views.tables.query import TableQuery
 from tui.screens.details.history_charts import HistoryScreen
-from tui.screens.lists.tables import TableScreen
+from tui.screens.lists.table_screen import TableScreen
 from tui.widgets.chart import Frame
 
 BROKERS_MAX: Final = 1_000

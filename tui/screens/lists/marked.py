@@ -8,7 +8,7 @@ from textual.binding import Binding, BindingType
 
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
-from tui.screens.lists.tables import ROWS_MAX, TableScreen
+from tui.screens.lists.table_screen import ROWS_MAX, TableScreen
 from tui.terminal_session import TerminalSession
 from tui.widgets.row_table import RowTable
 

@@ -12,8 +12,8 @@ from textual.widgets import Static, TextArea
 
 from control.kafka.errors import KafkaPortError
 from control.operations.errors import OperationError
+from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import PlanCheck
-from control.operations.verdict import Verdict
 from control.views.checked_plan import (
     BALANCES,
     FIGURES,

@@ -26,11 +26,11 @@ from control.operations.catalogue.operation import (
 )
 from control.operations.errors import ConflictError, InvalidInputError, StalePreviewError
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode, YieldRules
+from control.operations.preflight_check import Verdict
 from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import Preview
 from control.operations.reassignment.preflight import failures
 from control.operations.reassignment.preview import whole_preview
-from control.operations.verdict import Verdict
 from control.planner.by_hand import NOTHING, LeaderOrder
 from control.planner.goals import Goal, PlanRequest
 from control.planner.proposal import Proposal

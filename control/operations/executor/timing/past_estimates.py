@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from control.model.fleet import Site
 from control.model.units import counted
+from control.model.watched_cluster import Site
 from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState
 

@@ -9,7 +9,7 @@ import pytest
 from control.kafka.errors import UnreachableError
 from control.kafka.records.producer import RecordProducer
 from control.messages.produce_session import ProduceJob, ProduceSession
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.catalogue.topics.delete_topic import DeleteTopic
 from control.operations.catalogue.topics.produce import Produce
 from control.operations.operation_session import OperationSession

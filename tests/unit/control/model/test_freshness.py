@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from control.model.fleet import WatchedCluster
 from control.model.freshness import doubtful_brokers
 from control.model.status import Severity
+from control.model.watched_cluster import WatchedCluster
 from control.views.cluster.all_clusters import cluster_rows
 from control.views.snapshots.snapshot import (
     OperatorSnapshot,

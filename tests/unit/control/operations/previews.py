@@ -2,7 +2,7 @@
 
 import time
 
-from control.model.fleet import WatchedCluster
+from control.model.watched_cluster import WatchedCluster
 from control.operations.catalogue.operation import Change, Effect, Operation
 from control.operations.permission import word_for
 from control.operations.previews import Previewed

@@ -14,10 +14,10 @@ from control.operations.bus.state import NOTES_MAX, OperationState
 from control.operations.executor import cancellation as taking_back
 from control.operations.executor.executor import Executor, ExecutorSettings
 from control.operations.executor.pacing.debounce import LASTING_READINGS, LASTING_S
+from control.operations.preflight_check import Verdict
 from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.planning import preview_of
 from control.operations.reassignment.topic_ids import facts_of
-from control.operations.verdict import Verdict
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules
 from tests.unit.control.operations.conftest import PassS

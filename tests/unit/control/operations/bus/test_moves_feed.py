@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from control.kafka.errors import UnreachableError
-from control.model.fleet import WatchedCluster
 from control.model.ids import ClusterId
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus import moves_feed as following
 from control.operations.bus.events import Event, EventKind
 from control.operations.bus.moves_feed import Moves

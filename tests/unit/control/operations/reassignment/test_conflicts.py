@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from control.model.fleet import Site
+from control.model.watched_cluster import Site
 from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState, Phase
+from control.operations.preflight_check import Check, Verdict
 from control.operations.reassignment.conflicts import check_others
-from control.operations.verdict import Check, Verdict
 from control.planner.proposal import PartitionChange
 
 MOVE = PartitionChange(topic="t", partition=0, before=(1,), after=(2,), size_bytes=1)

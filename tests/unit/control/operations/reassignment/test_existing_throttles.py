@@ -8,7 +8,7 @@ import pytest
 
 from control.kafka.errors import UnreachableError, UnsupportedApiError
 from control.kafka.ports import ConfigResource, ConfigScope
-from control.model.fleet import Site
+from control.model.watched_cluster import Site
 from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState, Phase
 from control.operations.executor import run as reassign_run
@@ -18,13 +18,13 @@ from control.operations.executor.throttles.throttle_record import (
     RATES,
     ThrottleRecord,
 )
+from control.operations.preflight_check import Check, Verdict
 from control.operations.reassignment.cluster_probes import read_standing_rates
 from control.operations.reassignment.planning import Planning, Preview, preview_of
 from control.operations.reassignment.preflight import preflight
 from control.operations.reassignment.preview import whole_preview
 from control.operations.reassignment.preview_history import with_past
 from control.operations.reassignment.producer_traffic import seconds_of
-from control.operations.verdict import Check, Verdict
 from control.planner.proposal import Proposal
 from control.planner.waves import USUAL_WAVES
 from tests.unit.control.operations.fake_cluster import (

@@ -11,8 +11,8 @@ import pytest
 from control.kafka.errors import UnsupportedApiError
 from control.kafka.ports import MissingRight
 from control.model.ids import TopicPartition
+from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import check_document, check_offline, check_plan
-from control.operations.verdict import Verdict
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster
 

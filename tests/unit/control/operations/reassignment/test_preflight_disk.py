@@ -9,11 +9,11 @@ from control.kafka.ports import LogDir, ReplicaLog
 from control.model.ids import TopicPartition
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.executor import run as reassign_run
+from control.operations.preflight_check import Check, Verdict
 from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.planning import preview_of
 from control.operations.reassignment.preflight import preflight
 from control.operations.reassignment.preflight_disk import check_disk, peak_bytes
-from control.operations.verdict import Check, Verdict
 from control.planner.proposal import Proposal
 from tests.unit.control.operations.fake_cluster import (
     FROM,

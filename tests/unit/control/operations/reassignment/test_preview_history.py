@@ -1,6 +1,6 @@
 """A preview tells the time that moves on this cluster have taught."""
 
-from control.model.fleet import Site
+from control.model.watched_cluster import Site
 from control.operations.bus.commands import THROTTLE_NONE
 from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState, Phase

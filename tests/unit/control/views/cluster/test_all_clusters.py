@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from control.model.finding import Finding
-from control.model.fleet import WatchedCluster
 from control.model.status import Severity
+from control.model.watched_cluster import WatchedCluster
 from control.views.cluster.all_clusters import CLUSTERS, cluster_rows
 from control.views.snapshots.snapshot import build_snapshot
 from control.views.tables.rows import Tone

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from control.model.fleet import Site
 from control.model.ids import TopicPartition
+from control.model.watched_cluster import Site
 from control.operations.bus.events import EventKind, MoveProgress, Outcome
 from control.operations.bus.state import OperationState, Phase
 from control.operations.errors import InvalidInputError

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from control.model.command_line import CommandFlags
-from control.model.fleet import WatchedCluster
 from control.model.ids import ClusterId
+from control.model.watched_cluster import WatchedCluster
 from partiscope.cli.processes.tui_opening import Opening
 from tests.support.node_cluster import ROOT
 
