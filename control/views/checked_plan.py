@@ -6,7 +6,7 @@ from control.model.ids import TopicPartition
 from control.operations.bus.commands import THROTTLE_AUTO
 from control.operations.errors import InvalidInputError
 from control.operations.operation_session import OperationSession
-from control.operations.preflight_check import Verdict
+from control.operations.preflight_check import Check, Verdict
 from control.operations.reassignment.plan_check import PlanCheck, check_plan
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.views.format import bytes_text, count_text
@@ -46,6 +46,12 @@ async def checked(session: OperationSession, text: str) -> PlanCheck:
     """
     targets = parsed(text)
     return await check_plan(session.admin, targets, throttle=THROTTLE_AUTO, waste_percent_max=100.0)
+
+
+def worst_first(found: PlanCheck) -> list[Check]:
+    """Its checks: those that fail, then warnings."""
+    order = (Verdict.FAIL, Verdict.WARN, Verdict.OK)
+    return sorted(found.checks, key=lambda check: order.index(check.verdict))
 
 
 def figure_rows(found: PlanCheck) -> list[list[str]]:

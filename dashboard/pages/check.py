@@ -18,6 +18,7 @@ from control.views.checked_plan import (
     balance_rows,
     checked,
     figure_rows,
+    worst_first,
 )
 from control.views.paths import ViewPath
 from dashboard import ids
@@ -44,14 +45,14 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
     )
     buttons = [
         dmc.Button("Check", id=ids.CHECK_BUTTON, className="submit"),
-        dcc.Upload(html.Button("file …", className="export"), id=ids.CHECK_FILE),
+        dcc.Upload(html.Button("upload a file", className="export"), id=ids.CHECK_FILE),
     ]
     note = html.P("Checking changes nothing.", className="note")
     form = html.Div([field, html.Div([*buttons, note], className="actions")], className="form")
     return [
         crumbs([("Plan", "plan"), ("Check", "")]),
         card("Check a plan of any tool", form, class_name="operation-form"),
-        dcc.Loading(html.Div(id=ids.CHECK_RESULT), type="dot", delay_show=300),
+        dcc.Loading(html.Div(id=ids.CHECK_RESULT, className="form"), type="dot", delay_show=300),
     ]
 
 
@@ -104,15 +105,16 @@ def result(found: PlanCheck) -> list[Any]:
         head,
         card("What it moves", _table(FIGURES, figure_rows(found))),
         card("Balance of the brokers", _table(BALANCES, balance_rows(found))),
-        card("Checks", html.Div([check_line(it) for it in found.checks])),
+        card("Checks", html.Div([check_line(it) for it in worst_first(found)])),
     ]
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> html.Div:
-    head = [html.Th(name, className="text" if at == 0 else "") for at, name in enumerate(heads)]
+    classes = ("text", *("number" for _ in heads[1:]))
+    head = html.Tr([html.Th(it, className=kind) for it, kind in zip(heads, classes, strict=True)])
     body = [
-        html.Tr([html.Td(text, className="text" if at == 0 else "") for at, text in enumerate(row)])
+        html.Tr([html.Td(it, className=kind) for it, kind in zip(row, classes, strict=True)])
         for row in rows
     ]
-    table = html.Table([html.Thead(html.Tr(head)), html.Tbody(body)], className="rows")
+    table = html.Table([html.Thead(head), html.Tbody(body)], className="rows")
     return html.Div(table, className="rows-frame")

@@ -281,7 +281,7 @@ def _file() -> html.Div:
     return html.Div(
         [
             dcc.Store(id=ids.PRODUCE_LINES),
-            dcc.Upload(html.Button("file …", className="export"), id=ids.PRODUCE_FILE),
+            dcc.Upload(html.Button("upload a file", className="export"), id=ids.PRODUCE_FILE),
             html.Span(FILE_HINT, id=ids.PRODUCE_FILE_WORDS, className="note", role="status"),
             html.Button("no file", id=ids.PRODUCE_FILE_NONE, className="export", hidden=True),
         ],

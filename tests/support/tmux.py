@@ -22,7 +22,8 @@ class Tmux:
         self._name = f"partiscope-{uuid4().hex[:8]}"
         columns, rows = size
         shell = f"env -u COLUMNS -u LINES {command}"
-        self.run("new-session", "-d", "-x", str(columns), "-y", str(rows), shell)
+        window = ("new-session", "-d", "-x", str(columns), "-y", str(rows), shell)
+        self.run(*window, ";", "set-option", "-g", "remain-on-exit", "on")
 
     def close(self) -> None:
         """Ends its server."""

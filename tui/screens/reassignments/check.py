@@ -21,6 +21,7 @@ from control.views.checked_plan import (
     balance_rows,
     checked,
     figure_rows,
+    worst_first,
 )
 from control.views.preflight_checks import check_words
 from control.views.printable import printable
@@ -37,7 +38,7 @@ class CheckScreen(ViewScreen):
 
     def compose_body(self) -> ComposeResult:
         """The field, then the result."""
-        hint = "Kafka's reassignment JSON, or the path of a file with it; ctrl+s checks it"
+        hint = "paste reassignment JSON, or name a file; Tab goes to the result"
         yield Static(heading("CHECK A PLAN", hint), classes="title")
         yield TextArea("", id="check-plan")
         with VerticalScroll(id="check-scroll"):
@@ -61,8 +62,8 @@ class CheckScreen(ViewScreen):
             found = await checked(self.session.operations, text)
         except (KafkaPortError, OperationError, OSError, ValueError) as error:
             step = getattr(error, "next_step", "")
-            words = f"✖ {printable(str(error))}" + (f". {step}" if step else "")
-            self.put("#check-result", Text(words, style="bold red"))
+            told = Text(f"✖ {printable(str(error))}", style="bold red")
+            self.put("#check-result", told.append(f"\n→ {step}" if step else "", style="not bold"))
             return
         self.put("#check-result", result(found))
 
@@ -87,7 +88,7 @@ def result(found: PlanCheck) -> Text:
         Text(f"The plan {VERDICTS[verdict]}", style=style),
         _table(FIGURES, figure_rows(found)),
         _table(BALANCES, balance_rows(found)),
-        *(Text(printable(check_words(it))) for it in found.checks),
+        *(Text(printable(check_words(it))) for it in worst_first(found)),
     ]
     return Text("\n").join(blocks)
 

@@ -1,0 +1,102 @@
+"""A plan of any tool is pasted or uploaded on the page, and pasted in a terminal of 80 columns."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.contract.operations_site import Site, site_of
+from tests.e2e.both_faces import Shown, shown
+from tests.e2e.test_moves_by_faces import store_rows
+from tests.support.store_builder import StoreBuilder
+
+pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
+
+PLACED: Final = {0: (101, 102), 1: (101, 102), 2: (103, 101)}
+WANTED: Final = {0: (103, 102), 1: (102, 101), 2: (103, 101)}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with site_of("ours", tmp_path_factory.mktemp("check")) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def topic(site: Site) -> str:
+    return site.topic("orders", PLACED, partition_bytes=1 << 20)
+
+
+@pytest.fixture(scope="module")
+def faces(site: Site, topic: str) -> Iterator[Shown]:
+    store = site.folder / "store"
+    StoreBuilder(store).write(store_rows(site, topic))
+    with shown(store, "check", site.cluster.bootstrap, "CHECK A PLAN") as faces:
+        expect(faces.page.locator("#check-button")).to_be_visible()
+        faces.terminal.wait("^s check it")
+        yield faces
+
+
+def plan_of(topic: str) -> str:
+    partitions = [
+        {"topic": topic, "partition": number, "replicas": list(replicas), "log_dirs": ["any"] * 2}
+        for number, replicas in WANTED.items()
+    ]
+    return json.dumps({"version": 1, "partitions": partitions}, indent=2)
+
+
+def result_of(faces: Shown) -> Locator:
+    return faces.page.locator("#check-result")
+
+
+def check_on_page(faces: Shown, plan: str) -> None:
+    faces.page.get_by_label("Plan").fill(plan)
+    faces.page.get_by_role("button", name="Check", exact=True).click()
+
+
+def check_in_terminal(faces: Shown, plan: str) -> None:
+    faces.terminal.press("F7", "BSpace")
+    faces.terminal.paste(plan)
+    faces.terminal.press("C-s")
+
+
+def test_bad_json_is_told_with_its_place(faces: Shown) -> None:
+    bad = '{"version": 1, "partitions": [{"topic": '
+    check_on_page(faces, bad)
+    check_in_terminal(faces, bad)
+    faces.wait("not JSON", "→ correct it and try again")
+    faces.take("check-bad")
+
+
+def test_a_topic_that_does_not_exist_is_named(faces: Shown) -> None:
+    plan = plan_of("nowhere")
+    check_on_page(faces, plan)
+    check_in_terminal(faces, plan)
+    faces.wait("partition: nowhere-0 does not exist", "→ correct it and try again")
+    faces.take("check-nowhere")
+
+
+def test_a_pasted_plan_is_judged(faces: Shown, topic: str) -> None:
+    plan = plan_of(topic)
+    check_on_page(faces, plan)
+    check_in_terminal(faces, plan)
+    faces.wait("The plan passes", "replicas moved")
+    faces.take("check-fine")
+    faces.terminal.press("Tab", "End")
+    faces.terminal.wait("✔ waste: ")
+    faces.terminal.press("BTab")
+
+
+def test_an_uploaded_plan_fills_the_field_and_is_judged(
+    faces: Shown, topic: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(plan_of(topic))
+    faces.page.reload()
+    faces.page.locator("#check-file input[type=file]").set_input_files(file)
+    expect(faces.page.get_by_label("Plan")).to_have_value(plan_of(topic))
+    faces.page.get_by_role("button", name="Check", exact=True).click()
+    expect(result_of(faces)).to_contain_text("The plan passes")
