@@ -1,6 +1,7 @@
 """What several folders share: Kafka's jars, the order of the folders, who runs beside whom."""
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -64,6 +65,19 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[Non
     finally:
         KAFKA_OF_FIXTURES[fixturedef.argname] = {*kafka_oracle.USED}
         kafka_oracle.USED.update(before)
+
+
+def pytest_unconfigure() -> None:
+    """Take Hypothesis out of the garbage collector.
+
+    The collector outlives all modules. Its callback would keep Hypothesis, tests and the types of
+    DuckDB that they name alive, which DuckDB tells as leaks at exit.
+    """
+    gc.callbacks[:] = [it for it in gc.callbacks if not _is_of_hypothesis(it)]
+
+
+def _is_of_hypothesis(callback: object) -> bool:
+    return getattr(callback, "__module__", "").startswith("hypothesis.")
 
 
 def pytest_runtest_setup() -> None:
