@@ -1,7 +1,8 @@
 """Typed configuration of one node, read from Kafka-style properties.
 
-Names and defaults are Kafka's; a default that differs says why. What belongs to a log or to
-groups is read by those rooms from `BrokerConfig.properties` (LogConfig, GroupConfig).
+Names and defaults are Kafka's; a default that differs says why. What belongs to a log, to groups
+or to the quorum is read by those rooms from `BrokerConfig.properties` (LogConfig, GroupConfig,
+QuorumConfig). Every value of a property that Kafka knows is judged here, so they find it readable.
 """
 
 import logging
@@ -10,9 +11,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from broker.config.known_properties import KNOWN_ELSEWHERE
 from broker.config.properties import PropertiesError, parse_properties
+from broker.config.without_effect import WITHOUT_EFFECT
 from broker.metrics_schema import JOB_ROWS_PER_S
+from broker.protocol.known_configs import broker_configs, problem_of_value
 
 log = logging.getLogger(__name__)
 
@@ -57,8 +59,6 @@ class BrokerConfig:
     min_insync_replicas: int = _property("min.insync.replicas", 1, at_least=1)
     auto_create_topics_enable: bool = _property("auto.create.topics.enable", True)
     delete_topic_enable: bool = _property("delete.topic.enable", True)
-    unclean_leader_election_enable: bool = _property("unclean.leader.election.enable", False)
-    message_max_bytes: int = _property("message.max.bytes", 1_048_588, at_least=0)
 
     socket_request_max_bytes: int = _property("socket.request.max.bytes", 104_857_600, at_least=1)
     max_connections: int = _property("max.connections", 2_147_483_647, at_least=1)
@@ -88,6 +88,9 @@ class BrokerConfig:
     log_flush_offset_checkpoint_interval_ms: int = _property(
         "log.flush.offset.checkpoint.interval.ms", 60_000, at_least=1
     )
+    log_flush_start_offset_checkpoint_interval_ms: int = _property(
+        "log.flush.start.offset.checkpoint.interval.ms", 60_000, at_least=1
+    )
     log_retention_check_interval_ms: int = _property(
         "log.retention.check.interval.ms", 300_000, at_least=1
     )
@@ -108,6 +111,7 @@ class BrokerConfig:
     broker_heartbeat_interval_ms: int = _property("broker.heartbeat.interval.ms", 500, at_least=10)
     broker_session_timeout_ms: int = _property("broker.session.timeout.ms", 2500, at_least=100)
     controlled_shutdown_enable: bool = _property("controlled.shutdown.enable", True)
+    # Ours alone: how long a stopping broker waits for its partitions to be led elsewhere.
     controlled_shutdown_timeout_ms: int = _property(
         "controlled.shutdown.timeout.ms", 3000, at_least=0
     )
@@ -148,17 +152,15 @@ class BrokerConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> "BrokerConfig":
-        """Check and type the properties; unknown names are warned about and kept.
+        """Check and type the properties; names without effect are warned about and kept.
 
         :raises ConfigError: missing or bad value.
         """
         listeners = _parse_listeners(properties)
         advertised = _parse_advertised(properties, listeners)
         is_controller = _is_controller(properties)
-        for name in sorted(properties.keys() - _typed_names() - KNOWN_ELSEWHERE):
-            log.warning("the property %s is not known and has no effect", name)
-        return cls(
-            node_id=_parse_int("node.id", _required(properties, "node.id"), 0),
+        config = cls(
+            node_id=_parse_node_id(properties),
             cluster_id=_required(properties, "cluster.id"),
             listener=listeners["PLAINTEXT"],
             controller_listener=listeners["CONTROLLER"] if is_controller else None,
@@ -169,33 +171,52 @@ class BrokerConfig:
             properties=dict(properties),
             **_typed_values(properties),
         )
+        _check_values(properties)
+        return config
 
 
 def _typed_fields() -> list[Any]:
     return [entry for entry in fields(BrokerConfig) if "property" in entry.metadata]
 
 
-def _typed_names() -> frozenset[str]:
-    return frozenset(entry.metadata["property"] for entry in _typed_fields()) | _STRUCTURAL
+_NO_CLASSES = "this broker loads no classes, so that it would check nothing; leave it out"
+_ONLY = {
+    "controller.listener.names": ("CONTROLLER", "it is the controllers' listener here"),
+    "inter.broker.listener.name": ("PLAINTEXT", "it is the brokers' listener here"),
+    "create.topic.policy.class.name": ("", _NO_CLASSES),
+    "alter.config.policy.class.name": ("", _NO_CLASSES),
+}
+"""Properties with one value that can be kept, and why another one is refused."""
 
 
-_STRUCTURAL = frozenset(
-    (
-        "node.id",
-        "broker.id",
-        "process.roles",
-        "listeners",
-        "advertised.listeners",
-        "controller.listener.names",
-        "controller.quorum.voters",
-        "inter.broker.listener.name",
-        "listener.security.protocol.map",
-        "log.dirs",
-        "log.dir",
-        "broker.rack",
-        "cluster.id",
-    )
-)
+def _check_values(properties: Mapping[str, str]) -> None:
+    """Refuses what cannot be kept, warns about what changes nothing."""
+    typed = {entry.metadata["property"] for entry in _typed_fields()}
+    for name, text in sorted(properties.items()):
+        known = broker_configs().get(name)
+        if name in WITHOUT_EFFECT:
+            log.warning("the property %s has no effect: %s", name, WITHOUT_EFFECT[name])
+        elif name not in typed and known is None and name != "cluster.id":
+            log.warning("the property %s is not known and has no effect", name)
+        only, why = _ONLY.get(name, (text.strip(), ""))
+        if text.strip() != only:
+            raise ConfigError(f"{name}={text}: {why}")
+        problem = "" if known is None or not text.strip() else problem_of_value(known, text)
+        if problem:
+            raise ConfigError(f"{name}={text}: {problem[0].lower()}{problem[1:]}")
+    protocols = properties.get("listener.security.protocol.map", "")
+    for listener, _, protocol in (entry.strip().partition(":") for entry in protocols.split(",")):
+        if listener in ("PLAINTEXT", "CONTROLLER") and protocol != "PLAINTEXT":
+            raise ConfigError(f"listener.security.protocol.map: {listener} is PLAINTEXT here")
+
+
+def _parse_node_id(properties: Mapping[str, str]) -> int:
+    """node.id, or broker.id, its older name."""
+    older = properties.get("broker.id", "").strip()
+    text = properties.get("node.id", "").strip() or older or _required(properties, "node.id")
+    if older not in ("", text):
+        raise ConfigError(f"broker.id={older} differs from node.id={text}; write node.id alone")
+    return _parse_int("node.id", text, 0)
 
 
 def _typed_values(properties: Mapping[str, str]) -> dict[str, Any]:

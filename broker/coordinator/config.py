@@ -18,6 +18,8 @@ class GroupConfig:
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
     offsets_load_buffer_bytes: int = 5_242_880
+    offsets_topic_codec: int = 0
+    """A number as in the attributes of a batch (broker.protocol.compression)."""
 
     @property
     def offsets_retention_ms(self) -> int:
@@ -43,6 +45,7 @@ _NAMES: Final[Mapping[str, str]] = {
     "offsets_retention_minutes": "offsets.retention.minutes",
     "offsets_retention_check_interval_ms": "offsets.retention.check.interval.ms",
     "offsets_load_buffer_bytes": "offsets.load.buffer.size",
+    "offsets_topic_codec": "offsets.topic.compression.codec",
 }
 
 

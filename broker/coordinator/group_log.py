@@ -55,7 +55,10 @@ class GroupLog:
     async def append(self, partition: int, records: Sequence[KeyValue]) -> Appended:
         """Append all records as one batch and wait until it is durable."""
         now_ms = self._clock.wall_ms()
-        batch = build_batch([NewRecord(key=k, value=v, timestamp=now_ms) for k, v in records])
+        batch = build_batch(
+            [NewRecord(key=k, value=v, timestamp=now_ms) for k, v in records],
+            codec=self._config.offsets_topic_codec,
+        )
         result = await self._replicas.append_and_wait(
             OFFSETS_TOPIC,
             partition,

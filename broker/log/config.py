@@ -18,6 +18,7 @@ _STORED_CODECS: Final = {
     **{name: codec for codec, name in CODEC_NAMES.items() if codec != NONE},
 }
 INT64_MAX: Final = 2**63 - 1
+INT64_MIN: Final = -(2**63)
 PREALLOCATE_PROPERTY: Final = "log.preallocate"
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
@@ -26,7 +27,10 @@ _MIB: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """Sizes in bytes, times in ms; -1 means without limit for both retentions."""
+    """Sizes in bytes, times in ms; -1 means without limit for both retentions.
+
+    Below it is taken for retention.bytes alone, and means the same, as in Kafka.
+    """
 
     segment_bytes: int = 1024 * _MIB
     segment_ms: int = 7 * _DAY_MS
@@ -47,7 +51,6 @@ class LogConfig:
     file_delete_delay_ms: int = 60_000
     flush_messages: int = INT64_MAX
     flush_ms: int = INT64_MAX
-    producer_id_expiration_ms: int = _DAY_MS
     compression_type: str = PRODUCER_CODEC
     compression_gzip_level: int = -1
     compression_lz4_level: int = 9
@@ -176,7 +179,7 @@ _READERS: Final[dict[str, _Reader]] = {
     "segment_index_bytes": _at_least(4),
     "index_interval_bytes": _at_least(0),
     "retention_ms": _at_least(-1),
-    "retention_bytes": _at_least(-1),
+    "retention_bytes": _at_least(INT64_MIN),
     "cleanup_policy": _policies,
     "delete_retention_ms": _at_least(0),
     "min_cleanable_dirty_ratio": _ratio,
@@ -189,18 +192,13 @@ _READERS: Final[dict[str, _Reader]] = {
     "file_delete_delay_ms": _at_least(0),
     "flush_messages": _at_least(1),
     "flush_ms": _at_least(0),
-    "producer_id_expiration_ms": _at_least(1),
     "compression_type": _compression_type,
     "compression_gzip_level": _at_least(-1, 9),
     "compression_lz4_level": _at_least(1, 17),
     "compression_zstd_level": _at_least(-131072, 22),
 }
 
-_TOPIC_NAMES: Final = {
-    field.name.replace("_", "."): field.name
-    for field in fields(LogConfig)
-    if field.name != "producer_id_expiration_ms"
-}
+_TOPIC_NAMES: Final = {field.name.replace("_", "."): field.name for field in fields(LogConfig)}
 
 _BROKER_NAMES: Final = {
     "log.segment.bytes": "segment_bytes",
@@ -222,7 +220,6 @@ _BROKER_NAMES: Final = {
     "log.segment.delete.delay.ms": "file_delete_delay_ms",
     "log.flush.interval.messages": "flush_messages",
     "log.flush.interval.ms": "flush_ms",
-    "producer.id.expiration.ms": "producer_id_expiration_ms",
     "compression.type": "compression_type",
     "compression.gzip.level": "compression_gzip_level",
     "compression.lz4.level": "compression_lz4_level",

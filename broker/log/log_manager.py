@@ -1,7 +1,7 @@
 """All logs of one data directory: opened at start, kept up while running, closed in order.
 
-`maintain` is the only periodic call: retention, delayed deletions, compaction, and forcing sealed
-segments to the disk. What may take the disk seconds or minutes is done in threads.
+`maintain` is the only periodic call: retention, delayed deletions, compaction, checkpoints, and
+forcing sealed segments to the disk. What may take the disk seconds or minutes is done in threads.
 Source: kafka.log.LogManager (Kafka 4.x).
 """
 
@@ -38,6 +38,8 @@ from broker.log.segment.open_files import FilePool, raise_open_files_limit
 _logger: Final = logging.getLogger(__name__)
 RETENTION_CHECK_MS: Final = 300_000
 RETENTION_INITIAL_DELAY_MS: Final = 30_000
+CHECKPOINT_MS: Final = 60_000
+PRODUCER_ID_EXPIRATION_MS: Final = 86_400_000
 CLOSE_THREADS: Final = 16
 
 
@@ -52,6 +54,8 @@ class LogManager:
         self.directory = data.path
         self.directory_id = data.directory_id
         self.retention_check_ms = RETENTION_CHECK_MS
+        self.checkpoint_ms = CHECKPOINT_MS
+        self.producer_id_expiration_ms = PRODUCER_ID_EXPIRATION_MS
         self.failures: dict[TopicPartition, StorageError] = {}
         self._data = data
         self._clock = clock
@@ -65,6 +69,7 @@ class LogManager:
         self._flusher = Flusher(self._note_refused)
         self._writer = FileWriter(self.disk.note)
         self._retention_due_ms = clock.monotonic_ms() + RETENTION_INITIAL_DELAY_MS
+        self._checkpoint_due_ms = clock.monotonic_ms()
         self._checkpoints = CheckpointFiles(data.file, self._writer)
         epoch = data.take_clean_shutdown()
         self.was_clean = epoch is not None
@@ -153,8 +158,8 @@ class LogManager:
     def maintain(
         self, now_ms: int, high_watermarks: Mapping[TopicPartition, int] | None = None
     ) -> None:
-        """Does the maintenance that is due: forced files, delayed deletions, retention; `now_ms` is
-        wall time.
+        """Does the maintenance that is due: forced files, delayed deletions, retention,
+        checkpoints; `now_ms` is wall time.
 
         What the disk refuses is logged, and tried again by the next call that finds it due. After
         a failed fsync nothing is tried any more: see `DiskHealth.failure`.
@@ -192,6 +197,9 @@ class LogManager:
                 self._flusher.maybe_start(log.durability, is_with_active=is_due)
             except (LogError, OSError) as error:
                 _logger.error("%s-%d is not maintained: %s", *key, error)
+        if self._clock.monotonic_ms() >= self._checkpoint_due_ms:
+            self._checkpoint_due_ms = self._clock.monotonic_ms() + self.checkpoint_ms
+            self.write_checkpoints({})
 
     def _note_refused(self, error: StorageError) -> None:
         if not self.disk.note(error):
@@ -272,7 +280,7 @@ class LogManager:
         return log
 
     def _retain(self, key: TopicPartition, log: PartitionLog, now_ms: int) -> None:
-        expired_ms = now_ms - log.config.producer_id_expiration_ms
+        expired_ms = now_ms - self.producer_id_expiration_ms
         log.producers.state.expire(before_ms=expired_ms)
         high_watermark = self._checkpoints.high_watermarks.get(key, 0)
         deleted = log.delete_old_segments(high_watermark=high_watermark, now_ms=now_ms)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cache
 from importlib import resources
+from math import isnan
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -86,8 +87,14 @@ NEWER_CONFIGS: Final = (
 )
 """Of brokers, of releases after 4.1."""
 
-_OUR_VALID: Final = MappingProxyType({"preallocate": "false", "log.preallocate": "false"})
-"""Values that are fewer than Kafka's."""
+_OUR_VALID: Final = MappingProxyType(
+    {
+        "preallocate": "false",
+        "log.preallocate": "false",
+        "offsets.topic.compression.codec": "[0,...,4]",
+    }
+)
+"""Values that are fewer than Kafka's, or that Kafka judges elsewhere."""
 
 _HOUR_MS: Final = 3_600_000
 _SYNONYMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = MappingProxyType(
@@ -118,10 +125,36 @@ def broker_configs() -> Mapping[str, KnownConfig]:
 
 
 def problem_of_value(config: KnownConfig, value: str) -> str:
-    """The problem of a value in Kafka's words; empty: it is valid."""
-    return problem_of_type(config.type, value) or _VALIDATORS.get(config.valid, _check_range)(
+    """The problem of a value in Kafka's words; empty: it is valid.
+
+    A broker's config that gives topics their default takes only values that a topic can have.
+    """
+    return problem_of_type(config.type, value) or _problem_of_parsed(
         config, _parsed(config.type, value)
     )
+
+
+def _problem_of_parsed(config: KnownConfig, value: Any) -> str:
+    problem = _VALIDATORS.get(config.valid, _check_range)(config, value)
+    topics_config, factor = _topics_configs().get(config.name, (None, 1))
+    if problem or topics_config is None:
+        return problem
+    is_scaled = factor != 1 and value != -1
+    return _problem_of_parsed(topics_config, value * factor if is_scaled else value)
+
+
+@cache
+def _topics_configs() -> Mapping[str, tuple[KnownConfig, int]]:
+    """Broker's config -> the topic's config whose default it gives, and the factor to its unit.
+
+    compression.type and others have one name and the same bounds for both, and are left out.
+    """
+    return {
+        name: (config, factor)
+        for config in topic_configs().values()
+        for name, factor in config.server_synonyms
+        if name != config.name
+    }
 
 
 def problem_of_type(type_: ConfigType, value: str) -> str:
@@ -166,13 +199,21 @@ _TYPE_WORDS: Final = {
 
 
 def _parsed(type_: ConfigType, value: str) -> Any:
-    return _PARSERS.get(type_, str)(value.strip())
+    """As Kafka's ConfigDef.parseType: blanks around a text are part of it."""
+    return value if type_ is ConfigType.STRING else _PARSERS.get(type_, str)(value.strip())
 
 
 def _parse_bool(value: str) -> bool:
     if value.lower() not in ("true", "false"):
         raise ValueError(value)
     return value.lower() == "true"
+
+
+def _parse_double(value: str) -> float:
+    number = float(value)
+    if "_" in value or isnan(number):
+        raise ValueError(value)
+    return number
 
 
 def _parse_integer(type_: ConfigType) -> Callable[[str], int]:
@@ -196,7 +237,7 @@ _PARSERS: Final[dict[ConfigType, Callable[[str], Any]]] = {
     ConfigType.SHORT: _parse_integer(ConfigType.SHORT),
     ConfigType.INT: _parse_integer(ConfigType.INT),
     ConfigType.LONG: _parse_integer(ConfigType.LONG),
-    ConfigType.DOUBLE: float,
+    ConfigType.DOUBLE: _parse_double,
     ConfigType.LIST: _parse_list,
 }
 

@@ -83,7 +83,7 @@ class MetadataPublisher:
         self._is_started = True
         image = self._metadata.image
         self._fetchers.brokers_changed(image.brokers)
-        self._apply_rates()
+        self._apply_broker_configs()
         self._topic_defaults = self._configs.topic(_NO_TOPIC)
         for topic in image.topics.values():
             for partition in topic.partitions.values():
@@ -211,7 +211,7 @@ class MetadataPublisher:
         topics = {r.name for r in changed.configs_changed if r.type == ResourceType.TOPIC}
         brokers = {r.name for r in changed.configs_changed if r.type == ResourceType.BROKER}
         if brokers & {str(self._node_id), ALL_BROKERS}:
-            self._apply_rates()
+            self._apply_broker_configs()
             defaults = self._configs.topic(_NO_TOPIC)
             if defaults != self._topic_defaults:
                 self._topic_defaults = defaults
@@ -226,7 +226,11 @@ class MetadataPublisher:
             return False
         is_released = False
         configs = self._configs.topic(topic.name)
-        log_config = LogConfig.from_properties(configs)
+        try:
+            log_config = LogConfig.from_properties(configs)
+        except LogError as error:
+            log.error("%s: its config has no effect: %s", topic.name, error)
+            return False
         for number in topic.partitions:
             partition = self._host.by_name.get((topic.name, number))
             if partition is None:
@@ -235,7 +239,7 @@ class MetadataPublisher:
             try:
                 self._apply_topic_config(partition, configs, log_config)
             except LogError as error:
-                log.error("%s: its config has no effect: %s", topic.name, error)
+                log.error("%s-%d: its config has no effect: %s", topic.name, number, error)
             is_released |= was_throttled and not partition.is_follower_throttled
         return is_released
 
@@ -254,9 +258,11 @@ class MetadataPublisher:
         )
         self._host.apply(partition, event)
 
-    def _apply_rates(self) -> None:
+    def _apply_broker_configs(self) -> None:
         configs = self._configs.broker()
         now_ms = self._clock.monotonic_ms()
+        if expiration := configs.get("producer.id.expiration.ms"):
+            self._logs.producer_id_expiration_ms = int(expiration)
         leader = throttled_rate(configs, "leader.replication.throttled.rate")
         follower = throttled_rate(configs, "follower.replication.throttled.rate")
         self._leader_throttle.set_rate(leader, now_ms)

@@ -24,6 +24,7 @@ from broker.log.disk.durable import force_file
 from broker.log.log_manager import LogManager
 from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.metadata.cordons import is_cordoned
+from broker.metadata.effective_configs import broker_config_value
 from broker.metadata.metadata_service import MetadataService
 from broker.raft.config import QuorumConfig, Voter, parse_voters
 from broker.raft.metadata_log import MetadataLog
@@ -77,6 +78,10 @@ def open_logs(config: BrokerConfig, clock: Clock) -> LogManager:
         defaults=LogConfig.from_broker_properties(config.properties),
     )
     logs.retention_check_ms = config.log_retention_check_interval_ms
+    logs.checkpoint_ms = min(  # one call writes both files, where they changed
+        config.log_flush_offset_checkpoint_interval_ms,
+        config.log_flush_start_offset_checkpoint_interval_ms,
+    )
     logs.cleaner.is_enabled = config.log_cleaner_enable
     logs.cleaner.backoff_ms = config.log_cleaner_backoff_ms
     return logs
@@ -254,6 +259,12 @@ def _build_lifecycle(
     )
 
 
+def _connections_max(config: BrokerConfig, metadata: MetadataService) -> int:
+    """max.connections, which may be altered while the node runs."""
+    altered = broker_config_value(metadata.image, config, "max.connections")
+    return config.max_connections if altered is None else int(altered)
+
+
 def _build_controller_listener(
     config: BrokerConfig, services: NodeServices
 ) -> ListenerServer | None:
@@ -270,7 +281,7 @@ def _build_listener(
         listener=listener,
         registry=load_registry(listener),
         node=services,
-        connections_max=config.max_connections,
+        connections_max=lambda: _connections_max(config, services.metadata),
         frame_bytes_max=config.socket_request_max_bytes,
     )
     idle_ms_max = config.connections_max_idle_ms

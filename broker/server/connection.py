@@ -40,7 +40,7 @@ class Connection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         host, port = (transport.get_extra_info("peername") or ("?", 0))[:2]
         self._peer = f"{host}:{port}"
-        if len(self._connections) >= self._context.connections_max:
+        if len(self._connections) >= self._context.connections_max():
             log.warning("connection from %s refused: max.connections reached", self._peer)
             transport.abort()
             return

@@ -36,7 +36,7 @@ class ListenerContext:
     listener: Listener
     registry: HandlerRegistry
     node: NodeServices
-    connections_max: int
+    connections_max: Callable[[], int]
     frame_bytes_max: int = FRAME_BYTES_MAX
     tasks: Tasks = field(default_factory=lambda: Tasks("request handlers", log_failure))
     """Running coroutine handlers, above all: they finish even when their client has gone."""

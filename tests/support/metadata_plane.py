@@ -193,7 +193,7 @@ def _server(endpoint: Endpoint, listener: Listener, services: NodeServices) -> L
         listener=listener,
         registry=load_registry(listener),
         node=services,
-        connections_max=1000,
+        connections_max=lambda: 1000,
     )
     return ListenerServer(endpoint, context, connections_idle_ms_max=600_000)
 

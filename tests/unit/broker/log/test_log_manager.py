@@ -338,6 +338,28 @@ def test_checkpoints_are_written_only_when_they_changed(tmp_path: Path) -> None:
     manager.shutdown()
 
 
+def test_what_was_forced_is_written_down_though_no_high_watermark_moves(tmp_path: Path) -> None:
+    clock = FakeClock()
+    manager = _open(tmp_path, clock=clock)
+    manager.cleaner.is_enabled = False
+    manager.maintain(clock.now_ms)
+    log = manager.create_log("orders", 0, TOPIC_ID, replace(CONFIG, flush_ms=1))
+    append(log, batch())
+    file = tmp_path / "recovery-point-offset-checkpoint"
+
+    def is_forced() -> bool:
+        clock.now_ms += 10
+        manager.maintain(clock.now_ms)
+        return log.recovery_point == 1
+
+    wait_until(is_forced, "the record is forced")
+    assert "orders 0 1" not in file.read_text()
+    clock.now_ms += manager.checkpoint_ms
+    manager.maintain(clock.now_ms)
+    wait_until(lambda: "orders 0 1" in file.read_text(), "the recovery point is written")
+    manager.shutdown()
+
+
 def test_a_checkpoint_that_the_disk_refused_is_written_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

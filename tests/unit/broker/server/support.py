@@ -110,7 +110,7 @@ async def listening(
         listener=Listener.CLIENT,
         registry=handlers.registry(),
         node=services(),
-        connections_max=connections_max,
+        connections_max=lambda: connections_max,
         frame_bytes_max=frame_bytes_max,
     )
     endpoint = Endpoint(host="127.0.0.1", port=0)
