@@ -51,7 +51,8 @@ class Nearest:
         """``[101, 102] would work``, or that nothing would."""
         works = self.working(partition, wanted, without=without)
         if works is None:
-            return f"{len(self._held)} brokers run, too few for it: ask for fewer replicas"
+            run = "1 broker runs" if len(self._held) == 1 else f"{len(self._held):,} brokers run"
+            return f"{run}, too few for it: ask for fewer replicas"
         return f"{list(works)} would work"
 
     def _fits(self, partition: TopologyPartition, broker: int) -> bool:

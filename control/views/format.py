@@ -154,7 +154,9 @@ def ids_text(ids: Sequence[int] | None) -> str:
 
 
 def plural_text(count: Number, noun: str) -> str:
-    """``1 partition``, ``3 partitions``."""
+    """``1 partition``, ``3 partitions``; unknown is n/a without the noun."""
+    if not is_known(count):
+        return NA
     return f"{count_text(count)} {noun}{'' if count == 1 else 's'}"
 
 

@@ -17,7 +17,8 @@ def latency_histogram(buckets: Sequence[tuple[float, int]], scheme: str) -> Figu
         "type": "bar",
         "x": [f"≤ {text.latency_text(edge)}" for edge, _ in shown],
         "y": [count for _, count in shown],
-        "hovertemplate": "%{x}: %{y:,} records<extra></extra>",
+        "hovertemplate": "%{x}: %{customdata}<extra></extra>",
+        "customdata": [text.plural_text(count, "record") for _, count in shown],
         "marker": {"color": palette(scheme).leader},
     }
     return figure(

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from control.kafka.records.schema_registry import Schema, SchemaKind
+from control.model.units import counted
 
 MAGIC: Final = 0
 HEADER_BYTES: Final = 5
@@ -87,7 +88,7 @@ def _decode_avro(schema: Schema, data: bytes) -> tuple[Any, str]:
     content.seek(HEADER_BYTES)
     document = fastavro.schemaless_reader(content, parsed, None)
     if left := len(data) - content.tell():
-        raise ValueError(f"{left:,} bytes are left over")
+        raise ValueError(f"{counted(left, 'byte')} left over")
     return document, str(parsed.get("name", "")) if isinstance(parsed, dict) else ""
 
 

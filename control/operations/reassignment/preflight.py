@@ -156,12 +156,13 @@ def _check_existence(
     anew = facts.created_anew
     lacking = [c for c in changes if c.key not in facts.partitions]
     bad = [f"{c.key} {ANEW if c.topic in anew else 'does not exist'}" for c in lacking]
+    fine = "it exists" if len(changes) == 1 else f"all {len(changes):,} exist"
     if is_rollback and len(bad) < len(changes):
         bad = [f"{words.replace('does not exist', 'was deleted')}: left out" for words in bad]
-        return _check("partitions", bad, fine=f"all {len(changes)} exist", verdict=Verdict.WARN)
+        return _check("partitions", bad, fine=fine, verdict=Verdict.WARN)
     if not changes:
         bad = ["the plan changes nothing"]
-    return _check("partitions", bad, fine=f"all {len(changes)} exist")
+    return _check("partitions", bad, fine=fine)
 
 
 def _check_stale(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:

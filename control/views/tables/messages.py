@@ -102,7 +102,7 @@ def progress_words(progress: Progress) -> str:
     partitions = text.plural_text(progress.partition_count, "partition")
     records = text.plural_text(progress.record_count, "record")
     return (
-        f"{records} scanned, {done:,} of {total:,} offsets{part}, "
+        f"{records} scanned, {done:,} of {text.plural_text(total, 'offset')}{part}, "
         f"{size}{about}, {progress.partitions_done} of {partitions} whole"
     )
 

@@ -11,6 +11,7 @@ from control.views.format import plural_text
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.export import values_of
 from control.views.tables.query import TableQuery
+from control.views.tables.rows import Cell
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.listing import At, cells_of, snapshot_for
 from partiscope.cli.shared.options import Bootstrap, Json, Store, write_json
@@ -40,10 +41,11 @@ def what_if(
         write_json(_document(answer))
         return
     sys.stdout.write(
-        f"If {loss.words} fails: {answer.offline.text} more partitions offline,\n"
+        f"If {loss.words} fails: {_counted(answer.offline, 'more partition')} offline,\n"
         f"{answer.under_min_isr.text} more below min.insync.replicas, "
         f"{answer.new_leaders.text} with another leader,\n"
-        f"{answer.replicas.text} replicas unreachable. Groups held up: {answer.groups.text}\n"
+        f"{_counted(answer.replicas, 'replica')} unreachable. "
+        f"Groups held up: {answer.groups.text}\n"
         "\nSURVIVORS\n"
     )
     write_rows(SURVIVORS.columns, answer.survivors)
@@ -65,6 +67,11 @@ def _loss(snapshot: OperatorSnapshot, kind: str, value: str) -> Loss:
         there = ", ".join(each.value for each in known) or "none"
         raise CommandError(f"there is no {kind} {value!r}; there are {there}", Exit.WRONG_USE)
     return found
+
+
+def _counted(cell: Cell, noun: str) -> str:
+    assert cell.value is None or isinstance(cell.value, int | float)
+    return plural_text(cell.value, noun)
 
 
 def _document(answer: WhatIf) -> dict[str, Any]:

@@ -89,6 +89,16 @@ def test_ages_and_lists() -> None:
     assert text.ids_text([]) == "–"
 
 
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [(0, "0 records"), (1, "1 record"), (1_204, "1,204 records"), (None, "n/a"), (math.nan, "n/a")],
+)
+def test_counted_things_are_singular_for_one_and_n_a_where_unknown(
+    count: float | None, shown: str
+) -> None:
+    assert text.plural_text(count, "record") == shown
+
+
 def test_a_phrase_is_filled_with_facts() -> None:
     shown = text.phrase(
         "{count:plural:partition} on {name}: {size:bytes}, {age:duration}, {gone:count}",

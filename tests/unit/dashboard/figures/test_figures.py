@@ -73,9 +73,9 @@ def test_now_and_planned_share_one_scale() -> None:
 
 
 def test_latency_histogram_leaves_out_empty_buckets_in_front() -> None:
-    (bars,) = valid(latency.latency_histogram([(0.25, 0), (0.5, 3), (1.0, 4)], "light"))["data"]
-
-    assert (bars["x"], bars["y"]) == (["≤ 0.5 ms", "≤ 1.0 ms"], [3, 4])
+    (bars,) = valid(latency.latency_histogram([(0.25, 0), (0.5, 1), (1.0, 4)], "light"))["data"]
+    assert list(bars["customdata"]) == ["1 record", "4 records"]
+    assert (bars["x"], bars["y"]) == (["≤ 0.5 ms", "≤ 1.0 ms"], [1, 4])
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

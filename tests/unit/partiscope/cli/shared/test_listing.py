@@ -16,6 +16,7 @@ from control.views.tables.brokers import BROKERS
 from control.views.tables.partitions import PARTITIONS
 from partiscope.cli.app import run
 from tests.support.node_cluster import ROOT
+from tests.support.store_builder import StoreBuilder
 from tests.unit.partiscope.cli.test_told import store
 
 __all__ = ["store"]
@@ -114,6 +115,22 @@ def test_a_lost_broker_is_told_as_json(lines: Lines) -> None:
     assert told["lost"] == {"broker": "101", "brokers": [101]}
     assert {row["broker"] for row in told["survivors"]} == {102, 103}
     assert told["replicas"] == len(told["partitions"]) > 0
+
+
+def test_a_lost_broker_with_one_replica_is_told_in_the_singular(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setenv("PARTISCOPE_DATA", str(tmp_path))
+    shared = {"cluster": "c", "read_ms": 1}
+    partition = {"topic": "orders", "partition": 0, "leader": 101, "replicas": [101], "isr": [101],
+                 "adding_replicas": [], "removing_replicas": [], "min_isr": 1}  # fmt: skip
+    brokers = [{**shared, "broker": it, "is_fenced": False, "sampled_ms": 1} for it in (101, 102)]
+    rows = {"brokers": brokers, "partitions": [{**shared, **partition}]}
+    StoreBuilder(tmp_path / "store").write(rows)
+    assert run(["what-if", "--broker", "101", "--store", str(tmp_path / "store")]) == 0
+    told = capsys.readouterr().out
+    assert "If broker 101 fails: 1 more partition offline" in told
+    assert "\n1 replica unreachable" in told
 
 
 @pytest.mark.parametrize("no_color", [False, True])
