@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from confluent_kafka import Producer
@@ -241,6 +241,20 @@ def _prepare(product: Installation, line: str) -> None:
         eyes = KafkaEyes(product.bootstrap)
         wait_until(lambda: eyes.is_in_sync("orders"), "all brokers are in sync")
         wait_until(lambda: len(eyes.brokers()) == BROKERS, "all brokers are back")
+
+
+def test_python_of_the_documents_reads_what_it_says(product: Installation) -> None:
+    blocks = [
+        it
+        for file in DOCUMENTS
+        for it in re.findall(r"```python\n(.*?)```", file.read_text(), re.S)
+    ]
+    (block,) = blocks
+    named: dict[str, Any] = {}
+    exec(block.replace("data/store", str(product.data / "store")), named)
+    assert named["now"].tables["partitions"].num_rows
+    assert {*named["lag"]["topic"].to_pylist()} == {"orders"}
+    assert set(named["lag"].column_names) >= {"partition", "at_ms", "lag"}
 
 
 def _all_lines() -> Iterator[str]:

@@ -149,6 +149,9 @@ def test_a_block_starts_what_it_says(shell: Shell, lines: list[str]) -> None:
         shell.end()
     if "--brokers 5" in lines[0]:
         shell.start("partiscope up --no-demo")  # "founded with three"
+    if "--remove-brokers" in lines[0]:
+        shell.start("partiscope up --no-demo")
+        shell.start("partiscope up --no-demo --brokers 5")
     for line in lines:
         if line.startswith(NOT_TYPED):
             continue
