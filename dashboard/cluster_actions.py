@@ -4,7 +4,7 @@ Everything here runs on the page's event loop.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Any, Final
 
 from control.kafka.connection.connections import settings_of
 from control.kafka.errors import KafkaPortError
@@ -15,7 +15,7 @@ from control.operations.bus.client import MovesReader
 from control.operations.bus.moves_feed import Moves
 from control.operations.catalogue.operation import Done, Operation
 from control.operations.catalogue.topics.produce import Produce, ProduceRun
-from control.operations.errors import OperationError
+from control.operations.errors import OperationError, PreviewGoneError
 from control.operations.operation_session import Denied, OperationSession
 from control.operations.previews import Previewed
 
@@ -78,6 +78,13 @@ class ClusterActions:
     async def preview(self, asked: Operation) -> Previewed:
         """Preview of an operation, kept by its name."""
         return await self.session.preview(asked)
+
+    def known_preview(self, kept: Mapping[str, Any] | None) -> Previewed | None:
+        """The preview that a view keeps by its ``name``; None: there is none any more."""
+        try:
+            return self.session.kept_preview(str((kept or {}).get("name", "")))
+        except (PreviewGoneError, ValueError):
+            return None
 
     async def perform(self, name: str, *, typed: str = "", reason: str = "") -> Done:
         """Do what was previewed under that name."""

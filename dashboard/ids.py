@@ -187,6 +187,7 @@ OPERATION_PREVIEWED: Final = "operation-previewed"
 OPERATION_CONFIRMATION: Final = "operation-confirmation"
 OPERATION_WITHDRAWN: Final = "operation-withdrawn"
 OPERATION_CONFIRM: Final = "operation-confirm"
+OPERATION_DONE: Final = "operation-done"
 
 # Browse.
 CONFIGS_PATH: Final = "configs-path"

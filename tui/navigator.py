@@ -18,6 +18,7 @@ from control.views.times import TimeError, parse_moment
 from tui.screens.base import ViewScreen
 from tui.screens.dialogs.choose_cluster import ClustersScreen
 from tui.screens.dialogs.time import TimeScreen
+from tui.screens.lists.marked import MarkedScreen
 from tui.screens.views import build_screen
 from tui.terminal_session import TerminalSession
 from tui.widgets.row_table import RowTable
@@ -87,6 +88,8 @@ class Navigator:
         """To where it is seen; a view of what is below that may be gone, so Esc must not lead
         there."""
         if path:
+            if isinstance(self._app.screen, MarkedScreen):
+                self._app.screen.forget_marks()
             while str(getattr(self._app.screen, "path", "")).startswith(f"{path}/"):
                 self._app.pop_screen()
             self.open(path)

@@ -168,6 +168,7 @@ class OperationSession:
             before={change.name: change.now for change in effect.changes},
             after={change.name: change.then for change in effect.changes},
             outcome=lambda: command.outcome,
+            shortfall=lambda: command.shortfall,
         ):
             return await command.perform(self._context)
 

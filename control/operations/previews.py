@@ -1,6 +1,7 @@
 """Previews that wait for their confirmation, and what came of those that were confirmed."""
 
 import asyncio
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,6 +10,7 @@ from control.operations.catalogue.operation import Done, Effect, Operation
 from control.operations.errors import PreviewGoneError
 
 PREVIEWS_MAX: Final = 100
+CHANGED: Final = "The preview has changed since: read it, then type the word."
 CHANGES_MAX: Final = 500_000
 """Of all kept previews together, each some 100 bytes."""
 
@@ -29,6 +31,27 @@ class Previewed:
     def form(self) -> OperationForm:
         """Form of its operation."""
         return self.effect.command.form
+
+    def keeps(self, typed: str, before: "Previewed | None") -> tuple[str, str]:
+        """The word typed under the preview ``before``, as far as it holds for this one, and a line
+        that says why it does not."""
+        if not typed or before is None:
+            return "", ""
+        return (typed, "") if self._told == before._told else ("", CHANGED)
+
+    @property
+    def _told(self) -> tuple[Hashable, ...]:
+        """Everything an operator reads before the word is typed; figures of checks may move."""
+        effect, review = self.effect, self.effect.review
+        return (
+            self.word,
+            effect.command.what,
+            effect.changes,
+            effect.notes,
+            effect.refusal is None,
+            review and review.proposal.changes,
+            tuple((check.name, check.verdict) for check in effect.doubts),
+        )
 
     @property
     def is_needed(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import ALL, Output, State, html
 
+from control.operations.catalogue.fields import GROUP
 from control.operations.catalogue.forms import FieldKind, FormField, OperationForm
 from control.operations.errors import InvalidInputError
 from control.views.snapshots.snapshot import OperatorSnapshot
@@ -45,7 +46,9 @@ def every_error(place: str) -> Output:
 
 def values_of(found: Sequence[Mapping[str, str]], values: Sequence[Any]) -> dict[str, str]:
     """The texts of all fields by name."""
-    return {item["name"]: _text(value) for item, value in zip(found, values, strict=True)}
+    texts = {item["name"]: _text(value) for item, value in zip(found, values, strict=True)}
+    # Blanks around the name of a group are part of it, or are judged later.
+    return {name: text if name == GROUP.name else text.strip() for name, text in texts.items()}
 
 
 def errors_of(found: Sequence[Mapping[str, str]], error: Exception | None) -> list[str | None]:
@@ -174,4 +177,4 @@ def _text(value: Any) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value).strip()
+    return str(value)

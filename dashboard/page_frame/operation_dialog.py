@@ -7,7 +7,7 @@ differs.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import dash_mantine_components as dmc
@@ -30,6 +30,43 @@ from dashboard.live.displayed_snapshot import Time
 from dashboard.page_frame import rights
 
 WITHDRAWN: Final = "The fields have changed since: preview them again."
+_TYPED_BEFORE: Final = (
+    State(ids.OPERATION_PREVIEWED, "data", allow_optional=True),
+    State(ids.OPERATION_TYPED, "value", allow_optional=True),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedWord:
+    """The word typed to confirm a preview that is asked for again."""
+
+    typed: str = ""
+    before: Previewed | None = None
+    """None: there was none, or it is kept no longer."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Fields of the form, as it was previewed."""
+
+    @property
+    def shown(self) -> list[html.Div]:
+        """The same confirmation with it."""
+        again = self.before
+        return [confirmation(again, self.values, typed=self.typed)] if again else []
+
+    @property
+    def hidden(self) -> list[html.Div]:
+        """The same, where something else is told, for the preview that follows."""
+        return [html.Div(self.shown, hidden=True)]
+
+
+NOTHING_TYPED: Final = TypedWord()
+
+
+def typed_under(
+    context: PageContext, previewed: Mapping[str, Any] | None, typed: str | None
+) -> TypedWord:
+    """The word in the dialog, and the preview that it stands under."""
+    before = context.actions.known_preview(previewed)
+    return TypedWord(typed=typed or "", before=before, values=(previewed or {}).get("values", {}))
 
 
 def dialog() -> Any:
@@ -65,21 +102,24 @@ def register(app: Dash, context: PageContext) -> None:
         fields.every_error(fields.DIALOG),
         Input(ids.OPERATION_SUBMIT, "n_clicks"),
         State(ids.OPERATION, "data"),
+        *_TYPED_BEFORE,
         *fields.every_value(fields.DIALOG),
         running=[(Output(ids.OPERATION_SUBMIT, "loading"), True, False)],
         prevent_initial_call=True,
         websocket=True,
     )
-    async def submit(
-        clicks: int | None, asked: dict[str, Any], found: list[Any], values: list[Any]
-    ) -> tuple[Any, Any]:
+    async def submit(clicks: int | None, asked: dict[str, Any], *rest: Any) -> tuple[Any, Any]:
+        before, typed, found, values = rest
         if not clicks:
             return no_update, [no_update] * len(found)
         (form, rows), given = about(asked), fields.values_of(found, values)
+        was_typed = typed_under(context, before, typed)
         try:
-            return await submitted(context, form, given, rows), fields.errors_of(found, None)
+            shown = await submitted(context, form, given, rows, was_typed)
         except ClusterActionError as error:
-            return refused(form, error), fields.errors_of(found, error)
+            shown = html.Div([refused(form, error), *was_typed.hidden])
+            return shown, fields.errors_of(found, error)
+        return shown, fields.errors_of(found, None)
 
     _register_confirm(app, context)
 
@@ -88,8 +128,7 @@ def _register_confirm(app: Dash, context: PageContext) -> None:
     @app.callback(
         Output(ids.OPERATION_OUTCOME, "children", allow_duplicate=True),
         Input(ids.OPERATION_CONFIRM, "n_clicks"),
-        State(ids.OPERATION_PREVIEWED, "data"),
-        State(ids.OPERATION_TYPED, "value", allow_optional=True),
+        *_TYPED_BEFORE,
         running=[(Output(ids.OPERATION_CONFIRM, "loading"), True, False)],
         prevent_initial_call=True,
         websocket=True,
@@ -100,11 +139,11 @@ def _register_confirm(app: Dash, context: PageContext) -> None:
         try:
             return await performed(context, previewed["name"], typed or "")
         except NotConfirmedError as error:
-            asked = context.actions.session.kept_preview(previewed["name"])
-            again = confirmation(asked, previewed["values"])
-            return html.Div([problem(error), again], className="form")
+            again = typed_under(context, previewed, typed).shown
+            return html.Div([problem(error), *again], className="form")
         except ClusterActionError as error:
-            return problem(error)
+            hidden = typed_under(context, previewed, typed).hidden
+            return html.Div([problem(error), *hidden])
 
     in_browser: Any = app.clientside_callback
     in_browser(
@@ -115,6 +154,12 @@ def _register_confirm(app: Dash, context: PageContext) -> None:
         # A preview that comes late is withdrawn too.
         Input(ids.OPERATION_PREVIEWED, "data"),
         State(fields.field_id(fields.DIALOG, ALL), "id"),
+    )
+    in_browser(
+        ClientsideFunction("partiscope", "endMarks"),
+        # Without an output it would not be called for what appears later.
+        Output(ids.OPERATION_DONE, "clear_data"),
+        Input(ids.OPERATION_DONE, "data"),
     )
 
 
@@ -168,7 +213,11 @@ def refused(form: OperationForm, error: Exception) -> html.Div:
 
 
 async def submitted(
-    context: PageContext, form: OperationForm, values: dict[str, str], rows: Sequence[str] = ()
+    context: PageContext,
+    form: OperationForm,
+    values: Mapping[str, str],
+    rows: Sequence[str] = (),
+    was_typed: TypedWord = NOTHING_TYPED,
 ) -> Any:
     """The change itself where nothing stands before it, else what it would do."""
     asked: Operation = (
@@ -181,7 +230,8 @@ async def submitted(
         return good("; ".join(("Nothing to change", *previewed.effect.notes)))
     if form.confirmation is Confirmation.NONE and not previewed.word:
         return await performed(context, previewed.name, "")
-    return confirmation(previewed, values)
+    typed, changed = previewed.keeps(was_typed.typed, was_typed.before)
+    return confirmation(previewed, values, typed=typed, changed=changed)
 
 
 async def performed(context: PageContext, name: str, typed: str) -> Any:
@@ -193,18 +243,24 @@ async def performed(context: PageContext, name: str, typed: str) -> Any:
     told = good(done.words)
     if any("✖" in line for line in done.lines):
         told = html.Div(f"▲ {done.words}", className="finding edge-warning", role="status")
-    return html.Div([told, *(rows if done.lines else []), *link], className="form")
+    mark = dcc.Store(id=ids.OPERATION_DONE, data=name)
+    return html.Div([told, *(rows if done.lines else []), *link, mark], className="form")
 
 
-def confirmation(previewed: Previewed, values: dict[str, str]) -> html.Div:
-    """The preview, the word to type if there is one, and the button."""
+def confirmation(
+    previewed: Previewed, values: Mapping[str, str], *, typed: str = "", changed: str = ""
+) -> html.Div:
+    """The preview, the word to type if there is one with what is ``typed`` of it, and the button.
+    ``changed`` says that it is another preview than the one before."""
     form, word = previewed.form, previewed.word
-    typed = [text_field(ids.OPERATION_TYPED, f"Type {word} to confirm", word)] if word else []
-    color = "red" if typed else "blue"
-    label = form.title if typed else form.submit_label
+    told = [html.P(changed, className="note", role="status")] if changed else []
+    label = f"Type {word} to confirm"
+    asks = [*told, text_field(ids.OPERATION_TYPED, label, word, typed)] if word else []
+    color = "red" if asks else "blue"
+    label = form.title if asks else form.submit_label
     asked = [
         html.Ul([html.Li(line) for line in previewed.effect.lines], className="lines"),
-        *typed,
+        *asks,
         html.Div(dmc.Button(label, id=ids.OPERATION_CONFIRM, color=color), className="actions"),
     ]
     kept = {"name": previewed.name, "values": values}

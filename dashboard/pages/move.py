@@ -119,12 +119,14 @@ def register(app: Dash, context: PageContext) -> None:
         *(Input(ids.move_button(action), "n_clicks") for action in ids.MOVE_ACTIONS),
         State(ids.MOVE_ID, "data"),
         State(ids.MOVE_RATE, "value"),
+        State(ids.MOVE_ASKED, "data"),
+        State(ids.MOVE_TYPED, "value", allow_optional=True),
         running=[(Output(ids.move_button(it), "loading"), True, False) for it in ids.MOVE_ACTIONS],
         prevent_initial_call=True,
         websocket=True,
     )
     async def press(*values: Any) -> tuple[Any, Any, Any]:
-        *clicks, operation_id, rate = values
+        *clicks, operation_id, rate, before, typed = values
         if not any(clicks):
             return no_update, no_update, no_update
         operation = move_operation(str(ctx.triggered_id).removeprefix("move-"))
@@ -135,7 +137,9 @@ def register(app: Dash, context: PageContext) -> None:
                 return good((await context.actions.perform(asked.name)).words), None, None
         except ClusterActionError as error:
             return problem(error), None, None
-        return None, question(asked, given["move"]), {"move": operation_id, "name": asked.name}
+        was = context.actions.known_preview(before)
+        shown = question(asked, given["move"], *asked.keeps(typed or "", was))
+        return None, shown, {"move": operation_id, "name": asked.name}
 
     _register_confirm(app, context)
 
@@ -173,24 +177,27 @@ def _register_confirm(app: Dash, context: PageContext) -> None:
         return good(done.words), None, no_update
 
 
-def question(asked: Previewed, move: str) -> html.Div:
+def question(asked: Previewed, move: str, typed: str = "", changed: str = "") -> html.Div:
     """The preview, doubts about it, the word to type if there is one, and both answers. A refused
-    operation is not asked. Keys look for the question that they asked."""
+    operation is not asked. Keys look for the question that they asked. ``typed`` and ``changed``
+    are as ``Previewed.keeps`` has them."""
     effect, word = asked.effect, asked.word
     doubts = [check_line(check) for check in effect.doubts]
     words = [" ".join((effect.command.question, *effect.lines[:1])), *effect.lines[1:]]
-    typed = [text_field(ids.MOVE_TYPED, f"Type {word} to confirm", word)] if word else []
+    told = [html.P(changed, className="note", role="status")] if changed else []
+    label = f"Type {word} to confirm"
+    asks = [*told, text_field(ids.MOVE_TYPED, label, word, typed)] if word else []
     answers = [
         dmc.Button("Yes", id=ids.MOVE_CONFIRM, size="xs", color="red", className="submit"),
         dmc.Button("Leave it", id=ids.MOVE_LEAVE, size="xs", variant="light"),
     ]
     if effect.refusal:
-        words, doubts, typed, answers = [effect.refusal.reason], [], [], []
+        words, doubts, asks, answers = [effect.refusal.reason], [], [], []
     return html.Div(
         [
             *(html.P(line, className="empty-title") for line in words),
             *doubts,
-            *typed,
+            *asks,
             html.Div(answers, className="actions"),
         ],
         className="finding edge-warning stacked operation-form",

@@ -267,13 +267,15 @@ def _register_review(app: Dash, context: PageContext) -> None:
         *reviewed,
         State(ids.PLAN_CHOICES, "data"),
         State(ids.SCHEME, "data"),
+        State(ids.PLAN_REVIEWED, "data", allow_optional=True),
+        State(ids.PLAN_TYPED, "value", allow_optional=True),
         *fields.every_value(fields.PLAN),
         running=[(Output(ids.PLAN_LAST, "className"), "actions waits", "actions")],
         prevent_initial_call=True,
         websocket=True,
     )
     async def show_review(choice: str | None, *rest: Any) -> tuple[Any, ...]:
-        data, scheme, found, values = rest[len(PREFLIGHT_FIELDS) :]
+        data, scheme, before, typed, found, values = rest[len(PREFLIGHT_FIELDS) :]
         if choice is None or not data:
             return None, *last_words(None), True
         choices, given = PlanChoices.of_data(data, int(choice)), fields.values_of(found, values)
@@ -285,7 +287,9 @@ def _register_review(app: Dash, context: PageContext) -> None:
         preview = previewed.effect.review
         why = choices.chosen.why
         shown = review(preview, scheme or "light", why, given) if preview else None
-        return shown, *last_words(previewed, choices.reviewed(given)), False
+        was = context.actions.known_preview({"name": (before or {}).get("preview", "")})
+        kept = previewed.keeps(typed or "", was)
+        return shown, *last_words(previewed, choices.reviewed(given), *kept), False
 
 
 def _register_confirm(app: Dash, context: PageContext) -> None:

@@ -108,10 +108,14 @@ def last_step() -> Any:
 
 
 def last_words(
-    previewed: Previewed | None, reviewed: Mapping[str, str] = NO_VALUES
+    previewed: Previewed | None,
+    reviewed: Mapping[str, str] = NO_VALUES,
+    typed: str = "",
+    changed: str = "",
 ) -> tuple[list[Any], str, bool, str, str]:
     """The word to type; the button's words, whether it is off, its colour; the words beside it.
-    None: there is nothing to confirm. ``reviewed``: what the review is of."""
+    None: there is nothing to confirm. ``reviewed``: what the review is of.
+    ``typed`` and ``changed`` are as ``Previewed.keeps`` has them."""
     if previewed is None or previewed.effect.review is None:
         return [dcc.Store(id=ids.PLAN_REVIEWED)], "Move", True, "red", _REFUSED
     proposal = previewed.effect.review.proposal
@@ -120,6 +124,7 @@ def last_words(
     if previewed.effect.refusal is not None:
         return [store], label, True, "red", _REFUSED
     word = previewed.word
-    typed = [text_field(ids.PLAN_TYPED, f"Type {word} to confirm", word)] if word else []
-    words = "It goes on when you leave; it can be cancelled and rolled back."
-    return [*typed, store], label, False, "blue", words
+    asked = f"Type {word} to confirm"
+    asks = [text_field(ids.PLAN_TYPED, asked, word, typed)] if word else []
+    words = changed or "It goes on when you leave; it can be cancelled and rolled back."
+    return [*asks, store], label, False, "blue", words

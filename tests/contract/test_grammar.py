@@ -85,6 +85,22 @@ def test_a_topic_from_create_to_delete(typed: Typed) -> None:
     assert typed("topics", "describe", name)[0] == Exit.FAILED
 
 
+def test_several_topics_are_deleted_by_one_confirmation(typed: Typed) -> None:
+    names = [f"grammar-{word}" for word in ("one", "two", "three")]
+    for name in names:
+        assert typed("topics", "create", name, "--partitions", "1")[0] == 0
+    delete = ("topics", "delete", *names)
+    assert set(_document(typed, *delete, "--dry-run")["changes"]) == set(names)
+    status, _, err = typed(*delete)
+    assert (status, "add --yes" in err) == (Exit.REFUSED, True)
+    status, _, err = typed(*delete, "grammar-none", "--yes")
+    assert status == Exit.FAILED
+    assert "3 of 3 topics done" in err
+    assert "1 row not done: ✖ grammar-none is left out" in err
+    for name in names:
+        assert typed("topics", "describe", name)[0] == Exit.FAILED
+
+
 def test_offsets_of_a_group_go_where_they_are_told(typed: Typed, bootstrap: str) -> None:
     topic, group = "grammar-offsets", "grammar-group"
     assert typed("topics", "create", topic, "--partitions", "1")[0] == 0

@@ -66,6 +66,8 @@ async def test_topics_are_deleted_by_one_preview_and_a_row_that_fails_hides_no_o
 
         (line, *_) = await session.journal.lines()
         assert line.what == f"delete topic {first}; delete topic {second}; delete topic {third}"
+        assert line.outcome == "partly done"
+        assert line.error == f"2 of 3 topics done, not {second}"
         with pytest.raises(NothingDoneError, match="not done"):
             await session.perform(late, typed=late.word)
 

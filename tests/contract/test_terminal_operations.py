@@ -14,6 +14,7 @@ from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic
 from control.kafka.records.producer import OutgoingRecord, RecordProducer
 from control.model.ids import TopicPartition as Key
+from control.views.paths import ViewPath
 from tests.contract.operations_rig import terminal_on, unique
 from tests.support.cluster import LocalCluster
 from tests.support.filled_topic import fill
@@ -369,3 +370,23 @@ async def test_marked_topics_are_deleted_by_one_confirmation(
             for name in (names[0], names[2]):
                 assert f"{name}: {name} is deleted" in _words(app, "#operation-outcome")
                 await eventually(partial(_partitions, admin, name), 0)
+
+
+async def test_a_group_with_blanks_around_its_name_is_deleted(
+    bootstrap: str, admin: KafkaAdmin, tmp_path: Path
+) -> None:
+    group, topic = f" {unique('odd')} ", unique("read")
+    await admin.create_topic(NewTopic(name=topic, partitions=1, replication_factor=1))
+    for name in (group, group.strip()):
+        await admin.groups.commit_offsets(name, {Key(topic, 0): 0})
+    with terminal_on(bootstrap, tmp_path) as app:
+        async with app.run_test(size=(100, 40)) as pilot:
+            typist = Typist(app, pilot)
+            app.navigator.open(str(ViewPath(view="group", params={"group": group})))
+            await settle(pilot, lambda: "is not known" in _words(app, "#tiles"), "the group")
+            await typist.form("G")
+            await typist.confirm(word=group)
+            await typist.is_told(f"{group} is deleted")
+    left = {each.group_id for each in await admin.groups.list_groups()}
+    assert group not in left
+    assert group.strip() in left

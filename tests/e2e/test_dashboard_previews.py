@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
-from confluent_kafka.cimpl import NewTopic
+from confluent_kafka.cimpl import NewPartitions, NewTopic
 from playwright.sync_api import Browser, Page, expect
 
 from tests.support.browser import chromium, dialog_of, open_page
@@ -250,3 +250,75 @@ def test_keys_that_move_are_shown_before_partitions_are_added(
     expect(spread).to_contain_text("a whole number from 1")
     page.get_by_label("If partitions are added").fill("")
     expect(spread.locator("tbody tr")).to_have_count(8)
+
+
+def test_a_typed_word_is_kept_as_long_as_its_preview_says_the_same(
+    page: Page, cluster: LocalCluster
+) -> None:
+    page.keyboard.press("D")
+    dialog = dialog_of(page)
+    preview, typed = dialog.get_by_role("button", name="Preview"), page.locator("#operation-typed")
+    preview.click()
+    typed.fill("test-lo")
+    preview.click()
+    expect(preview).to_be_enabled()
+    expect(typed).to_have_value("test-lo")
+    typed.press("Enter")
+    expect(dialog).to_contain_text("the name was not typed")
+    expect(typed).to_have_value("test-lo")
+    preview.click()
+    expect(dialog).not_to_contain_text("the name was not typed")
+    expect(typed).to_have_value("test-lo")
+
+    typed.fill("test-logs")
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_partitions([NewPartitions("test-logs", 9)])["test-logs"].result(20)
+    typed.press("Enter")
+    expect(dialog).to_contain_text("the cluster has changed since its preview")
+    preview.click()
+    expect(dialog).to_contain_text("The preview has changed since: read it")
+    expect(typed).to_have_value("")
+    expect(dialog).to_contain_text("9 partitions")
+
+
+def test_rows_stay_marked_until_what_is_asked_of_them_is_done(
+    page: Page, server: PageServer
+) -> None:
+    page.goto(f"{server.url}/topics")
+    page.get_by_role("button", name="mark all").click()
+    marks = page.locator(".marks-count")
+    expect(marks).to_have_text("2 marked")
+    page.keyboard.press("D")
+    dialog = dialog_of(page)
+    dialog.get_by_role("button", name="Preview").click()
+    page.locator("#operation-typed").fill("3 topics")
+    page.locator("#operation-typed").press("Enter")
+    expect(dialog).to_contain_text("the name was not typed")
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(marks).to_have_text("2 marked")
+
+    page.keyboard.press("C")
+    dialog.get_by_label("Configs").fill("segment.ms=7300000")
+    dialog.get_by_role("button", name="Preview").click()
+    dialog.get_by_role("button", name="Change").click()
+    expect(dialog).to_contain_text("2 of 2 topics done")
+    expect(marks).to_be_hidden()
+
+
+def test_a_group_with_blanks_around_its_name_is_deleted(page: Page, cluster: LocalCluster) -> None:
+    for group in (" odd ", "odd"):
+        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
+        consumer.commit(offsets=[TopicPartition("orders", 0, 0)], asynchronous=False)
+        consumer.close()
+    page.keyboard.press("G")
+    dialog = dialog_of(page)
+    dialog.get_by_role("textbox", name="Group").fill(" odd ")
+    dialog.get_by_role("button", name="Preview").click()
+    page.locator("#operation-typed").fill(" odd ")
+    page.locator("#operation-typed").press("Enter")
+    expect(dialog).to_contain_text("is deleted")
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    left = {it.group_id for it in admin.list_consumer_groups().result(20).valid}
+    assert " odd " not in left
+    assert "odd" in left

@@ -34,7 +34,7 @@ class NameInput(Input):
     @property
     def typed_name(self) -> str:
         """The name itself, whatever had to be escaped to show it."""
-        text = self.value.strip()
+        text = self.value if self.value in self._names else self.value.strip()
         return self._names.get(text, text)
 
 

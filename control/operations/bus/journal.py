@@ -42,6 +42,8 @@ PART_OF_MOVE: Final = "/"
 BEGUN: Final = "begun"
 DONE: Final = "done"
 FAILED: Final = "failed"
+PARTLY: Final = "partly done"
+"""Some rows were not done; the line's error names them."""
 INTERRUPTED: Final = "interrupted"
 """Nobody waited for the answer: it may have been done."""
 
@@ -66,7 +68,7 @@ class JournalLine:
     before: Values = field(default_factory=dict)
     after: Values = field(default_factory=dict)
     error: str = ""
-    """Why it failed."""
+    """Why it failed, or what of it was not done."""
 
     @property
     def site(self) -> Site:
@@ -105,8 +107,10 @@ class Journal:
         before: Values,
         after: Values,
         outcome: Callable[[], Values] = dict,
+        shortfall: Callable[[], str] = str,
     ) -> AsyncIterator[None]:
-        """The lines around one change. ``outcome`` answers what came of it, beside ``after``.
+        """The lines around one change. ``outcome`` answers what came of it, beside ``after``, and
+        ``shortfall`` what was not done of it.
 
         :raises NotJournaledError: the first line could not be written; nothing may be changed.
         """
@@ -137,7 +141,8 @@ class Journal:
             words = str(error) or type(error).__name__
             await self._write_outcome(begun, FAILED, outcome(), error=words)
             raise
-        await self._write_outcome(begun, DONE, outcome())
+        lacks = shortfall()
+        await self._write_outcome(begun, PARTLY if lacks else DONE, outcome(), error=lacks)
 
     async def lines(self) -> tuple[JournalLine, ...]:
         """All lines of the cluster, the newest first."""

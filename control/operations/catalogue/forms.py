@@ -64,6 +64,10 @@ class FormField:
         """Whether it is shown while the form's chooser says this."""
         return not self.only_for or choice in self.only_for
 
+    def text_of(self, value: str) -> str:
+        """A value without the blanks around it; those of a group are part of its name."""
+        return value if self.kind is FieldKind.GROUP else value.strip()
+
     def error_in(self, text: str) -> str | None:
         """Why the field refuses a text, or None."""
         if not text:
@@ -129,7 +133,7 @@ class OperationForm:
     def errors(self, values: Mapping[str, str]) -> dict[str, str]:
         """Errors by shown field; empty when all is fine."""
         texts = self.defaults(values)
-        found = {f.name: f.error_in(texts[f.name].strip()) for f in self.shown(texts)}
+        found = {f.name: f.error_in(f.text_of(texts[f.name])) for f in self.shown(texts)}
         return {name: text for name, text in found.items() if text is not None}
 
     def parse(self, values: Mapping[str, str]) -> dict[str, str]:
@@ -143,7 +147,8 @@ class OperationForm:
         errors = self.errors(values)
         if errors:
             raise InvalidInputError(errors)
-        texts = {name: text.strip() for name, text in self.defaults(values).items()}
+        given = self.defaults(values)
+        texts = {field.name: field.text_of(given[field.name]) for field in self.fields}
         if not values.get(self.chooser):
             return texts
         hidden = set(self.fields).difference(self.shown(texts))

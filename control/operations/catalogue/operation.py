@@ -120,6 +120,11 @@ class Operation(ABC):
         """Results so far, for the journal, beside what its preview says."""
         return {}
 
+    @property
+    def shortfall(self) -> str:
+        """Rows that were not done though others were, for the journal; empty: none."""
+        return ""
+
     def check(self) -> None:  # noqa: B027 - most operations have nothing to refuse
         """Refuse what nobody should do, before the cluster is asked.
 

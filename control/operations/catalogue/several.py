@@ -21,6 +21,8 @@ ROWS_MAX: Final = 500
 """More rows are refused: each is asked for and changed by itself."""
 NAMED_MAX: Final = 3
 """So many rows or changes are named in one line; the rest is counted."""
+NOT_DONE: Final = "✖"
+"""The result of a row that was not done begins with it."""
 Problem = OperationError | KafkaPortError
 
 
@@ -69,6 +71,17 @@ class Several(Operation):
         return self.results
 
     @property
+    def shortfall(self) -> str:
+        """Which rows were not done: ``2 of 3 topics done, not b``."""
+        failed = [row for row, words in self.results.items() if str(words).startswith(NOT_DONE)]
+        return f"{self._done_words}, not {_named(failed, ', ')}" if failed else ""
+
+    @property
+    def _done_words(self) -> str:
+        done = sum(not str(words).startswith(NOT_DONE) for words in self.results.values())
+        return f"{done} of {counted(len(self.effects), self.noun)} done"
+
+    @property
     def size(self) -> int:
         """Changes of all rows."""
         return sum(effect.size for effect in self.effects.values())
@@ -113,25 +126,22 @@ class Several(Operation):
 
         :raises NothingDoneError: no row was done.
         """
-        done = 0
         gone = ""
         for row, effect in self.effects.items():
             if gone:
-                self.results[row] = f"✖ not tried: {gone}"
+                self.results[row] = f"{NOT_DONE} not tried: {gone}"
                 continue
             try:
                 effect.command.check()
                 await effect.command.require_fresh(context, effect.facts)
                 self.results[row] = (await effect.command.perform(context)).words
-                done += 1
             except (OperationError, KafkaPortError) as error:
-                self.results[row] = f"✖ not done: {_reason(error)}"
+                self.results[row] = f"{NOT_DONE} not done: {_reason(error)}"
                 gone = str(error) if isinstance(error, UnreachableError) else ""
         lines = tuple(f"{row}: {words}" for row, words in self.results.items())
-        if not done:
+        if all(str(words).startswith(NOT_DONE) for words in self.results.values()):
             raise NothingDoneError(self.what, lines)
-        words = f"{done} of {counted(len(self.effects), self.noun)} done"
-        return Done(words=words, lines=lines, view=f"{self.noun}s")
+        return Done(words=self._done_words, lines=lines, view=f"{self.noun}s")
 
 
 def takes_several(form: OperationForm) -> bool:

@@ -30,6 +30,7 @@ class Mark:
 _TONES: Final = {
     "done": Tone.FINE,
     "failed": Tone.CRITICAL,
+    "partly done": Tone.WARNING,
     "refused": Tone.CRITICAL,
     "interrupted": Tone.WARNING,
     "begun": Tone.WARNING,

@@ -13,7 +13,7 @@ import { heard } from "./connection.js";
 import { toggleHelp, togglePalette } from "./dialogs.js";
 import { follow, toggleFollow } from "./follow.js";
 import * as grids from "./grids.js";
-import { MarkBox } from "./marks.js";
+import { endMarks, MarkBox } from "./marks.js";
 import { namesOffered } from "./names.js";
 import { greyOpeners, noteDenied, showFields, withdrawPreview } from "./operations.js";
 import { forgetOutcome, keepFields, keepPlan, markStep } from "./plan.js";
@@ -31,6 +31,7 @@ window.dash_clientside.partiscope = {
   beat: heard,
   closeTime,
   columnsChosen,
+  endMarks,
   follow,
   forgetOutcome,
   greyOpeners,

@@ -30,6 +30,12 @@ export function forgetMarks() {
   show();
 }
 
+// What was asked of the marked rows is done.
+export function endMarks() {
+  forgetMarks();
+  return window.dash_clientside.no_update;
+}
+
 // The selected row, as `m` marks it.
 export function markSelected() {
   if (!bar()) return toast("m marks a row of topics or groups");
@@ -59,6 +65,5 @@ export function MarkBox({ data }) {
 
 document.addEventListener("click", ({ target }) => {
   if (target.closest(".mark-all")) markAll();
-  // What is confirmed is in its preview.
-  else if (target.closest(".mark-none, #operation-confirm")) forgetMarks();
+  else if (target.closest(".mark-none")) forgetMarks();
 });

@@ -9,11 +9,8 @@ import typer
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec
 from control.model.ids import partition_numbers
-from control.operations.catalogue.groups.delete_group import DeleteGroup
-from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
 from control.operations.catalogue.groups.offset_targets import TARGET_HELP, target_problem
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
-from control.operations.catalogue.operation import Operation
 from control.views.format import plural_text
 from control.views.group_facts import Fact, read_facts
 from control.views.tables.group_parts import (
@@ -31,7 +28,7 @@ from control.views.tables.rows import Row
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
 from partiscope.cli.shared.listing import cells_of
-from partiscope.cli.shared.operations import Partitions, Reason, run_operations
+from partiscope.cli.shared.operations import Partitions, Reason, run_operations, several
 from partiscope.cli.shared.options import (
     Bootstrap,
     DryRun,
@@ -184,10 +181,10 @@ def reset(
           bootstrap=bootstrap, as_json=as_json)  # fmt: skip
 
 
-@app.command("delete", epilog="Example: partiscope groups delete billing")
+@app.command("delete", epilog="Example: partiscope groups delete billing audit")
 def delete(
     *,
-    group: Group,
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP…", help="Their ids.")],
     topic: Annotated[str | None, typer.Option(help="Only its offsets of this topic.")] = None,
     reason: Reason = "",
     dry_run: DryRun = False,
@@ -195,11 +192,9 @@ def delete(
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
-    """Forget a group without members and its offsets, after typing its name; with --topic only
-    its offsets of that topic."""
-    asked: Operation = DeleteGroup(group=group, reason=reason)
-    if topic is not None:
-        asked = DeleteOffsets(group=group, topic=topic, reason=reason)
-    document = {"group": group} if topic is None else {"group": group, "topic": topic}
-    run_operations([asked], document, bootstrap=bootstrap, dry_run=dry_run,
+    """Forget groups without members and their offsets, after typing the name, or how many
+    (`3 groups`); with --topic only their offsets of that topic."""
+    form, about = ("delete_group", {}) if topic is None else ("delete_offsets", {"topic": topic})
+    asked, document = several(form, groups, {**about, "reason": reason})
+    run_operations([asked], {**document, **about}, bootstrap=bootstrap, dry_run=dry_run,
                    yes=yes, as_json=as_json)  # fmt: skip

@@ -22,7 +22,6 @@ from control.operations.catalogue.topics.delete_records import (
     DeleteRecords,
     before_problem,
 )
-from control.operations.catalogue.topics.delete_topic import DeleteTopic
 from control.operations.catalogue.topics.topic_templates import TEMPLATE_HELP, Template
 from control.views.printable import visible
 from control.views.tables.topics import (
@@ -33,7 +32,13 @@ from control.views.tables.topics import (
 )
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
-from partiscope.cli.shared.operations import Partitions, Reason, config_pairs, run_operations
+from partiscope.cli.shared.operations import (
+    Partitions,
+    Reason,
+    config_pairs,
+    run_operations,
+    several,
+)
 from partiscope.cli.shared.options import (
     Bootstrap,
     DryRun,
@@ -207,19 +212,20 @@ def configure(
     alter(topic=topic, config=changes, bootstrap=bootstrap)
 
 
-@app.command("delete", epilog="Example: partiscope topics delete orders")
+@app.command("delete", epilog="Example: partiscope topics delete orders payments")
 def delete(
     *,
-    topic: Topic,
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC…", help="Their names.")],
     reason: Reason = "",
     dry_run: DryRun = False,
     yes: Yes = False,
     bootstrap: Bootstrap = None,
     as_json: Json = False,
 ) -> None:
-    """Delete a topic and its data, after typing its name."""
-    run_operations([DeleteTopic(topic=topic, reason=reason)], {"topic": topic},
-                   bootstrap=bootstrap, dry_run=dry_run, yes=yes, as_json=as_json)  # fmt: skip
+    """Delete topics and their data, after typing the name, or how many (`3 topics`)."""
+    asked, about = several("delete_topic", topics, {"reason": reason})
+    run_operations([asked], about, bootstrap=bootstrap, dry_run=dry_run,
+                   yes=yes, as_json=as_json)  # fmt: skip
 
 
 @app.command(

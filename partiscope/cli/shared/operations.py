@@ -2,13 +2,16 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
+from control.model.units import counted
 from control.operations import checks
+from control.operations.catalogue import form_named
 from control.operations.catalogue.operation import Change, Done, Operation
+from control.operations.catalogue.several import NOT_DONE, several_of
 from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
 from partiscope.cli.shared.confirm import require_change, require_typed
@@ -53,6 +56,17 @@ def config_pairs(texts: Sequence[str] | None) -> dict[str, str]:
     return {name: value for name, _, value in split}
 
 
+def several(
+    form: str, names: Sequence[str], values: Mapping[str, str]
+) -> tuple[Operation, dict[str, Any]]:
+    """The operation of a form on one thing or on several, and the begin of its JSON document."""
+    rows = several_of(form_named(form), names, values)
+    if len(rows.parts) == 1:
+        ((name, part),) = rows.parts.items()
+        return part, {rows.noun: name}
+    return rows, {f"{rows.noun}s": list(rows.parts)}
+
+
 def run_operations(
     asked: Sequence[Operation],
     document: dict[str, Any],
@@ -67,7 +81,8 @@ def run_operations(
     ``document`` begins the one JSON document: what the command is about.
 
     Raises:
-        CommandError: status 3; it may not be done, or was not confirmed.
+        CommandError: status 3; it may not be done, or was not confirmed. Status 1: of several
+            some were not done.
         OperationError: it may not be done, is stale, or was done in part.
         KafkaPortError: the cluster refuses or does not answer.
     """
@@ -78,8 +93,12 @@ def run_operations(
     target = target_with(bootstrap=bootstrap)
     previews = [each for each in asyncio.run(_preview(target, asked)) if each.is_needed]
     changes = [change for each in previews for change in each.effect.changes]
+    left_out = [line for each in previews for line in each.effect.notes if NOT_DONE in line]
     if not as_json:
         _show(changes)
+    if dry_run:
+        for line in left_out:
+            note(line)
     done: list[Done] = []
     if previews and not dry_run:
         _ask(previews, is_confirmed=yes)
@@ -92,6 +111,10 @@ def run_operations(
             "done": [_words(result) for result in done],
         })  # fmt: skip
     _tell(done, is_needed=bool(previews), is_journaled=target.bus is not None)
+    failed = [line for result in done for line in result.lines if NOT_DONE in line]
+    if left_out or failed:
+        count = counted(len(left_out) + len(failed), "row")
+        raise CommandError(f"{count} not done: {'; '.join((*left_out, *failed))}")
 
 
 async def _preview(target: Target, asked: Sequence[Operation]) -> list[Previewed]:

@@ -131,3 +131,29 @@ async def test_a_move_is_stopped_without_the_name(
         for key in keys.split():
             await pilot.press(key)
         await settle(pilot, lambda: operator.asked == [(asked, "")], "that it is asked for")
+
+
+async def test_a_word_stays_typed_while_the_preview_says_the_same(production: Services) -> None:
+    app = PartiscopeApp(production, path="topics/topic-2")
+    app.session._operations = JudgingSession(production.watched)  # type: ignore[assignment]
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        await pilot.press("C")
+        await settle(pilot, lambda: bool(app.screen.query("#field-configs")), "the form")
+        app.screen.query_one("#field-configs", Input).focus()
+        await pilot.press(*"a=1", "enter")
+        await _asked(app, pilot)
+        await pilot.press(*"pro", "escape")
+        await settle(pilot, lambda: not isinstance(app.screen, ConfirmScreen), "the form")
+        app.screen.query_one("#field-configs", Input).focus()
+        await pilot.press("enter")
+        assert "changed" not in await _asked(app, pilot)
+        assert app.screen.query_one("#word", Input).value == "pro"
+        await pilot.press("d", "escape")
+        await settle(pilot, lambda: not isinstance(app.screen, ConfirmScreen), "the form")
+        topic = app.screen.query_one("#field-topic", Input)
+        topic.value = "topic-1"
+        topic.focus()
+        await pilot.press("enter")
+        assert "The preview has changed since" in await _asked(app, pilot)
+        assert app.screen.query_one("#word", Input).value == ""

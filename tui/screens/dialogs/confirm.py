@@ -1,6 +1,8 @@
 """One question before something changes; a word to type where it destroys."""
 
-from typing import ClassVar
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -10,6 +12,9 @@ from textual.widgets import Input, Static
 
 from control.operations import checks
 from control.views.printable import visible
+
+if TYPE_CHECKING:  # a Kafka client comes with it
+    from control.operations.previews import Previewed
 
 
 class ConfirmScreen(ModalScreen[bool]):
@@ -22,10 +27,12 @@ class ConfirmScreen(ModalScreen[bool]):
         Binding("enter", "yes", show=False),
     ]
 
-    def __init__(self, question: str, *, word: str | None = None) -> None:
+    def __init__(self, question: str, *, word: str | None = None, typed: str = "") -> None:
+        """``typed`` is what stands in the field of the word already."""
         super().__init__()
         self._question = question
         self._word = word
+        self.typed = typed
 
     def compose(self) -> ComposeResult:
         """The question and how to answer it."""
@@ -37,7 +44,7 @@ class ConfirmScreen(ModalScreen[bool]):
                 yield Static(
                     f"type {visible(self._word)} to confirm · Esc changes nothing", markup=False
                 )
-                yield Input(id="word", compact=True)
+                yield Input(self.typed, id="word", compact=True, select_on_focus=False)
                 yield Static("", id="word-problem", classes="wrong", markup=False)
 
     def action_yes(self) -> None:
@@ -45,15 +52,37 @@ class ConfirmScreen(ModalScreen[bool]):
         if self._word is None:
             self.dismiss(True)
 
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Kept for who asks again."""
+        self.typed = event.value
+
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """The word must match."""
         event.stop()
         typed = event.value.strip()
-        if typed == self._word:
+        if self._word in (typed, event.value):  # a group's name may end with a blank
             self.dismiss(True)
         else:
             words = visible(f"✖ {typed!r} is not {self._word!r}" if typed else "")
             self.query_one("#word-problem", Static).update(words)
+
+
+class Confirming:
+    """Questions about the previews of one view: a word stays typed while the preview says the
+    same."""
+
+    def __init__(self) -> None:
+        self._before: Previewed | None = None
+        self._asked: ConfirmScreen | None = None
+
+    def ask(self, previewed: Previewed, question: str) -> ConfirmScreen:
+        """The question about a preview."""
+        typed = self._asked.typed if self._asked is not None else ""
+        kept, changed = previewed.keeps(typed, self._before)
+        lines = [question, f"▲ {changed}"] if changed else [question]
+        self._before = previewed
+        self._asked = ConfirmScreen("\n".join(lines), word=previewed.word or None, typed=kept)
+        return self._asked
 
 
 class RateScreen(ModalScreen[str | None]):

@@ -20,7 +20,7 @@ from control.operations.catalogue.operation import Done
 from control.operations.catalogue.several import rows_words, several_of
 from control.operations.errors import InvalidInputError, OperationError
 from control.views.paths import ViewPath
-from tui.screens.dialogs.confirm import ConfirmScreen
+from tui.screens.dialogs.confirm import Confirming
 from tui.terminal_session import TerminalSession
 from tui.widgets.form import OFFERED, FormPanel
 
@@ -50,6 +50,7 @@ class OperationScreen(ModalScreen[str]):
         self._given = given
         self._rows = rows
         self._path = ""
+        self._confirming = Confirming()
 
     def compose(self) -> ComposeResult:
         """Its effect, its fields, its outcome."""
@@ -114,7 +115,7 @@ class OperationScreen(ModalScreen[str]):
             return None
         if form.confirmation is not Confirmation.NONE or word:
             lines = _cut(previewed.effect.lines)
-            question = ConfirmScreen("\n".join(lines), word=word or None)
+            question = self._confirming.ask(previewed, "\n".join(lines))
             if not await self.app.push_screen_wait(question):
                 self._say("nothing was changed")
                 return None

@@ -37,6 +37,10 @@ class MarkedScreen(TableScreen):
         """How many are marked, those that the filter hides included."""
         return f"  ✔ {len(self._marked)} marked" if self._marked else ""
 
+    def forget_marks(self) -> None:
+        """No row is marked any more."""
+        self._mark(self.marked_here)
+
     def names(self, snapshot: OperatorSnapshot) -> Collection[str]:
         """Every name that a row may have."""
         raise AssertionError(f"{type(self).__name__} has no names")

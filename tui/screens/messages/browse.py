@@ -199,7 +199,8 @@ class BrowseScreen(ViewScreen):
         elif found.rest:
             words += "   m reads on"
         self.query_one(_Told).tell(*told)
-        await self._fill(found.records, words)
+        records = found.records
+        await self._fill([*reversed(records)] if found.is_backward else records, words)
 
     async def _follow(self, wanted: MessageSearch) -> None:
         self._came.clear()

@@ -50,7 +50,7 @@ from control.views.tables.moves import (
 from control.views.tables.query import Page
 from tui.messages import PathChosen
 from tui.screens.base import ViewScreen, heading
-from tui.screens.dialogs.confirm import ConfirmScreen, RateScreen
+from tui.screens.dialogs.confirm import Confirming, ConfirmScreen, RateScreen
 from tui.terminal_session import TerminalSession
 from tui.tones import facts_text
 from tui.widgets.row_table import RowTable
@@ -138,6 +138,7 @@ class MoveScreen(ViewScreen):
         super().__init__(path, session)
         self._move = path.params["move"]
         self._state: OperationState | None = None
+        self._confirming = Confirming()
 
     def compose_body(self) -> ComposeResult:
         """Head, bar, details."""
@@ -226,8 +227,10 @@ class MoveScreen(ViewScreen):
         session = self.session.operations
         word = word_for(session.watched, asked)
         is_asked = word or asked.FORM.confirmation is not Confirmation.NONE
-        question = f"{asked.question} {asked.FORM.help}" if is_asked else ""
-        self._confirm(question, word, session, asked)
+        question = f"{asked.question} {asked.FORM.help}"
+        self._confirm(
+            ConfirmScreen(question, word=word or None) if is_asked else None, session, asked
+        )
 
     async def _ask_back(self, session: OperationSession) -> None:
         asked = RollBack(move=self._move)
@@ -245,12 +248,15 @@ class MoveScreen(ViewScreen):
             self.notify(f"{question} Press u again on its screen to answer.", markup=False)
         else:
             words = "\n".join((question, *notes, *map(check_words, effect.doubts)))
-            self._confirm(words, previewed.word, session, previewed)
+            self._confirm(self._confirming.ask(previewed, words), session, previewed)
 
     def _confirm(
-        self, question: str, word: str, session: OperationSession, asked: MoveControl | Previewed
+        self,
+        question: ConfirmScreen | None,
+        session: OperationSession,
+        asked: MoveControl | Previewed,
     ) -> None:
-        """Ask, unless the question is empty, and begin."""
+        """Ask, where there is a question, and begin."""
 
         def answered(is_confirmed: bool | None) -> None:
             if is_confirmed:
@@ -258,7 +264,7 @@ class MoveScreen(ViewScreen):
                 self.app.run_worker(_do(self, session, asked), group="act")
 
         if question:
-            self.app.push_screen(ConfirmScreen(question, word=word or None), answered)
+            self.app.push_screen(question, answered)
         else:
             answered(True)
 

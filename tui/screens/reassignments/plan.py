@@ -35,7 +35,7 @@ from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import SHAPES
 from tui.messages import PathChosen
 from tui.screens.base import ViewScreen
-from tui.screens.dialogs.confirm import ConfirmScreen
+from tui.screens.dialogs.confirm import Confirming
 from tui.screens.reassignments.by_hand import HandScreen
 from tui.terminal_session import TerminalSession
 from tui.tones import STYLES, facts_text
@@ -121,6 +121,9 @@ class PlanScreen(PlannedScreen):
         super().__init__(path, session)
         self._values: Mapping[str, str] = {}
         self._previewed: Previewed | None = None
+        self._confirming = Confirming()
+        self._is_awaited = False
+        """The operator went on to the confirmation before the preview was there."""
         self._made: tuple[PlanChoices, Mapping[str, str]] | None = None
         """The last choices and what they were planned for, while the form is open: they stay where
         only how to run them changes."""
@@ -159,7 +162,7 @@ class PlanScreen(PlannedScreen):
         """Another alternative: preview it."""
         if self._choices is not None:
             self._choices = replace(self._choices, at=event.option_index)
-            self._previewed = None
+            self._previewed, self._is_awaited = None, False
             preview = self._make_preview(self._choices.chosen)
             self.run_worker(preview, exclusive=True, group="preview")
 
@@ -171,7 +174,8 @@ class PlanScreen(PlannedScreen):
         """Ask once more, then submit."""
         previewed = self._previewed
         if previewed is None:
-            self._say("▲ wait: the preview is not ready yet", "yellow")
+            self._is_awaited = True
+            self._say("▲ previewing it …", "yellow")
         elif previewed.effect.refusal is not None:
             self._say(f"✖ {previewed.effect.refusal.reason}", "bold red")
         else:
@@ -184,7 +188,7 @@ class PlanScreen(PlannedScreen):
                     self.query_one(Steps).show(2)
 
             question = "\n".join(previewed.effect.lines)
-            self.app.push_screen(ConfirmScreen(question, word=previewed.word or None), answered)
+            self.app.push_screen(self._confirming.ask(previewed, question), answered)
 
     def action_edit(self) -> None:
         """Back to the form; a plan of another scope is made anew."""
@@ -273,6 +277,8 @@ class PlanScreen(PlannedScreen):
         except (OperationError, KafkaPortError) as error:
             self._say(_refusal(error), "bold red")
             return
+        finally:
+            is_awaited, self._is_awaited = self._is_awaited, False
         if self._choices is None:  # given up meanwhile
             return
         self._previewed = previewed
@@ -280,6 +286,10 @@ class PlanScreen(PlannedScreen):
         if previewed.effect.review is not None:
             width = self.app.size.width - 2
             self.put("#review", _review(chosen, previewed.effect.review, width))
+        if is_awaited:
+            self._say("")
+            if self.is_active:
+                self.action_confirm()
 
     async def _submit(self, previewed: Previewed) -> None:
         try:

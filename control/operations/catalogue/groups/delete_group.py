@@ -1,7 +1,7 @@
 """Delete a group with its committed offsets."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 from control.kafka.collector.rights import AclOperation, Lacking
@@ -59,9 +59,9 @@ class DeleteGroup(Operation):
             Change(str(key), offset, None, f"{key}: {group.word} {offset:,} is lost")
             for key, offset in sorted(committed.items())
         )
-        whole = Change("group", self.group, None, f"{self.group} and {commits} are deleted")
+        whole = Change("group", group.group, None, f"{group.group} and {commits} are deleted")
         return Effect(
-            command=self,
+            command=replace(self, group=group.group),
             changes=(whole, *lost),
             summary=whole.line,
             facts=tuple(sorted(committed.items())),

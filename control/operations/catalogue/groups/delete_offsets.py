@@ -59,7 +59,7 @@ class DeleteOffsets(Operation):
         committed = await group.read()
         here = {key: at for key, at in sorted(committed.items()) if key.topic == self.topic}
         return Effect(
-            command=replace(self, partitions=tuple(here)),
+            command=replace(self, group=group.group, partitions=tuple(here)),
             changes=tuple(
                 Change(str(key), offset, None, f"{key}: {group.word} {offset:,} is deleted")
                 for key, offset in here.items()

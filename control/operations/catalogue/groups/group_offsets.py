@@ -26,11 +26,14 @@ class GroupOffsets:
 
     @classmethod
     async def of(cls, admin: KafkaAdmin, group: str, *, must_exist: bool = False) -> "GroupOffsets":
-        """Those of a group.
+        """Those of a group. Blanks around its name are part of it where there is such a group.
 
-        :raises InvalidInputError: it does not exist though it ``must_exist``.
+        :raises InvalidInputError: it does not exist though it ``must_exist``, or has no name.
         """
         types = {it.group_id: it.group_type.lower() for it in await admin.groups.list_groups()}
+        group = group if group in types else group.strip()
+        if not group:
+            raise InvalidInputError({"group": "is needed"})
         if must_exist and group not in types:
             words = f"there is no group {group}; `partiscope groups` lists them"
             raise InvalidInputError({"group": words})

@@ -105,7 +105,7 @@ class ResetOffsets(Operation):
         }
         left = [key for key, offset in then.items() if offset is None]
         return Effect(
-            command=replace(self, offsets=offsets),
+            command=replace(self, group=group.group, offsets=offsets),
             changes=tuple(
                 _change(key, committed.get(key), offset, group.word)
                 for key, offset in sorted(offsets.items())
