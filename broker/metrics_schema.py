@@ -18,17 +18,23 @@ tells of all orphans in records of their own, in rounds that say so: what such a
 not exist any more.
 
 **Version 2** is two lines of JSON. The first is the envelope with the rows of brokers and groups;
-the second holds replicas and commits as columns (``metrics.columns``). The records of a large
-round hold the rows of one *bucket* of topics each (``bucket_of``), so that readers can share
-the work. **Version 3**, which these are written in, says in its head that it is ``packed``: its
-second line holds only what repeats, and the columns follow as bytes (``metrics.packed``).
+the second holds replicas and commits as columns (``metrics.columns``). **Version 3**, which the
+records of large rounds are written in, says in its head that it is ``packed``: its second line
+holds only what repeats, and the columns follow as bytes (``metrics.packed``).
 **Version 1** is one line, an object per row. All are read; unknown values are absent, never 0. A
 later version only adds keys; ``v`` tells which one wrote the record.
+
+**Buckets.** Cluster, topic and range of partitions put a row into one of ``BUCKETS``
+(``bucket_of``), so that readers can share the work. The more rows a round has, the finer it is cut:
+cut into 16 it puts bucket 21 of 64 into records of bucket 5 of 16 (``"bucket_of":[5,16]``), and its
+``"parts_of"`` tell how many records there are of each bucket, 0 included. So who reads some buckets
+alone knows whether the round is whole there. Records without ``bucket_of`` concern all buckets:
+those of small rounds, and the first ones of large rounds, which list groups and brokers.
 """
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any, Final, TypeVar
 from zlib import crc32
@@ -42,7 +48,10 @@ PACKED_VERSION: Final = 3
 ROWS_PER_RECORD_MAX: Final = 500
 JOB_ROWS_PER_S: Final = 60_000
 """What sources together give the metrics job at most: they grow their interval instead."""
-BUCKETS: Final = 8
+BUCKETS: Final = 64
+"""It never changes, however many of them one reader takes."""
+RANGE_PARTITIONS: Final = 256
+"""So many partitions of a topic are in one bucket; a topic with more is in several."""
 BUCKETED_ROWS_MIN: Final = 4_000
 """A round of fewer rows is not cut by bucket: its records would be many and small."""
 PACKED_PARTS_MIN: Final = BUCKETED_ROWS_MIN // ROWS_PER_RECORD_MAX
@@ -199,6 +208,10 @@ class Envelope:
     """The round tells of every orphan."""
     of_orphans: bool = False
     """The rows of this record are of orphans, as metadata has them: the broker holds none."""
+    bucket_of: Sequence[int] | None = None
+    """The bucket that all rows are of, and how many of them the round is cut into."""
+    parts_of: Sequence[int] | None = None
+    """How many parts there are of each bucket: the last ones of the round, in their order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,36 +260,70 @@ def cut_round(
 ) -> list[tuple[Envelope, Sequence[Row]]]:
     """Envelope and rows of each record of a round, for ``encode_part``.
 
-    The rows of a large round are parted by kind and by bucket.
+    The rows of a large round are parted by bucket and by kind.
     """
     whole = rows if isinstance(rows, list) else list(rows)
-    is_large = len(whole) + len(orphans or ()) >= BUCKETED_ROWS_MIN
-    of_broker = _cut(whole, is_large=is_large) or [[]]
-    of_orphans = _cut(orphans or [], is_large=is_large)
-    tells = replace(
-        envelope, parts=len(of_broker) + len(of_orphans), tells_orphans=orphans is not None
-    )
+    count = len(whole) + len(orphans or ())
+    envelope = replace(envelope, tells_orphans=orphans is not None)
+    if count >= BUCKETED_ROWS_MIN:
+        return _cut(envelope, whole, orphans or (), _buckets_for(count))
+    of_broker, of_orphans = _chunks(whole) or [[]], _chunks(orphans or ())
+    parts = len(of_broker) + len(of_orphans)
     return [
-        (replace(tells, part=part, of_orphans=part >= len(of_broker)), chunk)
+        (replace(envelope, part=part, parts=parts, of_orphans=part >= len(of_broker)), chunk)
         for part, chunk in enumerate([*of_broker, *of_orphans])
     ]
 
 
-def _cut(whole: Sequence[Row], *, is_large: bool) -> list[Sequence[Row]]:
-    if not is_large:
-        return _chunks(whole)
-    sorted_rows: dict[tuple[str, int], list[Row]] = {}
-    for row in whole:
-        is_body = _KIND_OF[type(row)] in _BODY_KINDS
-        bucket = bucket_of(row.topic) if is_body else -1  # type: ignore[union-attr]
-        sorted_rows.setdefault((type(row).__name__, bucket), []).append(row)
-    return [chunk for key in sorted(sorted_rows) for chunk in _chunks(sorted_rows[key])]
+def _buckets_for(rows: int) -> int:
+    """Into how many buckets a round is cut: a power of two, and a record of each is about full."""
+    return min(BUCKETS, 1 << (rows // ROWS_PER_RECORD_MAX).bit_length() - 1)
+
+
+def _cut(
+    envelope: Envelope, whole: Sequence[Row], orphans: Sequence[Row], buckets: int
+) -> list[tuple[Envelope, Sequence[Row]]]:
+    """The records of a large round: those of no bucket, then those of each."""
+    sorted_rows: dict[tuple[int, bool, str], list[Row]] = {}
+    for of_orphans, rows in ((False, whole), (True, orphans)):
+        for row in rows:
+            bucket = -1
+            if not isinstance(row, (GroupSample, BrokerSample)):
+                bucket = bucket_of(envelope.cluster, row.topic, row.partition) % buckets
+            sorted_rows.setdefault((bucket, of_orphans, type(row).__name__), []).append(row)
+    of_none = [chunk for key in sorted(sorted_rows) if key[0] < 0 for chunk in sorted_rows[key]]
+    cut = [(-1, False, chunk) for chunk in _chunks(of_none) or [[]]]
+    for bucket, of_orphans, name in sorted(key for key in sorted_rows if key[0] >= 0):
+        rows = sorted_rows[bucket, of_orphans, name]
+        cut += [(bucket, of_orphans, chunk) for chunk in _chunks(rows)]
+    parts_of = [0] * buckets
+    for bucket, _, _ in cut:
+        if bucket >= 0:
+            parts_of[bucket] += 1
+    tells = replace(envelope, parts=len(cut), parts_of=parts_of)
+    return [
+        (
+            replace(
+                tells,
+                part=part,
+                of_orphans=of_orphans,
+                bucket_of=None if bucket < 0 else (bucket, buckets),
+            ),
+            chunk,
+        )
+        for part, (bucket, of_orphans, chunk) in enumerate(cut)
+    ]
+
+
+def bucket_of(cluster: str, topic: str, partition: int) -> int:
+    """The bucket of a partition, from 0 to ``BUCKETS`` - 1; ranges of a topic follow each other."""
+    return (hash_of(cluster) + hash_of(topic) + partition // RANGE_PARTITIONS) % BUCKETS
 
 
 @lru_cache(maxsize=65_536)
-def bucket_of(topic: str) -> int:
-    """The bucket of a topic, from 0 to ``BUCKETS`` - 1."""
-    return crc32(topic.encode()) % BUCKETS
+def hash_of(name: str) -> int:
+    """A name's share of ``bucket_of``."""
+    return crc32(name.encode()) % BUCKETS
 
 
 def encode_part(envelope: Envelope, rows: Sequence[Row]) -> bytes:
@@ -285,15 +332,15 @@ def encode_part(envelope: Envelope, rows: Sequence[Row]) -> bytes:
     for row in rows:
         kinds.setdefault(_KIND_OF[type(row)], []).append(row)
     body: dict[str, list[Row]] = {kind: kinds[kind] for kind in _BODY_KINDS if kind in kinds}
-    bucket = _common_bucket(body)
     is_packed = bool(body) and envelope.parts >= PACKED_PARTS_MIN
     head: dict[str, Any] = {
         "v": PACKED_VERSION if is_packed else SCHEMA_VERSION,
         **({"packed": True} if is_packed else {}),
-        **{name: it for name, it in asdict(envelope).items() if it is not False},
-        **({} if bucket is None else {"bucket": bucket}),
+        **{name: it for name, it in _told(envelope) if it is not False},
         **{kind: len(found) for kind, found in body.items()},
-        **{kind: [_known(row) for row in kinds[kind]] for kind in _HEAD_KINDS if kind in kinds},
+        **{
+            kind: [dict(_told(row)) for row in kinds[kind]] for kind in _HEAD_KINDS if kind in kinds
+        },
     }
     if not body:
         return _dumps(head)
@@ -362,24 +409,11 @@ def _chunks(rows: Sequence[Row]) -> list[Sequence[Row]]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
-def _common_bucket(body: dict[str, list[Row]]) -> int | None:
-    """The bucket that all rows are of; None when they are of several, or there are none."""
-    found: set[int] = set()
-    for rows in body.values():
-        for row in rows:
-            found.add(bucket_of(row.topic))  # type: ignore[union-attr]
-            if len(found) > 1:
-                return None
-    return found.pop() if found else None
-
-
-def _known(row: Row) -> dict[str, Any]:
-    """The row without what is unknown or empty (absent keys read as null)."""
-    return {
-        name: value
-        for name in row.__dataclass_fields__
-        if (value := getattr(row, name)) is not None and value != ()
-    }
+def _told(of: Row | Envelope) -> Iterator[tuple[str, Any]]:
+    """Its fields without what is unknown or empty (absent keys read as null)."""
+    for name in of.__dataclass_fields__:
+        if (value := getattr(of, name)) is not None and value != ():
+            yield name, value
 
 
 def _dumps(document: dict[str, Any]) -> bytes:

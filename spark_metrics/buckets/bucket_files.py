@@ -1,6 +1,6 @@
 """The files of a bucket: its state is read of the tables of "now" that its figures lie in."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 import pyarrow as pa
@@ -20,20 +20,19 @@ def files_of(store: str) -> StoreFiles:
     return StoreFiles(store)
 
 
-def read_state(
-    files: StoreFiles, now: Mapping[str, Sequence[str]], bucket: int, buckets: int
-) -> BucketState:
-    """The state of one of so many buckets, out of the files of a version.
+def read_state(files: StoreFiles, plan: FoldPlan, bucket: int) -> BucketState:
+    """The state of one bucket, out of the files of the version before.
 
-    Where that version has another number of buckets, the rows are cut anew.
+    Where that version has other buckets, the rows are cut anew.
     """
+    buckets = plan.buckets
 
     def commits(path: str) -> pa.Table:
         return files.read_texts(path, [*NAMES, *COMMIT_STATE])
 
     def found(table: str, read: Callable[[str], pa.Table], nothing: pa.Table) -> pa.Table:
-        paths = now.get(table, ())
-        if len(paths) == buckets:
+        paths = plan.now.get(table, ())
+        if len(paths) == buckets and (plan.is_cut_alike or buckets == 1):
             return read(paths[bucket])
         if not paths:
             return nothing
@@ -53,7 +52,7 @@ def fold_files(
 ) -> tuple[Folded, dict[str, str]]:
     """Fold a bucket with the rows of each wave; its figures and state are written as a part of the
     version: the path of each table."""
-    state = read_state(files, plan.now, bucket, plan.buckets)
+    state = read_state(files, plan, bucket)
     folded = fold_bucket(state, plan.corrections, zip(rows, plan.arounds, strict=True))
     del state
     tables = {

@@ -45,10 +45,9 @@ if TYPE_CHECKING:
 _TEXT: Final = f"CAST({WHOLE_VALUE} AS STRING)"
 _HEAD: Final = f"substring_index({_TEXT}, '\\n', 1)"
 _LINE_END: Final = f"CASE WHEN contains({_TEXT}, '\\n') THEN '\\n' ELSE '' END"
-_BUCKET: Final = (
-    f"try_cast(regexp_extract({_HEAD}, '\"bucket\": ?([0-{BUCKETS - 1}])[,}}]', 1) AS INT)"
-)
-"""Null where a record has rows of several buckets, or does not say."""
+_PLACE: Final = '"bucket_of": ?\\\\[(\\\\d+), ?(\\\\d+)\\\\]'
+_BUCKET, _OF = (f"try_cast(regexp_extract({_HEAD}, '{_PLACE}', {n}) AS INT)" for n in (1, 2))
+"""Null where a record does not say so: its rows may be of all buckets."""
 _RESULT: Final = pa.schema({"result": pa.binary()})
 
 
@@ -120,10 +119,11 @@ def by_bucket(batch: "DataFrame", buckets: int) -> "DataFrame":
     if buckets == 1:
         return records.coalesce(1)
     every = ", ".join(map(str, range(buckets)))
+    whole = ", ".join(str(of) for of in range(buckets, BUCKETS + 1, buckets) if BUCKETS % of == 0)
     cut = records.selectExpr(
         "*",
-        f"explode(CASE WHEN {_BUCKET} IS NULL THEN array({every}) "
-        f"ELSE array({_BUCKET} % {buckets}) END) AS bucket",
+        f"explode(CASE WHEN {_OF} IN ({whole}) AND {_BUCKET} < {_OF} "
+        f"THEN array({_BUCKET} % {buckets}) ELSE array({every}) END) AS bucket",
     )
     return cut.repartitionById(buckets, cut["bucket"])
 

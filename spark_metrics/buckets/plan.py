@@ -40,6 +40,8 @@ class FoldPlan:
     buckets: int
     now: Mapping[str, Sequence[str]]
     """Files of the version before."""
+    is_cut_alike: bool
+    """Whether the rows in these were put into buckets as they are now."""
     before: JobState
     """What was known before the batch."""
     clocks: Clocks

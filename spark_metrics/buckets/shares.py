@@ -1,4 +1,4 @@
-"""Records of a wave, cut by buckets of topics, which need nothing of each other.
+"""Records of a wave, cut by buckets of partitions, which need nothing of each other.
 
 Records of large rounds have rows of one bucket, and say of which one. Such records are handed out
 as they are and read by whoever works on their bucket: side by side, and no more rows are in memory
@@ -59,7 +59,7 @@ def bucket_rows(
     """The rows of one bucket in records of it and of several, and what is kept of bad records."""
     with_rows = _with_rows(records)
     rows, bad = read_rows(with_rows)
-    if all(head.bucket is not None for _, head in with_rows):
+    if all(head.bucket(buckets) is not None for _, head in with_rows):
         return rows, bad
     return Rows(
         replicas=cut_rows(rows.replicas, buckets)[bucket],
@@ -74,9 +74,10 @@ def shares(records: Records, buckets: int) -> list[Share]:
         return [Share(brought=with_rows)]
     parts: list[list[tuple[int, Head]]] = [[] for _ in range(buckets)]
     for number, head in with_rows:
-        if head.bucket is None:
+        bucket = head.bucket(buckets)
+        if bucket is None:
             return _cut_rows(*read_rows(with_rows), buckets)
-        parts[head.bucket % buckets].append((number, head))
+        parts[bucket].append((number, head))
     return [Share(brought=part) for part in parts]
 
 

@@ -60,8 +60,8 @@ class Head:
     groups: tuple[RegisteredGroup, ...] = ()
     rows: Mapping[str, int] | None = None
     """How many rows of which kind the body has."""
-    bucket: int | None = None
-    """The bucket of topics that all its rows are of, as it says."""
+    bucket_of: tuple[int, int] | None = None
+    """The bucket that all its rows are of, and of how many, as it says."""
     body: bytes | memoryview = b""
     """One line of JSON: the rows, of version 1 the whole record; of version 3 the columns' bytes
     follow. No copy of the record."""
@@ -71,6 +71,12 @@ class Head:
     """What the times of its body are still to be corrected by."""
     shift_ms: int = 0
     """By how much all other times were."""
+
+    def bucket(self, buckets: int) -> int | None:
+        """The bucket of so many that all its rows are of; None: of several."""
+        if self.bucket_of is None or self.bucket_of[1] % buckets:
+            return None
+        return self.bucket_of[0] % buckets
 
     def shifted(self, shift: Shift) -> "Head":
         """The same by the job's clock."""
@@ -141,7 +147,7 @@ def _head(
         brokers=brokers,
         groups=groups,
         rows={kind: _count(document.get(kind)) for kind in ("replicas", "commits")},
-        bucket=_bucket(document.get("bucket")),
+        bucket_of=_bucket_of(document.get("bucket_of")),
         body=body,
         version=PACKED_VERSION if document.get("packed") else min(document["v"], SCHEMA_VERSION),
     )
@@ -152,8 +158,14 @@ def _count(rows: Any) -> int:
     return whole(rows if isinstance(rows, int) else len(rows or ()), (0, RECORD_ROWS_MAX))
 
 
-def _bucket(told: Any) -> int | None:
-    return told if type(told) is int and 0 <= told < BUCKETS else None
+def _bucket_of(told: Any) -> tuple[int, int] | None:
+    """A bucket and how many there are; None: the rows may be of all."""
+    try:
+        bucket, buckets = told
+        whole(bucket, (0, whole(buckets, (1, BUCKETS)) - 1))
+    except UNREADABLE:
+        return None
+    return bucket, buckets
 
 
 def _readable(

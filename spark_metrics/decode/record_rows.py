@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.metrics.columns import TEXTS
-from broker.metrics_schema import bucket_of
+from broker.metrics_schema import BUCKETS, RANGE_PARTITIONS, hash_of
 from spark_metrics.decode.checks import AHEAD_MS_MAX, is_out_of_range, with_readable
 from spark_metrics.decode.json_columns import Body, Rows, read_bodies
 from spark_metrics.decode.record_head import Head
@@ -108,7 +108,8 @@ def _envelopes(told: Sequence[tuple[int, Head]]) -> dict[str, pa.Array]:
         "source": pa.array([source_of(it) for it in parts], pa.int64()),
         "broker_epoch": pa.array([it.broker_epoch for it in parts], pa.int64()),
         "round_ms": pa.array([it.round_ms for it in parts], pa.int64()),
-        "bucket": pa.array([head.bucket for _, head in told], pa.int64()),
+        "bucket": pa.array([(head.bucket_of or (0, 1))[0] for _, head in told], pa.int64()),
+        "buckets": pa.array([(head.bucket_of or (0, 1))[1] for _, head in told], pa.int64()),
     }
 
 
@@ -119,8 +120,9 @@ def _bad(kind: str, rows: pa.Table) -> Any:
     is_bad = pc.greater(rows["read_ms"], pc.add(rows["round_ms"], AHEAD_MS_MAX))
     for name in (*needed, "partition", "read_ms"):
         is_bad = pc.or_kleene(is_bad, pc.is_null(rows[name]))
-    is_elsewhere = pc.not_equal(rows["bucket"], _buckets_of(rows["topic"]))
-    is_bad = pc.or_kleene(is_bad, pc.fill_null(is_elsewhere, False))
+    bucket, buckets = (rows[name].to_numpy() for name in ("bucket", "buckets"))
+    if buckets.max(initial=1) > 1:
+        is_bad = pc.or_kleene(is_bad, pa.array(_buckets_of(rows) % buckets != bucket))
     if kind == "replicas":
         leads = pc.equal(rows["leader"], rows["source"])
         ends = pc.or_(pc.is_null(rows["high_watermark"]), pc.is_null(rows["log_end_offset"]))
@@ -212,18 +214,21 @@ def _last(places: Any, which: Any, count: int) -> Any:
     return found
 
 
-def _buckets_of(column: pa.ChunkedArray) -> pa.Array:
-    """The bucket of each row's topic."""
-    topics = coded(column)
-    known = [None if it is None else bucket_of(it) for it in topics.dictionary.to_pylist()]
-    return pa.array(known, pa.int64()).take(topics.indices)
+def _buckets_of(rows: pa.Table) -> Any:
+    """Per row ``metrics_schema.bucket_of`` of its partition, as a NumPy array."""
+    bucket = pc.fill_null(rows["partition"], 0).to_numpy().astype(np.int64) // RANGE_PARTITIONS
+    for name in ("cluster", "topic"):
+        names = coded(rows[name])
+        hashes = [hash_of(it or "") for it in names.dictionary.to_pylist()]
+        bucket = bucket + np.array([*hashes, 0])[pc.fill_null(names.indices, -1).to_numpy()]
+    return bucket % BUCKETS
 
 
 def cut_rows(rows: pa.Table, buckets: int) -> list[pa.Table]:
-    """The rows of each bucket of topics."""
+    """The rows of each bucket."""
     if buckets == 1:
         return [rows]
     if not rows.num_rows:
         return [rows] * buckets
-    bucket = _buckets_of(rows["topic"]).to_numpy() % buckets
+    bucket = _buckets_of(rows) % buckets
     return [rows.filter(pa.array(bucket == number)) for number in range(buckets)]

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from broker.metrics_schema import RANGE_PARTITIONS
 from spark_metrics.fold.sums import GROUP_SUMS, STATUS_ORDER, Sums, with_known_rates
 from spark_metrics.state.job_state import JobState
 from spark_metrics.state.known_groups import RegisteredGroup
@@ -41,12 +42,14 @@ def replica_table(partitions: pa.Table) -> pa.Table:
 def hot_flags(partitions: pa.Table) -> pa.Array:
     """Per row whether its traffic is above mean + 2 sigma of its topic; null: cannot be said.
 
+    Of a large topic a bucket has some ranges of partitions, and each is judged alone.
     One partition of ten can be at most three standard deviations above their mean, so in topics
     of four and fewer none can be hot (by population sigma at most 1.5 for three).
     """
     traffic = partitions["in_bytes_per_s"].to_numpy()
-    names = pa.compute.binary_join_element_wise(
-        partitions["cluster"], partitions["topic"], "\\0"
+    ranges = pc.divide(partitions["partition"], RANGE_PARTITIONS).cast(pa.string())
+    names = pc.binary_join_element_wise(
+        partitions["cluster"], partitions["topic"], ranges, "\\0"
     ).combine_chunks()
     codes = names.dictionary_encode().indices.to_numpy()
     known = np.isfinite(traffic)

@@ -13,6 +13,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from broker.metrics_schema import BUCKETS
 from spark_metrics.buckets.on_driver import DriverFold
 from spark_metrics.buckets.plan import RECORD, BucketFold, FoldPlan, Wave
 from spark_metrics.buckets.shares import buckets_for, rows_told
@@ -264,6 +265,7 @@ class MicroBatchSink:
                 so_far=max(1, len(now.get("partitions", ()))),
             ),
             now=now,
+            is_cut_alike=manifest is not None and manifest.memory.get("buckets") == BUCKETS,
             before=before,
             clocks=seen.memory.clocks,
             corrections=corrections(clocks, seen.memory.clocks),

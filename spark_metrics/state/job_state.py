@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
+from broker.metrics_schema import BUCKETS
 from spark_metrics.state.known_groups import SILENT_MS_MAX
 from spark_metrics.state.rounds import (
     RoundPart,
@@ -285,6 +286,7 @@ def merge_registry(
 def encode_job_state(memory: JobState) -> dict[str, Any]:
     """As JSON holds it."""
     return {
+        "buckets": BUCKETS,
         "sources": [asdict(source) for source in memory.sources.values()],
         "registry": [asdict(row) for row in memory.registry.values()],
         "lost": [[*key, since_ms] for key, since_ms in memory.lost.items()],

@@ -125,15 +125,19 @@ def test_a_small_cluster_is_one_task(stories: tuple[Story, Story]) -> None:
     assert stories[1].reports[-1].bad_records == 2
 
 
+def _of_the_next_bucket(told: re.Match[bytes]) -> bytes:
+    return b'"bucket_of":[%d' % (int(told[1]) ^ 1)
+
+
 def test_each_bucket_is_a_task_and_keeps_what_it_is_not_told_of(
     stories: tuple[Story, Story],
 ) -> None:
     first = large(0)
-    assert all(re.search(rb'"bucket":\d', it.partition(b"\n")[0]) for it in first)
+    assert all(re.search(rb'"bucket_of":.\d', it.partition(b"\n")[0]) for it in first[1:])
     play(stories, [*first, *small(0, 10)])
     # A part of a round is of one bucket, whose next part lies of that: what the others have stays.
-    parts = large(1_000)[:2]
-    parts[1] = re.sub(rb'"bucket":(\d)', lambda it: b'"bucket":%d' % (int(it[1]) ^ 1), parts[1])
+    parts = large(1_000)[1:3]
+    parts[1] = re.sub(rb'"bucket_of":.(\d)', _of_the_next_bucket, parts[1])
     found = play(stories, parts)
     assert found["partitions"].num_rows == TOPICS * PARTITIONS + 1
     assert stories[1].reports[-1].bad_records == 1

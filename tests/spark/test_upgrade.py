@@ -1,14 +1,22 @@
-"""The job goes on from a store that an older version of it wrote, whose state had other columns."""
+"""The job goes on from a store that an older version of it wrote, whose state had other columns or
+other buckets, and reads the samples of older sources."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+import spark_metrics.buckets.shares
+from broker.metrics_schema import Row, encode_round
+from spark_metrics.buckets.on_driver import DriverFold
+from spark_metrics.buckets.on_executors import ExecutorFold
+from spark_metrics.buckets.plan import BucketFold
 from spark_metrics.window.aggregates import AggregatesReader
-from tests.spark.story import CLUSTER, T0_MS, Story, commit, group, replica
+from tests.spark.story import CLUSTER, T0_MS, Story, commit, envelope, group, replica
 
 pytestmark = [
     pytest.mark.spark,
@@ -58,3 +66,58 @@ def test_a_store_of_an_older_version_is_gone_on_with(spark: SparkSession, tmp_pa
         cluster=CLUSTER, group_id="g", since_ms=T0_MS, until_ms=T0_MS + 60_000
     )
     assert points["lag"].to_pylist() == [100, 120, 140, 160, 180]
+
+
+def as_an_older_source_wrote_it(value: bytes) -> bytes:
+    """A record of one of eight buckets, into which topics were put by another rule."""
+    head, _, body = value.partition(b"\n")
+    document = json.loads(head)
+    if document.pop("bucket_of", None):
+        document["bucket"] = 7
+    document.pop("parts_of", None)
+    return json.dumps(document).encode() + b"\n" + body
+
+
+@pytest.mark.parametrize("fold", [DriverFold, ExecutorFold])
+def test_older_and_newer_sources_are_read_side_by_side(
+    spark: SparkSession, tmp_path: Path, fold: type[BucketFold]
+) -> None:
+    story = Story(session=spark, store=tmp_path, buckets=fold())
+
+    def second(number: int) -> list[dict[str, Any]]:
+        at_ms = 1_000 * number
+        ends: list[Row] = [replica(at_ms, 30 * number, partition=n) for n in range(4_500)]
+        commits: list[Row] = [commit(at_ms - 1, 10 * number, partition=n) for n in range(4_500)]
+        story.records += map(as_an_older_source_wrote_it, encode_round(envelope(101, at_ms), ends))
+        story.records += encode_round(envelope(102, at_ms), commits)
+        return story.batch()["commits"]
+
+    for number in range(2):
+        rows = second(number)
+        assert len(story.writer.manifest.now["commits"] if story.writer.manifest else ()) == 2
+        assert {row["partition"] for row in rows} == set(range(4_500))
+        assert {row["lag"] for row in rows} == {20 * number}
+    assert story.reports[-1].bad_records == 0
+
+
+def test_a_store_that_was_cut_by_another_rule_is_cut_anew(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_metrics.buckets.shares, "BUCKET_ROWS_MAX", (4, 400, 800))
+    story = Story(session=spark, store=tmp_path)
+
+    def second(number: int) -> list[float | None]:
+        ends = [replica(1_000 * number, 30 * number, topic=f"t{n}") for n in range(8)]
+        story.round(101, 1_000 * number, *ends)
+        return [row["in_records_per_s"] for row in story.batch()["partitions"]]
+
+    second(0)
+    manifest = json.loads((tmp_path / "manifest.json").read_bytes())
+    del manifest["memory"]["buckets"]
+    for table in ("partitions", "commits"):
+        assert len(manifest["now"][table]) == 2
+        manifest["now"][table].reverse()
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    story.sink = story.make_sink()
+    assert second(1) == [pytest.approx(30.0)] * 8
+    assert second(2) == [pytest.approx(30.0)] * 8

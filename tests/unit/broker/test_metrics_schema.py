@@ -1,6 +1,7 @@
 """The metrics window: what goes in comes out, and its columns name every field."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 
@@ -91,14 +92,46 @@ def test_a_large_round_is_cut_by_kind_and_bucket() -> None:
     rows: list[schema.Row] = [
         replace(_replica(n), topic=f"t{n % 40}") for n in range(schema.BUCKETED_ROWS_MIN)
     ]
-    values = schema.encode_round(ENVELOPE, rows)
-    buckets = [json.loads(value.split(b"\n")[0])["bucket"] for value in values]
-    records = [schema.decode_record(value) for value in values]
-    assert set(buckets) <= set(range(schema.BUCKETS))
-    for bucket, record in zip(buckets, records, strict=True):
-        assert {schema.bucket_of(row.topic) for row in record.replicas} == {bucket}
+    rows.append(schema.GroupSample(group_id="g", state="Stable", members=1, read_ms=1))
+    first, *records = map(schema.decode_record, schema.encode_round(ENVELOPE, rows))
+    assert (first.envelope.bucket_of, len(first.groups), len(first.replicas)) == (None, 1, 0)
+    for record in records:
+        bucket, buckets = record.envelope.bucket_of or (-1, -1)
+        assert buckets == 8
+        assert {_bucket(row) % buckets for row in record.replicas} == {bucket}
     told = [(row.topic, row.partition) for record in records for row in record.replicas]
-    assert sorted(told) == sorted((f"t{n % 40}", n) for n in range(len(rows)))
+    assert sorted(told) == sorted((f"t{n % 40}", n) for n in range(len(rows) - 1))
+
+
+def _bucket(row: schema.ReplicaSample) -> int:
+    return schema.bucket_of(ENVELOPE.cluster, row.topic, row.partition)
+
+
+def test_each_record_of_a_large_round_tells_how_many_there_are_of_each_bucket() -> None:
+    rows: list[schema.Row] = [_replica(n % 100) for n in range(schema.BUCKETED_ROWS_MIN)]
+    values = schema.encode_round(ENVELOPE, rows, [replace(_replica(300), leader=-1)])
+    records = [schema.decode_record(value) for value in values]
+    for record in records:
+        assert sum(record.envelope.parts_of or ()) == record.envelope.parts - 1
+    places = [it.envelope.bucket_of[0] for it in records if it.envelope.bucket_of]
+    assert places == sorted(places)
+    assert [places.count(n) for n in range(8)] == list(records[0].envelope.parts_of or ())
+    assert sorted(records[0].envelope.parts_of or ()) == [0] * 6 + [1, 8]
+
+
+def test_a_huge_topic_is_in_all_buckets_evenly() -> None:
+    rows: list[schema.Row] = [_replica(n) for n in range(40_000)]
+    records = [schema.decode_record(value) for value in schema.encode_round(ENVELOPE, rows)]
+    found = Counter(_bucket(row) for record in records for row in record.replicas)
+    assert set(found) == set(range(schema.BUCKETS))
+    assert {len(it.envelope.bucket_of or ()) for it in records[1:]} == {2}
+    assert max(found.values()) - min(found.values()) <= schema.RANGE_PARTITIONS
+
+
+def test_a_reader_of_an_older_version_is_not_told_of_its_eight_buckets() -> None:
+    rows: list[schema.Row] = [_replica(n) for n in range(schema.BUCKETED_ROWS_MIN)]
+    for value in schema.encode_round(ENVELOPE, rows):
+        assert "bucket" not in json.loads(value.split(b"\n")[0])
 
 
 def _large(rows: Sequence[schema.Row]) -> bytes:
@@ -171,7 +204,7 @@ def test_orphans_have_records_of_their_own_in_a_round_that_says_so(count: int) -
     assert sum(len(record.replicas) for record in records) == count + len(orphans)
     heads = [json.loads(value.split(b"\n")[0]) for value in values]
     is_large = count >= schema.BUCKETED_ROWS_MIN
-    assert all(("bucket" in head) is is_large for head in heads if head["replicas"] > 1)
+    assert all(("bucket_of" in it) is is_large for it in heads if it.get("replicas", 0) > 1)
 
 
 def test_a_round_of_who_knows_no_metadata_says_nothing_of_orphans() -> None:

@@ -48,10 +48,12 @@ def told(some: pa.Table) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("has_small_record", [False, True])
-@pytest.mark.parametrize("buckets", [1, 2, BUCKETS])
-def test_shares_are_the_whole_and_no_topic_is_in_two(buckets: int, has_small_record: bool) -> None:
+@pytest.mark.parametrize("buckets", [1, 2, 8, BUCKETS])
+def test_shares_are_the_whole_and_no_partition_is_in_two(
+    buckets: int, has_small_record: bool
+) -> None:
     every = records(of=rows())
-    assert all(head.bucket is not None for _, head in every)
+    assert all(head.bucket_of is not None for _, head in every[1:])
     if has_small_record:
         every += records(of=rows()[: 3 * PARTITIONS], first=len(every), round_ms=T0_MS + 1)
     cut = shares(every, buckets)
@@ -74,9 +76,10 @@ def test_rows_are_let_go_of_once_they_are_taken() -> None:
 def test_a_record_that_claims_another_bucket_is_bad() -> None:
     every = records(of=rows())
     number, head = every[3]
-    lie = f'"bucket":{(head.bucket or 0) ^ 1}'.encode()
-    every[3] = (number, head_of(re.sub(rb'"bucket":\d', lie, head.record.value)))
-    cut = shares(every, BUCKETS)
+    bucket, buckets = head.bucket_of or (-1, -1)
+    lie = f'"bucket_of":[{bucket ^ 1},{buckets}]'.encode()
+    every[3] = (number, head_of(re.sub(rb'"bucket_of":[^]]+.', lie, head.record.value)))
+    cut = shares(every, 8)
     found = [it.take() for it in cut]
     assert [number for it in cut for number in it.bad] == [number]
     lost = sum((head.rows or {}).values())

@@ -215,12 +215,14 @@ def test_version_1_is_read_row_by_row() -> None:
     assert found.bad_numbers == {0}
 
 
-def test_rows_are_cut_by_the_bucket_of_their_topic() -> None:
+def test_rows_are_cut_by_the_bucket_of_their_partition() -> None:
+    place: dict[str, Any] = {"group_id": "g", "read_ms": T0_MS}
     commits = [
-        CommitSample(group_id="g", topic=f"t{n}", partition=0, committed_offset=n, read_ms=T0_MS)
+        CommitSample(**place, topic=f"t{n % 8}", partition=99 * n, committed_offset=n)
         for n in range(40)
     ]
     cut = cut_rows(parsed(round_of(*commits), kind="commits").rows, 4)
     for bucket, rows in enumerate(cut):
-        assert {bucket_of(topic) % 4 for topic in rows["topic"].to_pylist()} == {bucket}
+        found = rows.select(["cluster", "topic", "partition"]).to_pylist()
+        assert {bucket_of(*it.values()) % 4 for it in found} == {bucket}
     assert len(pa.concat_tables(cut)) == 40
