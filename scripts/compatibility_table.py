@@ -4,12 +4,12 @@
     .venv/bin/python scripts/compatibility_table.py REPORT.xml …
 
 A report is JUnit's XML as pytest writes it (`--junitxml`); tests/conftest.py puts into it which
-Kafka each test used. Of a test in several reports the newest report counts.
+Kafka each test used. Of a test in several reports the newest report counts. Files of which no
+report tells keep their count, with the day of their run.
 """
 
 import re
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -26,7 +26,8 @@ AREAS: Final = {
         "skewed_clocks", "growing_clusters", "lag_truth", "table_widths",
     ),
     "log in; rights": ("collector_rights", "watched_secure", "told_rights", "kerberos"),
-    "groups": ("groups", "groups_of_every_type", "share_groups", "share_offsets"),
+    "groups": ("groups", "groups_of_every_type", "share_groups", "share_offsets",
+        "streams_restore", "members_shown"),
     "plan; check a plan": ("plan_check", "plan_files", "plan_traffic", "impossible_moves"),
     "reassign, throttle, cancel, roll back": (
         "operations", "operations_scenes", "operations_live", "yielding_moves", "moves_in_flight",
@@ -48,40 +49,87 @@ AREAS: Final = {
     ),
 }  # fmt: skip
 """What Partiscope does, and the test files about it, without `test_`."""
+Counts = dict[tuple[str, str], tuple[int, str]]
+"""By test file and version of Kafka: how many tests passed, and the day of the run."""
+NONE: Final = (0, "")
+_NEWEST: Final = re.compile(r"Run on (\d{4}-\d\d-\d\d)")
+_ENTRY: Final = re.compile(r"`(\w+)` (\d+)(?: \((\d{4}-\d\d-\d\d)\))?")
 
 
 def main(reports: list[str]) -> None:
     """Read the reports, write the table."""
-    before, rest = DOCUMENT.read_text().split(BEGIN)
-    table = "\n".join(written(counted(map(Path, reports))))
-    DOCUMENT.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{rest.split(END)[1]}")
+    DOCUMENT.write_text(rewritten(DOCUMENT.read_text(), list(map(Path, reports))))
 
 
-def counted(reports: Iterator[Path]) -> Counter[tuple[str, str]]:
-    """Passed tests by (test file, Kafka version)."""
-    ran: dict[str, tuple[str, tuple[str, ...]]] = {}
+def rewritten(document: str, reports: list[Path]) -> str:
+    """The document with what these reports tell. What they do not tell keeps its count and day."""
+    before, rest = document.split(BEGIN)
+    table, after = rest.split(END)
+    counts = {**told_by(table), **counted(reports)}
+    lines = "\n".join(written(counts))
+    return f"{before}{BEGIN}\n\n{lines}\n\n{END}{after}"
+
+
+def told_by(table: str) -> Counts:
+    """What stands in a table of this script."""
+    counts: Counts = {}
+    newest, versions = "", list[str]()
+    for line in table.splitlines():
+        if found := _NEWEST.match(line):
+            newest = found[1]
+        cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
+        if "Kafka " in line and line.startswith("| |"):
+            versions = [cell.removeprefix("Kafka ") for cell in cells]
+        elif line.startswith("| ") and versions:
+            for version, cell in zip(versions, cells[1:], strict=True):
+                for name, count, day in _ENTRY.findall(cell):
+                    counts[name, version] = int(count), day or newest
+    return counts
+
+
+def counted(reports: list[Path]) -> Counts:
+    """Passed tests by (test file, Kafka version), and the day; 0 where all failed."""
+    ran: dict[str, tuple[str, list[str], int, str]] = {}
     for report in sorted(reports, key=lambda it: it.stat().st_mtime):
-        for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 (our own file)
+        tree = ElementTree.parse(report)  # noqa: S314 (our own file)
+        day = next(tree.iter("testsuite")).attrib["timestamp"][:10]
+        for case in tree.iter("testcase"):
             module = case.get("classname", "").rpartition(".test_")[2]
             wrong = any(case.find(tag) is not None for tag in ("failure", "error", "skipped"))
             used = [it.attrib["value"] for it in case.iter("property")]
-            ran[f"{module}::{case.get('name')}"] = (module, () if wrong else tuple(used))
-    return Counter((module, version) for module, versions in ran.values() for version in versions)
+            ran[f"{module}::{case.get('name')}"] = (module, used, int(not wrong), day)
+    counts: Counts = {}
+    for module, versions, passed, day in ran.values():
+        for version in versions:
+            count, newest = counts.get((module, version), (0, day))
+            counts[module, version] = count + passed, max(newest, day)
+    return counts
 
 
-def written(counts: Counter[tuple[str, str]]) -> Iterator[str]:
-    """The table's lines: an area a row, a version a column, files with their tests in the cells."""
+def written(counts: Counts) -> Iterator[str]:
+    """The newest day, then the table: an area a row, a version a column, files with their tests in
+    the cells, and the day behind those that are older."""
     versions = sorted({version for _, version in counts}, key=_number)
     known = {module for modules in AREAS.values() for module in modules}
     if unknown := sorted({module for module, _ in counts} - known):
         raise SystemExit(f"name an area for {', '.join(unknown)} in scripts/compatibility_table.py")
+    newest = max(day for count, day in counts.values() if count)
+    yield f"Run on {newest}, unless another day stands behind a file."
+    yield ""
     yield f"| | {' | '.join(f'Kafka {version}' for version in versions)} |"
     yield "|---" * (len(versions) + 1) + "|"
     for area, modules in AREAS.items():
-        cells = [
-            ", ".join(f"`{it}` {counts[it, version]}" for it in modules if counts[it, version])
-            for version in versions
-        ]
+        cells = []
+        for version in versions:
+            found = [
+                (it, *counts[it, version]) for it in modules if counts.get((it, version), NONE)[0]
+            ]
+            cells.append(
+                ", ".join(
+                    f"`{it}` {count}" + ("" if day == newest else f" ({day})")
+                    for it, count, day in found
+                )
+            )
         if any(cells):
             yield f"| {area} | {' | '.join(cell or '–' for cell in cells)} |"
 
