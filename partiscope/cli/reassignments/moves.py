@@ -112,7 +112,7 @@ def moves(
 ) -> None:
     """List reassignments; show, watch, pause, resume, throttle, cancel, roll back or report one.
 
-    Without an ID it is about the newest; what changes something must name one of somebody else.
+    Without an ID it is about the newest. To change a move of another user, type its ID.
 
     For example: partiscope moves throttle mv-3f9a21c4 --throttle 20MiB
     """
