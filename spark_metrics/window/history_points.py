@@ -95,6 +95,7 @@ COMMIT: Final = Shape(
     last={
         "committed_offset": pa.int64(),
         "end_offset": pa.int64(),
+        "told_lag": pa.int64(),  # by the broker, of a share group; null: not told
         "stuck_since_ms": pa.int64(),
         **_OF_LAG,
     },
@@ -133,6 +134,7 @@ GROUP: Final = Shape(
     last={
         "state": pa.string(),
         "protocol": pa.string(),
+        "group_type": pa.string(),
         "members": pa.int32(),
         "partitions": pa.int64(),
         "committed_ms": pa.int64(),

@@ -7,7 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from broker.metrics_schema import NO_COMMIT, Row
-from tests.spark.story import T0_MS, Story, broker, commit, group, replica
+from spark_metrics.window.aggregates import AggregatesReader
+from tests.spark.story import CLUSTER, T0_MS, Story, broker, commit, group, replica
 
 pytestmark = [
     pytest.mark.spark,
@@ -23,14 +24,15 @@ def story(spark: SparkSession, tmp_path: Path) -> Story:
     return Story(session=spark, store=tmp_path)
 
 
-def tell(story: Story, second: int, *rows: Row) -> Now:
+def tell(story: Story, second: int, *rows: Row, group_type: str = "") -> Now:
     """One round of the coordinator, which leads t-0 to t-2 with 1,000 records each (t-2: none)."""
     at_ms = 1_000 * second
     ends = [
         replica(at_ms + 1, end, partition=number, log_start_offset=start)
         for number, (start, end) in enumerate([(0, 1_000), (400, 1_000), (70, 70)])
     ]
-    story.round(101, at_ms, broker(at_ms, 101), group(at_ms), *rows, *ends)
+    of_group = group(at_ms, group_type=group_type)
+    story.round(101, at_ms, broker(at_ms, 101), of_group, *rows, *ends)
     return story.batch()
 
 
@@ -131,8 +133,14 @@ def test_without_a_member_it_is_stop_whatever_was_committed_again(
 def test_the_lag_that_a_broker_tells_of_a_share_group_is_its_lag(story: Story) -> None:
     for second, start, lag in ((0, 100, 640), (5, 100, 610), (10, 400, None)):
         told = commit(1_000 * second, start, told_lag=lag)
-        row = commits_of(tell(story, second, told))[0]
+        row = commits_of(tell(story, second, told, group_type="share"))[0]
         assert (row["lag"], row["told_lag"]) == (1_000 - start if lag is None else lag, lag)
         assert row["end_offset"] == 1_000
         if second == 5:
             assert row["lag_records_per_s"] == -6.0, "acknowledged beyond the start offset"
+    reader = AggregatesReader(str(story.store))
+    for second, lag in ((5, 610), (10, None)):
+        past = reader.as_of(cluster=CLUSTER, at_ms=T0_MS + 1_000 * second + 500)
+        assert past is not None
+        assert past.tables["commits"]["told_lag"].to_pylist() == [lag]
+        assert past.tables["groups"]["group_type"].to_pylist() == ["share"]

@@ -82,6 +82,26 @@ def test_half_a_minute_ago_less_was_read(reader: AggregatesReader) -> None:
     assert past.headline.brokers.text == "4/4 brokers"
 
 
+def test_of_a_share_group_the_past_tells_type_and_which_lag_is_a_bound(tmp_path: Path) -> None:
+    """Its broker told one lag; of the other only the most that it can be was known."""
+    builder = StoreBuilder(tmp_path)
+    of_group = {"cluster": CLUSTER, "group_id": "g", "at_ms": AT_MS}
+    of_commit = {**of_group, "topic": "t", "committed_offset": 3, "end_offset": 10, "lag": 7}
+    group = {**of_group, "group_type": "share", "state": "Stable", "partitions": 2, "lag": 14}
+    builder.write(
+        {},
+        broker_history=[{"cluster": CLUSTER, "broker": 101, "at_ms": AT_MS}],
+        group_history=[group],
+        commit_history=[{**of_commit, "partition": 0, "told_lag": 7}, {**of_commit, "partition": 1}],
+    )
+    past = snapshot_at(AggregatesReader(str(tmp_path)), cluster=HERE, at_ms=AT_MS)
+    assert past is not None
+    (row,) = group_page(past).rows
+    assert (row.cells["type"].text, row.lag.text) == ("share", "≤ 14")
+    lags = group_partition_page(past, TableQuery(), group="g").rows
+    assert {it.lag.text for it in lags} == {"7", "≤ 7"}
+
+
 def test_a_time_before_all_history_has_nothing(reader: AggregatesReader) -> None:
     assert snapshot_at(reader, cluster=HERE, at_ms=AT_MS - 61_000) is None
     assert snapshot_at(AggregatesReader("/nowhere"), cluster=HERE, at_ms=AT_MS) is None
