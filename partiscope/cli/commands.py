@@ -173,6 +173,12 @@ COMMANDS: Final = (
         example="partiscope journal --since 1d",
     ),
     Command(
+        name="export",
+        folder="watch",
+        summary="Export history as Delta tables for other engines.",
+        example="partiscope export --to /lake/partiscope",
+    ),
+    Command(
         name="produce",
         folder="messages",
         summary="Send messages: typed, generated, or lines of a pipe.",

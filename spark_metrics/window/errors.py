@@ -4,6 +4,7 @@ MetricsError            carries what happened, why, and what to do next
 ├── StoreUnreadableError    the store exists but cannot be read
 ├── StoreTakenError         another metrics job writes the same store
 ├── StoreUnfitError         two jobs could write the same store, unseen
+├── ExportError             Delta tables cannot be read or written
 ├── JarsError               Spark's Kafka connector cannot be had
 ├── TopicError              the metrics topic cannot be reached
 ├── SparkStartError         Spark, or the master that was named, cannot be had
@@ -33,6 +34,17 @@ class StoreTakenError(MetricsError):
 
 class StoreUnfitError(MetricsError):
     """The system that holds the store cannot put a file only if it is absent."""
+
+
+class ExportError(MetricsError):
+    """The Delta tables of an export cannot be read or written."""
+
+    def __init__(self, to: str, error: Exception) -> None:
+        super().__init__(
+            f"history cannot be exported to {to}",
+            why=str(error) or type(error).__name__,
+            what_next="Check its disk and its rights; the store itself was not changed",
+        )
 
 
 class JarsError(MetricsError):

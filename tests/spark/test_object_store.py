@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from deltalake import DeltaTable
 
 import spark_metrics.store.writer as store_writer
+from spark_metrics.history.export import export_history
 from spark_metrics.store.files import StoreFiles
 from spark_metrics.store.layout import COMMITS, Manifest, successor_path
 from spark_metrics.store.writer import StoreWriter
@@ -32,6 +34,7 @@ from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob
 from tests.support.s3_server import S3Server
 from tests.support.spark_standalone import StandaloneSpark
+from tests.support.store_builder import CLUSTER, StoreBuilder
 from tests.unit.spark_metrics.store.test_writer import batch
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(580)]
@@ -87,6 +90,22 @@ def test_of_two_writers_that_put_at_once_one_commits(
     successors = StoreFiles(store).list_files(COMMITS)
     assert len(successors) == RACES + 1
     assert successor_path(0) in successors
+
+
+def test_history_is_exported_into_a_bucket(s3: S3Server, tmp_path: Path) -> None:
+    """From a folder and from a bucket; each version is put only if absent."""
+    lake, options = s3.url("lake"), {**s3.environment, "AWS_ALLOW_HTTP": "true"}
+    for number, store in enumerate((str(tmp_path / "store"), s3.url("store"))):
+        builder = StoreBuilder(store)
+        for second in range(2):
+            point = {"cluster": CLUSTER, "broker": 101, "at_ms": second, "leaders": second}
+            builder.write({}, broker_history=[point])
+            export_history(store, f"{lake}/{number}", now_ms=second)
+        table = DeltaTable(f"{lake}/{number}/broker_history", storage_options=options)
+        assert (table.version(), sorted(table.to_pyarrow_table()["leaders"].to_pylist())) == (
+            1,
+            [0, 1],
+        )
 
 
 def test_kill_9_of_the_job_neither_loses_nor_doubles(

@@ -49,3 +49,18 @@ def test_clusters_are_told_side_by_side(
     assert isinstance(row["age"], int)
     assert run(["clusters", "--store", store, "--data", str(tmp_path)]) == 0
     assert "3/3 brokers" in capsys.readouterr().out
+
+
+def test_an_export_tells_what_came_and_a_missing_store_is_unreachable(
+    store: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = ("--data", str(tmp_path), "--to", str(tmp_path / "lake"))
+    told = _told(capsys, "export", "--store", store, *there)
+    tables = {row["table"]: row for row in told["tables"]}
+    first = tables["commit_history"]
+    assert first["added"] == first["files"] > 0
+    assert run(["export", "--store", store, *there]) == 0
+    shown = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines()}
+    assert shown["commit_history"] == ["0", f"{first['files']}", f"{first['rows']:,}", "0", "0"]
+    assert run(["export", "--store", str(tmp_path / "none"), *there]) == 4
+    assert "there is no store" in capsys.readouterr().err

@@ -92,7 +92,10 @@ def test_of_a_share_group_the_past_tells_type_and_which_lag_is_a_bound(tmp_path:
         {},
         broker_history=[{"cluster": CLUSTER, "broker": 101, "at_ms": AT_MS}],
         group_history=[group],
-        commit_history=[{**of_commit, "partition": 0, "told_lag": 7}, {**of_commit, "partition": 1}],
+        commit_history=[
+            {**of_commit, "partition": 0, "told_lag": 7},
+            {**of_commit, "partition": 1},
+        ],
     )
     past = snapshot_at(AggregatesReader(str(tmp_path)), cluster=HERE, at_ms=AT_MS)
     assert past is not None
