@@ -22,6 +22,8 @@ HEAD: Final = """\
 
 The declaration of the tasks writes this page (`scripts/task_reference.py`).
 `tests/e2e/test_tasks.py` does each task on a real cluster, in Chromium and in a terminal.
+It checks a value that is there only once the task is done. Kafka's own client is asked for changes,
+and the command line for a pause.
 
 A step is a click, a key or a chord such as `g t`, or a filled field. A filled field counts once,
 with the keys that lead to it and the Enter that ends it. No task takes more than four steps.
@@ -44,7 +46,7 @@ def _section(kind: Kind, tasks: Sequence[Task], peers: dict[str, Any]) -> Iterat
         yield f"## {kind.value.capitalize()}\n"
         yield "| task | begins at | page | terminal |\n|---|---|---|---|"
         for it in tasks:
-            start = it.start.replace("-{face}", "")
+            start = _named(it.start)
             yield f"| {it.asks} | `{start}` | {_told(it.page)} | {_told(it.terminal)} |"
         tools = list(peers["versions"])
         yield "\nThe same in other tools, as their documents tell it:\n"
@@ -66,9 +68,14 @@ def _read(peers: dict[str, Any]) -> Iterator[str]:
         yield f"| {tool} | {version} | {'; '.join(peers['sources'][tool])} |"
 
 
+def _named(words: str) -> str:
+    """Things of a face as an operator would name them."""
+    return words.replace("-{face}", "").format(broker="103", move="mv-3f9a21c4", rate="40MiB")
+
+
 def _told(steps: Sequence[Step]) -> str:
     """How many, then which."""
-    words = ", ".join(map(str, steps)).replace("-{face}", "")
+    words = _named(", ".join(map(str, steps)))
     return f"{len(steps)}: {words}" if steps else "0: it is there"
 
 

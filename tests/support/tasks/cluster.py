@@ -1,6 +1,8 @@
 """The cluster on which the tasks are done: topics with records, groups that lag, one that lives."""
 
+import random
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -11,16 +13,25 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.support.installation import Installation
 from tests.support.settle import wait_until
+from tests.support.tasks.prepared import (
+    FACES,
+    PLACED,
+    SLOW,
+    partitions_of,
+    prepare,
+)
 
-FACES: Final = ("page", "terminal")
-"""Each changes things of its own, whose names end with the face."""
 RECORDS: Final = 600
 PARTITIONS: Final = 6
 STUCK_AT: Final = 20
-MOVED_FROM: Final = (102, 103)
-MOVED_TO: Final = (104, 101)
+HASTY: Final = "fleeting"
+"""Topic with the shortest retention: its group loses unread data first."""
+SLOW_BYTES: Final = 24_000_000
+"""Of each topic that moves slowly, in two partitions."""
+CHUNK_BYTES: Final = 50_000
 TOPICS: Final = {"orders": (PARTITIONS, {"retention.ms": "172800000"}), "payments": (3, {}),
-                 "audit": (2, {"cleanup.policy": "compact"})}  # fmt: skip
+                 "audit": (2, {"cleanup.policy": "compact"}),
+                 HASTY: (2, {"retention.ms": "14400000"})}  # fmt: skip
 OWN_TOPICS: Final = ("bulk", "cfg", "grow", "old", "purge", "sent")
 OWN_GROUPS: Final = ("gone", "late", "reader")
 
@@ -32,8 +43,9 @@ def task_cluster(installation: Installation) -> Iterator[None]:
     _create(AdminClient(where))
     _produce(Producer({**where, "acks": "all"}))
     own = [(f"{group}-{face}", f"sent-{face}") for group in OWN_GROUPS for face in FACES]
-    for group, topic in (("billing", "orders"), *own):
+    for group, topic in (("billing", "orders"), ("hasty", HASTY), *own):
         _commit(where, group, topic)
+    prepare(installation)
     ended = threading.Event()
     member = threading.Thread(target=_read, args=(where, ended))
     member.start()
@@ -51,7 +63,12 @@ def _create(admin: AdminClient) -> None:
         NewTopic(name, partitions, 2, config=config)
         for name, (partitions, config) in {**TOPICS, **own}.items()
     ]
-    made += [NewTopic(f"moved-{face}", 1, replica_assignment=[list(MOVED_FROM)]) for face in FACES]
+    made += [
+        NewTopic(
+            name, partitions_of(name), replica_assignment=[list(brokers)] * partitions_of(name)
+        )
+        for name, brokers in PLACED.items()
+    ]
     for future in admin.create_topics(made).values():
         future.result(30)
 
@@ -59,13 +76,26 @@ def _create(admin: AdminClient) -> None:
 def _produce(producer: Producer) -> None:
     for topic in (*TOPICS, *(f"{name}-{face}" for name in OWN_TOPICS for face in FACES)):
         for number in range(RECORDS if topic == "orders" else RECORDS // 6):
+            if number == RECORDS - 1:  # surely the newest
+                producer.flush(30)
+                time.sleep(0.05)
             producer.produce(
                 topic,
                 key=f"order-{number}",
                 value=f'{{"n": {number}, "status": "{"failed" if number == 77 else "paid"}"}}',
                 headers=[("trace", f"t{number}".encode())],
             )
-    assert producer.flush(30) == 0
+    for face in FACES:
+        _fill(producer, f"{SLOW}-{face}", SLOW_BYTES)
+    assert producer.flush(60) == 0
+
+
+def _fill(producer: Producer, topic: str, size_bytes: int) -> None:
+    chunk = random.Random(1).randbytes(CHUNK_BYTES)
+    for number in range(size_bytes // CHUNK_BYTES):
+        producer.produce(topic, value=chunk, partition=number % partitions_of(topic))
+        producer.poll(0)
+    assert producer.flush(60) == 0
 
 
 def _commit(where: dict[str, Any], group: str, topic: str) -> None:

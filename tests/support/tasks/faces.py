@@ -11,16 +11,17 @@ from playwright.sync_api import Page, expect
 from tests.support.browser import chromium, dialog_of, open_page
 from tests.support.installation import Installation
 from tests.support.settle import wait_until
+from tests.support.tasks.facts import Facts
 from tests.support.tasks.task import Click, Fill, Keys, Step, Task
 from tests.support.tmux import PROGRAM, SEEN_S, START_S, Tmux
 
 SIZE: Final = (160, 50)
 ANSWER_S: Final = 0.6
 """A key that changes nothing on the screen is taken for answered then."""
-STILL_S: Final = 0.12
-LEADS_S: Final = 5.0
+STILL_S: Final = 0.25
+LEADS_S: Final = 10.0
 _FIGURES: Final = re.compile(r"(\x1b\[[\d;]*m)|[\d.]+")
-BUSY: Final = ("asking the cluster", "planning …", "changing it …", "reading …", "not ready yet")
+BUSY: Final = ("asking the cluster", "planning …", "changing it …", "reading …", "previewing it …")
 _KEYS: Final = {"↓": "Down", "↑": "Up", "Esc": "Escape", "PgDn": "NPage"}
 _OF_VIEWS: Final = {"topics": "Topic {}", "groups": "Group {}", "brokers": "Broker {}",
                    "browse": "Messages of topic {}"}  # fmt: skip
@@ -31,12 +32,24 @@ _LISTS: Final = {"topics": "t", "partitions": "p", "brokers": "b", "groups": "g"
                  "findings": "f", "map": "m"}  # fmt: skip
 
 
+FIRST_ROW: Final = '.ag-pinned-left-cols-container [row-index="0"]'
+FIRST_LINE: Final = r"\n (?:topic|group) +\S.*\n {}"
+"""Below the titles of the columns."""
+
+
+def _pattern(words: str) -> re.Pattern[str]:
+    """Of what is seen, as ``Task`` has it."""
+    whole = words.startswith("=")
+    either = "|".join(map(re.escape, words.removeprefix("=").split("|")))
+    return re.compile(rf"(?<![\w.,−+-])(?:{either})(?![\w.,])" if whole else either)
+
+
 class Face(Protocol):
     """Does tasks."""
 
     name: str
 
-    def do(self, task: Task) -> None:
+    def do(self, task: Task, facts: Facts) -> None:
         """Begin where the task begins, do its steps, and see what it wants seen."""
 
 
@@ -48,17 +61,21 @@ class PageFace:
     def __init__(self, page: Page, url: str) -> None:
         self._page, self._url = page, url
 
-    def do(self, task: Task) -> None:
+    def do(self, task: Task, facts: Facts) -> None:
         """Begin, step, see."""
-        self._page.goto(f"{self._url}/{task.start.format(face=self.name)}")
+        self._page.goto(f"{self._url}/{task.start.format(**facts)}")
         expect(self._page.locator("main > *").first).to_be_visible()
         for step in task.page:
-            self._take(step)
+            self._take(step, facts)
         for words in task.seen:
-            found = self._page.get_by_text(words.format(face=self.name)).filter(visible=True)
-            expect(found.first).to_be_visible()
+            found = self._page.get_by_text(_pattern(words.format(**facts)))
+            expect(found.filter(visible=True).first).to_be_visible()
+        for words in task.unseen:
+            expect(self._page.get_by_text(words).filter(visible=True)).to_have_count(0)
+        if task.first:
+            expect(self._page.locator(FIRST_ROW)).to_contain_text(task.first)
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: Step, facts: Facts) -> None:
         page = self._page
         if isinstance(step, Keys):
             for key in step.keys.split():
@@ -66,23 +83,23 @@ class PageFace:
         elif isinstance(step, Fill):
             if step.key:
                 page.keyboard.press(step.key)
-            label = re.compile(rf"^{re.escape(step.label.format(face=self.name))}( \*)?$")
+            label = re.compile(rf"^{re.escape(step.label.format(**facts))}( \*)?$")
             field = page.get_by_label(label).filter(visible=True).first
             if step.at:
                 field = page.locator(step.at)
-            field.fill(step.text.format(face=self.name))
+            field.fill(step.text.format(**facts))
             if step.enters:
                 field.press("Enter")
         else:
-            self._click(step)
+            self._click(step, facts)
 
-    def _click(self, step: Click) -> None:
+    def _click(self, step: Click, facts: Facts) -> None:
         if step.at:
-            self._page.locator(step.at.format(face=self.name)).first.click()
+            self._page.locator(step.at.format(**facts)).first.click()
             return
         page = self._page
         within = dialog_of(page) if dialog_of(page).is_visible() else page.locator("body")
-        words = step.words.format(face=self.name)
+        words = step.words.format(**facts)
         named = within.get_by_role("button", name=words).or_(within.get_by_role("link", name=words))
         named.filter(visible=True).first.click()
 
@@ -103,13 +120,19 @@ class TerminalFace:
         """Ends its tmux, which is of its own."""
         self._tmux.close()
 
-    def do(self, task: Task) -> None:
+    def do(self, task: Task, facts: Facts) -> None:
         """Begin, step, see."""
-        self._go(task.start.format(face=self.name))
+        self._go(task.start.format(**facts))
         for step in task.terminal:
-            self._take(step)
-        self._wait([words.format(face=self.name) for words in task.seen_in_terminal], task.asks)
+            self._take(step, facts)
+        self._wait([words.format(**facts) for words in task.seen_in_terminal], task.asks)
+        wait_until(lambda: self._is_so(task), f"rows of: {task.asks}", story=self.picture)
         self._press(*task.leaves.split())
+
+    def _is_so(self, task: Task) -> bool:
+        shown = self.picture()
+        is_sorted = not task.first or bool(re.search(FIRST_LINE.format(task.first), shown))
+        return is_sorted and not any(words in shown for words in task.unseen)
 
     def picture(self) -> str:
         """What stands on the screen."""
@@ -122,7 +145,15 @@ class TerminalFace:
         self._wait(("RACKS",), "the overview")
         view, _, rest = path.partition("/")
         if view in _LISTS and not rest:
-            self._press("g", _LISTS[view])
+            self._lead("g")
+            self._lead(_LISTS[view])
+        elif view == "moves":
+            self._lead("g")
+            self._lead("r")
+            self._wait((rest,), "the list of moves")
+            listed = re.findall(r"^ (mv-\w+) ", self.picture(), re.MULTILINE)
+            self._press(*["Down"] * listed.index(rest), "Enter")
+            self._wait((f" {rest} ", "throttle"), "the move")
         elif rest:
             topic, is_partition, number = rest.partition("/partitions/")
             words = f"Partition {topic}-{number}" if is_partition else _OF_VIEWS[view].format(rest)
@@ -130,23 +161,25 @@ class TerminalFace:
             self._wait((PALETTE,), "the palette")
             self._type(words)
             self._wait((words, path), f"the palette finds {path}")
-            while PALETTE in self.picture():
-                self._lead("Enter")
+            self._lead("Enter")
+            wait_until(lambda: PALETTE not in self.picture(), f"the palette leads to {path}")
+            self._rest("")
 
-    def _take(self, step: Step) -> None:
+    def _take(self, step: Step, facts: Facts) -> None:
         if isinstance(step, Keys):
             if step.keys == CONFIRMS:
                 self._wait((" confirms ",), "it asks")
-            self._press(*step.keys.split())
+            for key in step.keys.split():
+                self._lead(key)
         elif isinstance(step, Fill):
             if step.label.startswith(CONFIRM):
-                self._wait((step.label.format(face=self.name).lower(),), "it asks")
+                self._wait((step.label.format(**facts).lower(),), "it asks")
             elif step.key:
                 self._lead(step.key)
             else:
                 self._wait((step.label,), "its field")
             self._press(*["Tab"] * step.tabs)
-            self._type(step.text.format(face=self.name))
+            self._type(step.text.format(**facts))
             if step.enters:
                 self._press("Enter")
         else:
@@ -155,10 +188,11 @@ class TerminalFace:
     def _lead(self, key: str) -> None:
         """A key that surely changes what is seen: what follows it must not come too early."""
         before = self._looks()
-        self._press(key)
+        self._tmux.press(_KEYS.get(key, key))
         pressed_s = time.monotonic()
         while self._looks() == before and time.monotonic() < pressed_s + LEADS_S:
             time.sleep(0.03)
+        self._rest("")
 
     def _looks(self) -> str:
         """Colours too, without figures: those change by themselves."""
@@ -191,11 +225,15 @@ class TerminalFace:
 
     def _wait(self, wanted: Sequence[str], what: str) -> None:
         wait_until(
-            lambda: all(words in self.picture() for words in wanted),
+            lambda: not self._lacks(wanted),
             what,
             timeout_s=SEEN_S,
-            story=lambda: f"{[it for it in wanted if it not in self.picture()]}\n{self.picture()}",
+            story=lambda: f"{self._lacks(wanted)}\n{self.picture()}",
         )
+
+    def _lacks(self, wanted: Sequence[str]) -> list[str]:
+        shown = self.picture()
+        return [words for words in wanted if not _pattern(words).search(shown)]
 
 
 @contextmanager

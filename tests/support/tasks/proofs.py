@@ -8,11 +8,29 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
+from tests.support.installation import Installation
 from tests.support.settle import wait_until
-from tests.support.tasks.cluster import MOVED_FROM, MOVED_TO
+from tests.support.tasks.facts import move_of
+from tests.support.tasks.prepared import (
+    BROKER,
+    LED,
+    MOVED_FROM,
+    MOVED_TO,
+    RATE,
+    SLOW,
+    SLOW_FROM,
+    SLOW_TO,
+    THROTTLED_TO,
+    command_line,
+)
 
 ASKED_S: Final = 10.0
 SEEN_S: Final = 20.0
+DRAINED_S: Final = 180.0
+DRAIN: Final = "Decommission a broker"
+PAUSE: Final = "Pause a running reassignment"
+HELD: Final = ("pausing", "paused")
+KIB: Final = 1024
 SENT_BEFORE: Final = 100
 """Records of a small topic of the tasks' cluster."""
 SPEC: Final[Any] = OffsetSpec
@@ -21,12 +39,21 @@ Proof = Callable[[AdminClient, str], object]
 """Of a face's own thing: true once the cluster has it so."""
 
 
-def prove(bootstrap: str, asks: str, face: str) -> None:
+def prove(installation: Installation, asks: str, face: str) -> None:
     """Until the cluster has it so; a task that only reads proves nothing here."""
-    if asks in PROOFS:
-        admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    if asks == PAUSE:
+        wait_until(lambda: _phase(installation, face) in HELD, "it is paused", timeout_s=SEEN_S)
+    elif asks in PROOFS:
+        admin = AdminClient({"bootstrap.servers": installation.bootstrap, "log_level": 0})
         wait_until(lambda: bool(PROOFS[asks](admin, face)), f"the cluster has it: {asks}",
-                   timeout_s=SEEN_S)  # fmt: skip
+                   timeout_s=DRAINED_S if asks == DRAIN else SEEN_S)  # fmt: skip
+
+
+def _phase(installation: Installation, face: str) -> str:
+    """A pause is no state of the cluster: the command line tells it."""
+    return str(
+        command_line(installation).json("moves", "show", move_of(installation, face))["phase"]
+    )
 
 
 def _topics(admin: AdminClient) -> dict[str, Any]:
@@ -42,8 +69,21 @@ def _retention(admin: AdminClient, face: str) -> Any:
     return _config(admin, ConfigResource.Type.TOPIC, f"cfg-{face}", "retention.ms")
 
 
-def _cordoned(admin: AdminClient) -> Any:
-    return _config(admin, ConfigResource.Type.BROKER, "104", "cordoned.log.dirs")
+def _cordoned(admin: AdminClient, face: str) -> Any:
+    return _config(admin, ConfigResource.Type.BROKER, str(BROKER[face]), "cordoned.log.dirs")
+
+
+def _throttle(admin: AdminClient, face: str) -> int:
+    return int(_config(admin, ConfigResource.Type.BROKER, str(SLOW_TO[face]), RATE))
+
+
+def _leader(admin: AdminClient, topic: str) -> int:
+    return int(_topics(admin)[topic].partitions[0].leader)
+
+
+def _holders(admin: AdminClient) -> set[int]:
+    parts = (it for topic in _topics(admin).values() for it in topic.partitions.values())
+    return {broker for part in parts for broker in part.replicas}
 
 
 def _offsets(admin: AdminClient, topic: str, spec: Any) -> list[int]:
@@ -61,8 +101,10 @@ def _groups(admin: AdminClient) -> set[str]:
     return {it.group_id for it in admin.list_consumer_groups().result(ASKED_S).valid}
 
 
-def _replicas(admin: AdminClient, face: str) -> tuple[int, ...]:
-    return tuple(_topics(admin)[f"moved-{face}"].partitions[0].replicas)
+def _replicas(admin: AdminClient, topic: str) -> list[tuple[int, ...]]:
+    """Of each partition; one that moves has those of before and after."""
+    parts = _topics(admin)[topic].partitions
+    return [tuple(parts[number].replicas) for number in sorted(parts)]
 
 
 def _is_purged(admin: AdminClient, face: str) -> bool:
@@ -91,8 +133,18 @@ PROOFS: Final[dict[str, Proof]] = {
         _committed(admin, f"reader-{face}") == _offsets(admin, f"sent-{face}", SPEC.latest())
     ),
     "Delete a group": lambda admin, face: f"gone-{face}" not in _groups(admin),
-    "Keep new replicas off a broker (cordon)": lambda admin, _: _cordoned(admin) == "*",
-    "Let a broker take replicas again (uncordon)": lambda admin, _: not _cordoned(admin),
-    "Move a partition": lambda admin, face: _replicas(admin, face) == MOVED_TO,
-    "Roll a reassignment back": lambda admin, face: _replicas(admin, face) == MOVED_FROM,
+    "Keep new replicas off a broker (cordon)": lambda admin, face: _cordoned(admin, face) == "*",
+    "Let a broker take replicas again (uncordon)": lambda admin, face: not _cordoned(admin, face),
+    "Elect preferred leaders": lambda admin, face: _leader(admin, f"led-{face}") == LED[-1],
+    "Move a partition": lambda admin, face: _replicas(admin, f"moved-{face}") == [MOVED_TO],
+    "Roll a reassignment back": lambda admin, face: (
+        _replicas(admin, f"moved-{face}") == [MOVED_FROM]
+    ),
+    "Throttle a running reassignment": lambda admin, face: (
+        _throttle(admin, face) == THROTTLED_TO[face] * KIB
+    ),
+    "Cancel a running reassignment": lambda admin, face: (
+        _replicas(admin, f"{SLOW}-{face}") == [(SLOW_FROM,)] * 2
+    ),
+    DRAIN: lambda admin, face: BROKER[face] not in _holders(admin),
 }

@@ -1,7 +1,8 @@
 """A task of an operator: where it begins, its steps on both faces, and what is seen at its end.
 
 A step is a click, a key or chord (``g t``), or a filled field together with what leads to the field
-and the Enter that ends it. Texts may name ``{face}``: each face changes things of its own.
+and the Enter that ends it. Texts may name ``{face}``
+and other facts: each face changes things of its own.
 """
 
 from dataclasses import dataclass
@@ -62,7 +63,11 @@ Step = Click | Keys | Fill
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """``terminal_seen`` where the terminal says it in other words."""
+    """``terminal_seen`` where the terminal says it in other words.
+
+    Words may name facts of the cluster, such as ``{controller}``. ``=word`` is a whole
+    word, and ``one|other`` is either of them.
+    """
 
     asks: str
     kind: Kind
@@ -71,6 +76,10 @@ class Task:
     terminal: tuple[Step, ...] = ()
     seen: tuple[str, ...]
     terminal_seen: tuple[str, ...] | None = None
+    unseen: tuple[str, ...] = ()
+    """What stood there before."""
+    first: str = ""
+    """Name in the first row of the table: it is sorted."""
     leaves: str = ""
     """The key that brings the terminal back to where the next task may begin."""
 

@@ -178,3 +178,15 @@ async def test_a_wrong_word_is_told_and_may_be_typed_again(services: Services) -
         assert not answers
         await pilot.press("s", "enter")
         await settle(pilot, lambda: answers == [True], "the answer")
+
+
+@pytest.mark.parametrize(("key", "path"), [("v", "browse/topic-2"), ("P", "produce/topic-2"),
+                                           ("R", "plan?topics=topic-2")])  # fmt: skip
+async def test_keys_on_the_view_of_a_topic_act_on_the_topic_wherever_the_cursor_stands(
+    services: Services, key: str, path: str
+) -> None:
+    app = PartiscopeApp(services, path="topics/topic-2")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot, lambda: _place(app) == "topics/topic-2", "the topic")
+        await pilot.press("down", "down", key)
+        await settle(pilot, lambda: _place(app) == path, path)

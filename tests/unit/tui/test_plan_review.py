@@ -18,6 +18,7 @@ from tests.snapshots.canned import CannedSession, facts
 from tests.support.picture import picture
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
+from tui.screens.dialogs.confirm import ConfirmScreen
 from tui.terminal_session import Services
 
 NEW: Final = 104
@@ -115,6 +116,35 @@ async def test_back_to_the_form_while_a_preview_is_worked_out(services: Services
         await pilot.pause(0.1)
         assert "✖ disk" not in picture(app)
         assert " 1 scope and goal " in picture(app)
+
+
+class LateSession(Throttled):
+    """Its preview comes when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer = asyncio.Event()
+
+    async def review(self, asked: Reassign) -> Preview:
+        """Not before it may."""
+        await self.may_answer.wait()
+        return await super().review(asked)
+
+
+async def test_a_plan_that_is_chosen_before_its_preview_is_there_is_asked_about_then(
+    services: Services,
+) -> None:
+    app = PartiscopeApp(services, path="plan")
+    operator = LateSession()
+    app.session._operations = operator  # type: ignore[assignment]
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("ctrl+s")
+        await settle(pilot, lambda: bool(app.screen.query_one(OptionList).options), "plans")
+        await pilot.press("enter")
+        await settle(pilot, lambda: "previewing it" in picture(app), "that it is noticed")
+        assert not isinstance(app.screen, ConfirmScreen)
+        operator.may_answer.set()
+        await settle(pilot, lambda: isinstance(app.screen, ConfirmScreen), "the question")
 
 
 async def test_what_was_made_by_hand_survives_a_change_of_throttle(services: Services) -> None:

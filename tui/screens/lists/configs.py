@@ -69,7 +69,8 @@ class ConfigsScreen(ViewScreen):
         yield RowTable(id="table", opens=False)
 
     def on_mount(self) -> None:
-        """The table has the keys."""
+        """The table has the keys, and nothing to point at yet."""
+        self._title("reading …")
         self.query_one(RowTable).focus()
 
     def on_screen_resume(self) -> None:
