@@ -125,7 +125,7 @@ class StoreWriter:
         found = look(self.files, store)
         self.manifest: Manifest | None = found.manifest
         self.begun_afresh_because: str | None = None
-        """Why an earlier store could not be gone on with."""
+        """Why an earlier store could not be continued."""
         self._seen = found.value
         """The newest manifest in the store, as it was written or judged."""
         self._claimed: bytes | None = None
@@ -348,7 +348,7 @@ class StoreWriter:
             if MANIFEST in paths:
                 self._seen = None
             self._on_notice(
-                f"{len(paths)} files that could not be gone on with now lie in "
+                f"{len(paths)} files that could not be read now lie in "
                 f"{self.store}/{folder} ({paths[0]}, …); delete them when nobody wants them"
             )
         self._to_set_aside = {}
