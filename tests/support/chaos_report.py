@@ -4,7 +4,7 @@ import bisect
 import itertools
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,8 @@ class Size:
 
     resident_bytes: int
     descriptors: int
+    of_kind: Mapping[str, int]
+    """Descriptors of the node that has most: `socket`, or the end of a file's name."""
 
 
 @dataclass
@@ -45,23 +47,28 @@ class ChaosReport:
 
     def measure(self, pids: Sequence[int]) -> None:
         """Look at the processes that run."""
-        found = list[tuple[int, int]]()
+        found = list[tuple[int, int, Mapping[str, int]]]()
         for pid in pids:
             with suppress(OSError):
                 folder = Path(f"/proc/{pid}")
                 pages = int((folder / "statm").read_text().split()[1])
-                found.append((pages * PAGE_BYTES, len(os.listdir(folder / "fd"))))
+                held = Counter(map(_kind, (folder / "fd").iterdir()))
+                found.append((pages * PAGE_BYTES, held.total(), held))
         if found:
-            resident, descriptors = (max(column) for column in zip(*found, strict=True))
-            self.sizes.append(Size(resident_bytes=resident, descriptors=descriptors))
+            _, descriptors, kinds = max(found, key=lambda it: it[1])
+            resident = max(found, key=lambda it: it[0])[0]
+            size = Size(resident_bytes=resident, descriptors=descriptors, of_kind=kinds)
+            self.sizes.append(size)
 
     def half(self, *, is_late: bool) -> Size:
         """The largest sizes in one half of the run."""
         middle = len(self.sizes) // 2
         half = self.sizes[middle:] if is_late else self.sizes[:middle]
+        most = max(half, key=lambda each: each.descriptors)
         return Size(
             resident_bytes=max(each.resident_bytes for each in half),
-            descriptors=max(each.descriptors for each in half),
+            descriptors=most.descriptors,
+            of_kind=most.of_kind,
         )
 
     def figures(self, ack_times: Sequence[float]) -> dict[str, Any]:
@@ -73,6 +80,12 @@ class ChaosReport:
             "longest_gaps": longest_gaps(self.misfortunes, ack_times),
             "memory_mb": _ends(memory_mb),
             "descriptors": _ends(descriptors),
+            "descriptors_by_kind": {
+                "first": self.sizes[0].of_kind,
+                "last": self.sizes[-1].of_kind,
+            }
+            if self.sizes
+            else {},
         }
 
 
@@ -101,6 +114,15 @@ def longest_gaps(
                 "at_s": round(before - starts[0], 1),
             }
     return dict(sorted(longest.items()))
+
+
+def _kind(descriptor: Path) -> str:
+    """`socket`, `.log` or `.index`: what a descriptor is open on; "" where it has closed."""
+    try:
+        target = os.readlink(descriptor)
+    except OSError:
+        return ""
+    return target.split(":")[0] if ":" in target else Path(target).suffix or target
 
 
 def _ends(values: Sequence[int]) -> dict[str, int]:
