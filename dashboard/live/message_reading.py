@@ -2,11 +2,11 @@
 
 The browser (``assets/modules/follow.js``) opens it with the view, and closes it with the tab or the
 view. Each of its messages says what to do: ``{"do": "read", "query": {"partition": "3", "q":
-"text"}}``; ``more`` goes on from where reading stopped, ``stop`` ends it there, ``follow`` follows
-from now on. While a tab follows, another filter changes the filter of the reader that runs, so that
-no record is skipped; other partitions end the reader before the next one begins. The answers are
-Dash components for the place of the results. Who does not read them holds up the reader, not the
-memory.
+"text"}}``; ``more`` shows the next page of results, read from where reading stopped, ``back`` the
+page before, ``stop`` ends reading there, ``follow`` follows from now on. While a tab follows,
+another filter changes the filter of the reader that runs, so that no record is skipped; other
+partitions end the reader before the next one begins. The answers are Dash components for the place
+of the results. Who does not read them holds up the reader, not the memory.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from typing import Any, Final
 from fastapi import WebSocket, WebSocketDisconnect
 from plotly.utils import PlotlyJSONEncoder
 
-from control.kafka.records.browsing import Browsed, Skipped
+from control.kafka.records.browsing import Skipped
 from control.kafka.records.following import Followed, Notice, TopicFollower
 from control.kafka.records.newest import NewestRecords
 from control.kafka.records.reader import Looking, Start, StartKind
@@ -31,12 +31,13 @@ from control.messages.decoding.decoder import Decoder
 from control.messages.judged_records import FilterError
 from control.messages.message_filters import NO_FILTERS, FilterTexts, build_filter
 from control.messages.message_search import MessageSearch
+from control.messages.result_pages import ResultPages
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.forms import problem
 from dashboard.components.message import formats_query
 from dashboard.context import PageContext
 
-READ, MORE, STOP, FOLLOW = "read", "more", "stop", "follow"
+READ, MORE, BACK, STOP, FOLLOW = "read", "more", "back", "stop", "follow"
 SHOWN_MAX: Final = 100
 """Records that are read at a time."""
 KEPT_MAX: Final = 100
@@ -153,7 +154,7 @@ class Drawing:
 
     followed: Callable[[Tail, Seen], Any]
     scanning: Callable[[Scan, Seen], Any]
-    found: Callable[[Browsed, Seen], Any]
+    found: Callable[[ResultPages, Seen], Any]
 
 
 class Readers:
@@ -201,7 +202,7 @@ class _Tab:
         self._asked: Asked | None = None
         self._is_changed = asyncio.Event()
         self._scan: Scan | None = None
-        self._found: Browsed | None = None
+        self._pages = ResultPages()
 
     async def run(self) -> None:
         """Until the tab ends the connection, or says what is no question of it."""
@@ -252,9 +253,18 @@ class _Tab:
                     self._is_changed.set()
 
     async def _read(self, asked: Asked) -> None:
-        """Scan until enough is found, the limit is reached, or the tab asks for something else."""
-        before = self._found if asked.do == MORE else None
-        self._found = None
+        """Scan until enough is found, the limit is reached, or the tab asks for something else.
+        Pages that were read are shown again without reading."""
+        pages = self._pages
+        if asked.do == READ:
+            pages.clear()
+        is_kept = pages.next() if asked.do == MORE else asked.do == BACK
+        if asked.do == BACK:
+            pages.previous()
+        if is_kept and pages.shown is not None:
+            await self._show_page(await asyncio.to_thread(self._seen, asked.search))
+            return
+        before = pages.newest
         scan = self._scan = Scan(NOTHING_SCANNED if before is None else before.progress)
         settings, now_ms = self._context.actions.bootstrap, self._context.now_ms()
         search = asked.search
@@ -276,9 +286,13 @@ class _Tab:
         finally:
             task.cancel()
             self._scan = None
-        self._found = found
-        drawn = await asyncio.to_thread(self._drawing.found, found, seen)
-        await self._tell(drawn, has_more=bool(found.rest))
+        pages.add(found)
+        await self._show_page(seen)
+
+    async def _show_page(self, seen: Seen) -> None:
+        pages = self._pages
+        drawn = await asyncio.to_thread(self._drawing.found, pages, seen)
+        await self._tell(drawn, has_more=pages.has_next, has_previous=pages.has_previous)
 
     async def _follow(self, asked: Asked) -> None:
         """Until something else is asked for."""
@@ -342,7 +356,7 @@ def asked_of(text: str, topic: str) -> Asked:
         raise ValueError("a tab says what it wants as a JSON object")
     query = {name: str(value or "").strip() for name, value in told.get("query", {}).items()}
     do = told.get("do", FOLLOW)
-    if do not in (READ, MORE, STOP, FOLLOW):
+    if do not in (READ, MORE, BACK, STOP, FOLLOW):
         raise ValueError(f"a tab asks for {do!r}: no such request exists")
     search = MessageSearch.of_query(topic, query)
     return Asked(search=search, do=do, is_again=bool(told.get("again")))

@@ -9,19 +9,20 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 from fastapi import FastAPI, WebSocket
 
 from control.kafka.records.newest import share_words
-from control.kafka.records.reader import Browsed
 from control.kafka.records.record import FetchedRecord
 from control.kafka.records.scan_progress import Scan
 from control.messages.decoding.formats import FORMATS, Formats
 from control.messages.decoding.remembered import RememberedFormats
 from control.messages.message_filters import FILTER_HELP
 from control.messages.message_search import SCAN_RECORDS
+from control.messages.result_pages import ResultPages
 from control.views import format as text
 from control.views.paths import ViewPath
 from control.views.printable import printable
 from control.views.tables.messages import (
     ISOLATION_WORDS,
     progress_words,
+    shown_words,
     skipped_words,
     summary,
 )
@@ -79,7 +80,13 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
         dcc.Store(id=ids.BROWSE_FOLLOWS, data=follows),
         card("Which messages", _form(path, topic, _formats(context, path), follows=follows)),
         html.Div(id=ids.BROWSE_RESULT),
-        dmc.Button("Read on", id=ids.BROWSE_MORE, variant="light", style=_HIDDEN),
+        html.Div(
+            [
+                dmc.Button("Previous", id=ids.BROWSE_BACK, variant="light", style=_HIDDEN),
+                dmc.Button("Next", id=ids.BROWSE_MORE, variant="light", style=_HIDDEN),
+            ],
+            className="actions",
+        ),
     ]
 
 
@@ -157,6 +164,7 @@ def register(app: Dash, _: PageContext) -> None:
         Input(ids.BROWSE_FOLLOWS, "data"),
         Input(ids.BROWSE_READ, "n_clicks"),
         Input(ids.BROWSE_MORE, "n_clicks"),
+        Input(ids.BROWSE_BACK, "n_clicks"),
         Input(ids.BROWSE_STOP, "n_clicks"),
         *(Input(field, "value") for field in FIELDS),
         State(ids.BROWSE_TOPIC, "data"),
@@ -197,18 +205,21 @@ def scanning(scan: Scan, seen: Seen) -> Any:
     return card(words, bar, messages(list(scan.records), seen))
 
 
-def result(browsed: Browsed, seen: Seen) -> Any:
+def result(pages: ResultPages, seen: Seen) -> Any:
     """One line per record that opens to the whole of it, and what could not be read."""
+    browsed = pages.shown
+    assert browsed is not None
     words, told = summary(browsed, is_search=seen.search.is_search)
     if not browsed.records:
         if browsed.rest:
-            return html.Div([empty(words, "Read on below, or scan more at a time"), _told(told)])
+            step = "Go on with Next below, or scan more at a time"
+            return html.Div([empty(words, step), _told(told)])
         what = f"No record there ({words})" if browsed.read_count else "No record there"
         step = "Start earlier, or leave the other fields empty"
         return html.Div([empty(what, step), _told(told)])
     records = list(reversed(browsed.records)) if browsed.is_backward else list(browsed.records)
-    count = text.plural_text(len(records), "record")
-    return card(f"{count} shown; {words}", _told(told), _files(seen), messages(records, seen))
+    words = f"{shown_words(pages)}; {words}"
+    return card(words, _told(told), _files(seen), messages(records, seen))
 
 
 def _files(seen: Seen) -> html.P:

@@ -104,14 +104,25 @@ def test_reading_on_shows_the_records_before(browser: Browser, server: PageServe
     expect.set_options(timeout=60_000)
     page = open_page(browser, f"{server.url}/browse/{LONG}", errors)
     result, more = page.locator("#browse-result"), page.locator("#browse-more")
-    for count, newest, is_last in ((100, 249, False), (100, 149, False), (50, 49, True)):
+    back = page.locator("#browse-back")
+    parts = ((100, 249, "1–100"), (100, 149, "101–200"), (50, 49, "201–250"))
+    for count, newest, numbers in parts:
+        expect(result).to_contain_text(f"{numbers} shown")
         expect(result.locator(".message").first).to_contain_text(f"record {newest}")
         expect(result.locator(".message")).to_have_count(count)
+        is_last = numbers == "201–250"
         assert ("older ones not read yet" in result.inner_text()) is not is_last
         if is_last:
             expect(more).to_be_hidden()
         else:
             more.click()
+    for _, newest, numbers in reversed(parts[:2]):
+        back.click()
+        expect(result).to_contain_text(f"{numbers} shown")
+        expect(result.locator(".message").first).to_contain_text(f"record {newest}")
+    expect(back).to_be_hidden()
+    more.click()
+    expect(result).to_contain_text("101–200 shown")
     assert errors == []
 
 

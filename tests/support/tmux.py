@@ -1,5 +1,6 @@
 """A program in a real terminal of its own (tmux): keys, pasted text, what stands on the screen."""
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -75,7 +76,7 @@ def terminal(
     path: str, *flags: str, size: tuple[int, int] = (80, 24), data: Path
 ) -> Iterator[Tmux]:
     """``partiscope tui`` at a view."""
-    command = " ".join((f"PARTISCOPE_DATA={data}", str(PROGRAM), "tui", path, *flags))
+    command = " ".join((f"PARTISCOPE_DATA={data}", str(PROGRAM), "tui", shlex.quote(path), *flags))
     shown = Tmux(command, size)
     try:
         yield shown

@@ -34,9 +34,9 @@ class NewestRecords:
         """The newest."""
         self._kept.append(record)
         self._came += 1
-        self.bytes += _kept_bytes(record)
+        self.bytes += kept_bytes(record)
         while len(self) > self._count_max or (self.bytes > self._bytes_max and len(self) > 1):
-            self.bytes -= _kept_bytes(self._kept.popleft())
+            self.bytes -= kept_bytes(self._kept.popleft())
 
     def clear(self) -> None:
         """Begin anew."""
@@ -55,6 +55,7 @@ def share_words(share: int) -> str:
     return f", too fast to show all: 1 of {share:,} is shown" if share > 1 else ""
 
 
-def _kept_bytes(record: FetchedRecord) -> int:
+def kept_bytes(record: FetchedRecord) -> int:
+    """Bytes of its key, value and headers, as far as they are kept."""
     headers = sum(len(name) + len(value or b"") for name, value in record.headers)
     return len(record.key or b"") + len(record.value or b"") + headers

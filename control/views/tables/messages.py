@@ -9,6 +9,7 @@ from control.kafka.records.record import FetchedRecord, Gap, Isolation, Transact
 from control.kafka.records.scan_progress import Progress
 from control.messages.decoding.decoder import DecodedRecord
 from control.messages.decoding.formats import Decoded, Format
+from control.messages.result_pages import ResultPages
 from control.views import format as text
 from control.views.printable import printable, readable
 from control.views.tables import cells, units
@@ -52,10 +53,10 @@ def skipped_words(skipped: Skipped) -> Iterator[str]:
         yield f"and {text.plural_text(more, 'further gap')}; {records} skipped in all"
 
 
-def read_words(browsed: Browsed, *, shown: int, is_search: bool) -> str:
-    """How much was read, what of it is shown, and whether there is more."""
+def read_words(browsed: Browsed, *, is_search: bool) -> str:
+    """How much was read, and whether there is more."""
     if is_search:
-        return _search_words(browsed, shown)
+        return _search_words(browsed)
     words = f"{text.plural_text(browsed.read_count, 'record')} read"
     if browsed.rest:
         words += ", older ones not read yet" if browsed.is_backward else ", later ones not read yet"
@@ -66,9 +67,9 @@ def read_words(browsed: Browsed, *, shown: int, is_search: bool) -> str:
     return words + _late_words(browsed)
 
 
-def _search_words(browsed: Browsed, shown: int) -> str:
+def _search_words(browsed: Browsed) -> str:
     progress = browsed.progress
-    words = f"{shown:,} match; {progress_words(progress)}"
+    words = f"{progress.found_count:,} match; {progress_words(progress)}"
     if browsed.rest:
         older = "older" if browsed.is_backward else "later"
         at = moment_text(-1 if progress.at_ms is None else progress.at_ms)
@@ -114,11 +115,19 @@ def _part_text(part: float) -> str:
 
 def summary(browsed: Browsed, *, is_search: bool) -> tuple[str, Sequence[str]]:
     """The line above a list of records, and the lines about what could not be read."""
-    words = read_words(browsed, shown=len(browsed.records), is_search=is_search)
+    words = read_words(browsed, is_search=is_search)
     told = [*skipped_words(browsed.skipped)]
     if browsed.unjudged_count:
         told.append(unjudged_words(browsed.unjudged_count, browsed.unjudged_reason))
     return words, told
+
+
+def shown_words(pages: ResultPages) -> str:
+    """``3 records shown``; of several pages ``101–200 shown``."""
+    count, first = len(pages.shown.records) if pages.shown else 0, pages.first
+    if not count or not (pages.has_previous or pages.has_next or first > 1):
+        return f"{text.plural_text(count, 'record')} shown"
+    return f"{first:,}–{first + count - 1:,} shown" if count > 1 else f"{first:,} shown"
 
 
 def unjudged_words(count: int, reason: str) -> str:

@@ -34,6 +34,7 @@ function show({ data }) {
   const told = JSON.parse(data);
   set("browse-result", { children: told.children });
   set("browse-more", { style: told.has_more ? {} : HIDDEN });
+  set("browse-back", { style: told.has_previous ? {} : HIDDEN });
   set("browse-stop", { style: told.is_running ? {} : HIDDEN });
   if (!told.is_over) return;
   stop();
@@ -55,6 +56,7 @@ function open(topic, again) {
       socket = null;
       set("browse-stop", { style: HIDDEN });
       set("browse-more", { style: HIDDEN });
+      set("browse-back", { style: HIDDEN });
     }
   };
 }
@@ -98,7 +100,7 @@ function inAddress(query) {
 
 // Answers the words of the button: of a callback without an answer Dash makes no first call in a
 // view that came by a link.
-export function follow(isOn, read, more, stopped, ...values) {
+export function follow(isOn, read, more, back, stopped, ...values) {
   const topic = values.pop();
   const triggered = window.dash_clientside.callback_context.triggered || [];
   const by = new Set(triggered.map(({ prop_id: name }) => name.split(".")[0]));
@@ -107,10 +109,13 @@ export function follow(isOn, read, more, stopped, ...values) {
     ask(topic, { do: "follow", query }, PAUSE_MS);
     keepInUrl({ ...inAddress(query), follow: "yes" });
     set("browse-more", { style: HIDDEN });
+    set("browse-back", { style: HIDDEN });
   } else if (by.has("browse-stop")) {
     send({ do: "stop" });
   } else if (by.has("browse-more")) {
     ask(topic, { do: "more", query });
+  } else if (by.has("browse-back")) {
+    ask(topic, { do: "back", query });
   } else if (by.has("browse-read") || topic !== topicOf) {
     ask(topic, { do: "read", query });
     keepInUrl({ ...inAddress(query), follow: "" });

@@ -24,6 +24,7 @@ from control.kafka.records.scan_progress import Scan
 from control.messages.decoding.decoder import DecodedRecord, Decoder
 from control.messages.decoding.formats import Decoded, Format
 from control.messages.message_search import LATEST, SCAN_RECORDS, MessageSearch
+from control.messages.result_pages import ResultPages
 from control.messages.starts import START_HELP
 from control.views.format import bytes_text
 from control.views.messages.details import message_facts, resend_path
@@ -36,6 +37,7 @@ from control.views.tables.messages import (
     gap_words,
     message_row,
     progress_words,
+    shown_words,
     summary,
 )
 from control.views.tables.query import Page
@@ -81,7 +83,8 @@ class BrowseScreen(ViewScreen):
         Binding("slash", "go_to('contains')", "filter", show=True),
         Binding("f", "go_to('from')", "from", show=True),
         Binding("r", "scan('again')", "read again", show=True),
-        Binding("m", "scan('more')", "read on", show=True),
+        Binding("m", "scan('more')", "next", show=True),
+        Binding("b", "scan('back')", "previous", show=True),
         Binding("F", "follow", "follow", show=True),
         Binding("x", "go_to('more')", "all filters", show=True),
         Binding("S", "scan('stop')", "stop", show=False),
@@ -97,7 +100,7 @@ class BrowseScreen(ViewScreen):
         self._came = NewestRecords(count_max=SHOWN_MAX)
         """What matches of what came since it follows, oldest first."""
         self._read_count = self._painted_count = 0
-        self._browsed: Browsed | None = None
+        self._pages = ResultPages()
 
     def compose_body(self) -> ComposeResult:
         """Where from, which partition, containing what; then the table."""
@@ -123,13 +126,14 @@ class BrowseScreen(ViewScreen):
 
     def on_row_table_row_chosen(self, message: RowTable.RowChosen) -> None:
         """One in full."""
+
+        def go_on_to(path: ViewPath | None) -> None:
+            if path is not None:
+                self.post_message(PathChosen(str(path)))
+
         record = self._records.get(message.row.key)
         if record is not None:
-            self.app.push_screen(MessageScreen(record, self._decoder), self._go_on_to)
-
-    def _go_on_to(self, path: ViewPath | None) -> None:
-        if path is not None:
-            self.post_message(PathChosen(str(path)))
+            self.app.push_screen(MessageScreen(record, self._decoder), go_on_to)
 
     def action_go_to(self, name: str) -> None:
         """To a field; ``more`` shows further ones, or hides them."""
@@ -138,19 +142,24 @@ class BrowseScreen(ViewScreen):
             self.query_one(f"#{_id_of('regex' if name == 'more' else name)}").focus()
 
     def action_scan(self, what: str) -> None:
-        """``again``: read once what is there now. ``more``: go on from where reading stopped.
-        ``stop``: end the scan; what it found stays, and it can go on."""
+        """``again``: read once what is there now. ``more``, ``back``: the next or previous page,
+        read if it was not yet. ``stop``: end the scan; what it found stays, and it can go on."""
+        pages = self._pages
         if what == "again":
             self._is_following = False
             self._begin()
         elif what == "stop":
             if self._scan is not None:
                 self._scan.stop()
-        elif self._is_following or self._browsed is None or not self._browsed.rest:
+        elif what == "back" and (self._is_following or not pages.has_previous):
+            self.notify("there is no page before this one: `f` starts elsewhere")
+        elif what == "more" and (self._is_following or not pages.has_next):
             self.notify("there is nothing more to read: `r` reads again, `f` starts elsewhere")
+        elif pages.previous() if what == "back" else pages.next():
+            self.run_worker(self._show_page(), exclusive=True, group="browse")
         else:
             self.put("#browse-title", _title(self._wanted.topic, "reading on …"))
-            self.run_worker(self._work(self._wanted, self._browsed), exclusive=True, group="browse")
+            self.run_worker(self._work(self._wanted, pages.newest), exclusive=True, group="browse")
 
     def action_follow(self) -> None:
         """Follow what comes, or no longer."""
@@ -192,12 +201,21 @@ class BrowseScreen(ViewScreen):
                 )
         finally:
             self._scan = None
-        self._browsed = found
-        words, told = summary(found, is_search=wanted.is_search)
-        if not found.records and not found.rest:
+        if before is None:
+            self._pages.clear()
+        self._pages.add(found)
+        await self._show_page()
+
+    async def _show_page(self) -> None:
+        pages, found = self._pages, self._pages.shown
+        assert found is not None
+        words, told = summary(found, is_search=self._wanted.is_search)
+        if not found.records and not pages.has_next:
             words = f"{words}; try {START_HELP}" if found.read_count else f"none; try {START_HELP}"
-        elif found.rest:
-            words += "   m reads on"
+        elif pages.has_next or pages.has_previous:
+            ways = ("m next", pages.has_next), ("b previous", pages.has_previous)
+            keys = ", ".join(way for way, is_open in ways if is_open)
+            words = f"{shown_words(pages)}; {words}   {keys}"
         self.query_one(_Told).tell(*told)
         records = found.records
         await self._fill([*reversed(records)] if found.is_backward else records, words)
