@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from dash import Dash, Input, Output, dcc, html
+from dash import Dash, Input, Output, State, dcc, html
+from dash.exceptions import PreventUpdate
 
 from control.operations.catalogue import forms_about
 from control.operations.catalogue.forms import FieldKind
@@ -26,6 +27,7 @@ from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
+from dashboard.live.displayed_snapshot import Time, moment_of
 
 
 def layout(context: PageContext, path: ViewPath) -> list[Any]:
@@ -58,14 +60,23 @@ def register(app: Dash, context: PageContext) -> None:
     register_detail(app, context, detail)
 
     @app.callback(
-        Output(ids.GROUP_FACTS, "children"), Input(ids.GROUP_PATH, "data"), websocket=True
+        Output(ids.GROUP_FACTS, "children"),
+        Input(ids.TICK, "data"),
+        Input(ids.GROUP_PATH, "data"),
+        Input(ids.TIME, "data"),
+        State(ids.TAB, "data"),  # not shared with pages that asked earlier in the same version
+        websocket=True,
     )
-    async def tell(group: str) -> Any:
+    async def tell(tick: object, group: str, time: Time | None, _: object) -> Any:
+        """With every version: a rebalance is seen as it happens. A coordinator tells no past."""
+        if tick is None:
+            raise PreventUpdate
+        if moment_of(time, now_ms=context.now_ms()) is not None:
+            return None
         try:
-            found = await read_group(context.actions.session, context.snapshot, group)
+            return told(await read_group(context.actions.session, context.snapshot, group))
         except ClusterActionError:
             return None
-        return told(found)
 
 
 def told(found: Told) -> list[Any]:

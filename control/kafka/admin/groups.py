@@ -306,7 +306,7 @@ def _streams_member(member: Any, topics: Mapping[str, Iterable[str]]) -> GroupMe
     return GroupMember(
         member_id=member.member_id,
         client_id=member.client_id,
-        client_host=member.client_host,
+        client_host=member.client_host.removeprefix("/"),
         assignment=tuple(sorted(owned)),
         rack=member.rack_id or "",
     )
@@ -396,7 +396,7 @@ def _modern_member(member: Any) -> GroupMember:
     return GroupMember(
         member_id=member.member_id,
         client_id=member.client_id,
-        client_host=member.client_host,
+        client_host=member.client_host.removeprefix("/"),
         assignment=tuple(sorted(owned)),
         rack=member.rack_id or "",
     )
@@ -408,7 +408,7 @@ def _classic_member(member: Any, *, is_consumer: bool) -> GroupMember:
     return GroupMember(
         member_id=member.member_id,
         client_id=member.client_id,
-        client_host=member.client_host,
+        client_host=member.client_host.removeprefix("/"),
         assignment=tuple(sorted(owned)),
         rack=parse_rack(bytes(member.member_metadata)) if is_consumer else "",
     )

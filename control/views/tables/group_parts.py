@@ -114,7 +114,7 @@ def _records(members: Iterable[GroupMember], lags: Lags) -> Iterator[dict[str, A
         topic = "" if worst is None else path_segment(worst.topic)
         yield {
             "client": it.client_id,
-            "host": it.client_host.removeprefix("/"),
+            "host": it.client_host,
             "rack": it.rack,
             "assigned": partition_ranges(it.assignment),
             "partitions": len(it.assignment),

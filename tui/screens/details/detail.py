@@ -1,7 +1,11 @@
 """One topic, one broker, one group: its own figures, how they went, its partitions as a table."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -21,6 +25,12 @@ from tui.screens.details.history_charts import HistoryScreen, throughput_line
 from tui.screens.lists.table_screen import TableScreen
 from tui.tones import facts_text
 from tui.widgets.chart import Frame
+
+if TYPE_CHECKING:
+    from textual.worker import Worker
+
+    from control.views.group_facts import Fact
+    from control.views.tables.rows import Row
 
 MEMBERS_MAX: Final = 5
 """So many members of a group stand above its partitions."""
@@ -126,6 +136,7 @@ class GroupScreen(DetailScreen):
     LIST = "groups"
     KIND = "lags"
     UNKNOWN = "is not known: it may be new, or its offsets have expired"
+    _asking: Worker[None] | None = None
 
     def compose_body(self) -> ComposeResult:
         """Also what its coordinator tells."""
@@ -135,21 +146,27 @@ class GroupScreen(DetailScreen):
             yield line
         yield from super().compose_body()
 
-    def on_mount(self) -> None:
-        """Asks its coordinator once."""
-        self.run_worker(self._ask(), exclusive=True, group="group-facts")
+    def _ask_anew(self) -> None:
+        """Asks its coordinator, with every snapshot of now; a slow answer is waited for."""
+        if self._asking is None or self._asking.is_finished:
+            self._asking = self.run_worker(self._ask(), group="group-facts")
 
     async def _ask(self) -> None:
-        from control.views.group_facts import read_group  # a Kafka client comes with it
+        from control.views.group_facts import Told, read_group  # a Kafka client comes with it
 
         session, group = self.session, self.name_here
-        try:
-            facts, members = await read_group(session.operations, session.snapshot, group)
-        except (KafkaPortError, ValueError):
-            return
+        told = Told((), ())
+        if session.at_ms is None:
+            with suppress(KafkaPortError, ValueError):
+                told = await read_group(session.operations, session.snapshot, group)
+        if self.is_attached:
+            self._tell(told.facts, told.members)
+
+    def _tell(self, facts: Sequence[Fact], members: Sequence[Row]) -> None:
         told = [("member", member_words(it)) for it in members[:MEMBERS_MAX]]
         if len(members) > MEMBERS_MAX:
-            more = f"{len(members) - MEMBERS_MAX} more: partiscope groups describe {group}"
+            left = len(members) - MEMBERS_MAX
+            more = f"{left} more: partiscope groups describe {self.name_here}"
             told.append(("…", more))
         told += [(it.title, it.text) for it in facts]
         lines = [Text.assemble((f"{title} ", "dim"), printable(text)) for title, text in told]
@@ -157,8 +174,9 @@ class GroupScreen(DetailScreen):
         self.put("#group-facts", Text("\n").join(lines))
 
     def show(self, snapshot: OperatorSnapshot) -> None:
-        """Also the partition to blame."""
+        """Also the partition to blame, and its members as they are now."""
         super().show(snapshot)
+        self._ask_anew()
         blame = partition_to_blame(snapshot, self.name_here)
         self.query_one("#blame").display = blame is not None
         self.put("#blame", "" if blame is None else Text(blame.words, style="yellow"))
