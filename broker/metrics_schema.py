@@ -383,7 +383,7 @@ def decode_record(value: bytes) -> SampleRecord:
             for kind, row_type in _UNCHANGED.items()
             for row in document.get(f"unchanged_{kind}", ())
         ]
-    except (ValueError, TypeError, AttributeError, LookupError) as error:
+    except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError) as error:
         raise SampleDecodeError(f"not a metrics sample: {error}") from error
     return SampleRecord(envelope=envelope, **rows, unchanged=unchanged)
 

@@ -56,7 +56,6 @@ class BrokerConfig:
 
     num_partitions: int = _property("num.partitions", 1, at_least=1)
     default_replication_factor: int = _property("default.replication.factor", 1, at_least=1)
-    min_insync_replicas: int = _property("min.insync.replicas", 1, at_least=1)
     auto_create_topics_enable: bool = _property("auto.create.topics.enable", True)
     delete_topic_enable: bool = _property("delete.topic.enable", True)
 

@@ -78,12 +78,17 @@ def effective_topic_config(
     return values
 
 
+def topic_config_value(
+    image: MetadataImage, broker_config: NodeConfig, topic: str, name: str
+) -> str | None:
+    """One topic config, as in force on this broker."""
+    value = image.config(topic_resource(topic)).get(name)
+    return _inherited(image, broker_config, topic_configs()[name]) if value is None else value
+
+
 def topic_flag(image: MetadataImage, broker_config: NodeConfig, topic: str, name: str) -> bool:
     """One boolean topic config, without computing the others."""
-    value = image.config(topic_resource(topic)).get(name)
-    if value is None:
-        value = _inherited(image, broker_config, topic_configs()[name])
-    return (value or "").lower() == "true"
+    return (topic_config_value(image, broker_config, topic, name) or "").lower() == "true"
 
 
 def effective_broker_config(image: MetadataImage, broker_config: NodeConfig) -> dict[str, str]:

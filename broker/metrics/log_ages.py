@@ -22,9 +22,16 @@ class LogAges:
         self._now_ms = now_ms
         self._looked_ms: dict[tuple[str, int], int] = {}
         self._looks = {True: 0, False: 0}
+        self._told: list[tuple[str, int]] = []
+        """Logs that the round looked at."""
 
     def news(self, log: Any) -> Points | None:
-        """Points of a log that this broker leads; None when it is not due, or has no timestamps."""
+        """Points of a log that this broker leads; None when it is not due, or has none.
+
+        An empty log costs no look, and is due as soon as something is written.
+        """
+        if log.log_end_offset == log.log_start_offset:
+            return None
         name, now_ms = (log.topic, log.partition), self._now_ms()
         is_known = name in self._looked_ms
         is_due = not is_known or now_ms - self._looked_ms[name] >= AGE_MS_MAX
@@ -32,12 +39,23 @@ class LogAges:
             return None
         self._looks[is_known] += 1
         self._looked_ms[name] = now_ms
+        self._told.append(name)
         return _points_of(log) or None
 
     def end_round(self, present: Collection[tuple[str, int]]) -> None:
-        """Forget the logs that are not present any more."""
+        """The round has arrived; forget the logs that are not present."""
         self._looked_ms = {name: it for name, it in self._looked_ms.items() if name in present}
+        self._begin()
+
+    def forget(self) -> None:
+        """Look anew at what this round looked at: it may not have arrived."""
+        for name in self._told:
+            self._looked_ms.pop(name, None)
+        self._begin()
+
+    def _begin(self) -> None:
         self._looks = {True: 0, False: 0}
+        self._told.clear()
 
 
 def _points_of(log: Any) -> Points:

@@ -79,6 +79,7 @@ class MetricsReporter:
             self.counters.rounds_failed += 1
             self._repeats.forget()
             self._orphans.forget()
+            self._ages.forget()
             self._complain(error)
 
     async def _has_topic(self) -> bool:
@@ -108,6 +109,8 @@ class MetricsReporter:
             rows=len(rows) + len(orphans or ()), brokers=len(self._node.metadata.image.brokers)
         )
         await self._delivery.write(values, round_ms=round_ms)
+        present = self._node.replicas.partitions()
+        self._ages.end_round({(it.log.topic, it.log.partition) for it in present})
         self.counters.rounds_written += 1
 
     async def _orphan_rows(self) -> list[Row] | None:

@@ -13,7 +13,8 @@ from broker.clock import Clock
 from broker.coordinator.groups.describe_groups import GroupReading
 from broker.handlers.services import NodeServices
 from broker.metadata.cordons import is_cordoned
-from broker.metadata.image import MetadataImage, PartitionImage, topic_resource
+from broker.metadata.effective_configs import topic_config_value
+from broker.metadata.image import MetadataImage, PartitionImage
 from broker.metrics.log_ages import LogAges
 from broker.metrics_schema import (
     SEGMENT_SIZES_MAX,
@@ -110,7 +111,6 @@ def slice_rows(
             yield rows
             rows = []
     told.end_round()
-    known_ages.end_round({(it.log.topic, it.log.partition) for it in node.replicas.partitions()})
     yield rows
 
 
@@ -229,9 +229,8 @@ def _min_isr(node: NodeServices, image: MetadataImage, replica: Any, known: dict
 
 
 def min_isr_of(node: NodeServices, image: MetadataImage, topic: str) -> int:
-    """min.insync.replicas of a topic."""
-    configs: Mapping[str, str] = image.config(topic_resource(topic))
-    return int(configs.get(_MIN_ISR, node.config.min_insync_replicas))
+    """min.insync.replicas of a topic, as in force on this broker."""
+    return int(topic_config_value(image, node.config, topic, _MIN_ISR) or 1)
 
 
 def pick_partition(

@@ -13,7 +13,9 @@ from broker.coordinator.groups.roster import Member, build_member
 def handle_join(group: ClassicGroup, event: JoinRequested) -> None:
     """Admit, park or refuse; a parked join is answered when the next generation starts."""
     error = _refusal(group, event)
-    if error is not GroupError.NONE:
+    if error is GroupError.GROUP_MAX_SIZE_REACHED:
+        _turn_away(group, event)
+    elif error is not GroupError.NONE:
         _refuse(group, event, error)
     elif event.member_id == "":
         _join_newcomer(group, event)
@@ -26,15 +28,38 @@ def handle_join(group: ClassicGroup, event: JoinRequested) -> None:
 def _refusal(group: ClassicGroup, event: JoinRequested) -> GroupError:
     if group.state is GroupState.DEAD:
         return GroupError.COORDINATOR_NOT_AVAILABLE
+    if not _has_room(group, event):
+        return GroupError.GROUP_MAX_SIZE_REACHED
     if not event.protocol_type or not event.protocols:
         return GroupError.INCONSISTENT_GROUP_PROTOCOL
     if len(group.roster) and not _is_compatible(group, event):
         return GroupError.INCONSISTENT_GROUP_PROTOCOL
-    is_known = event.member_id in group.roster.members or (
-        event.group_instance_id is not None and event.group_instance_id in group.roster.static
+    return GroupError.NONE
+
+
+def _has_room(group: ClassicGroup, event: JoinRequested) -> bool:
+    """Whether group.max.size admits the member (KIP-389; Kafka: acceptJoiningMember).
+
+    While members rejoin, only those that came back count: the last ones beyond the size are out.
+    Unlike in Kafka, a static member that restarts may always take over its own place.
+    """
+    roster = group.roster
+    member = roster.members.get(
+        event.member_id or roster.static.get(event.group_instance_id or "", "")
     )
-    is_full = len(group.roster) >= group.size_max
-    return GroupError.GROUP_MAX_SIZE_REACHED if is_full and not is_known else GroupError.NONE
+    if group.state is not GroupState.PREPARING_REBALANCE:
+        return member is not None or len(roster) < group.size_max
+    returned = sum(it.join_token is not None for it in roster)
+    return returned < group.size_max or (member is not None and member.join_token is not None)
+
+
+def _turn_away(group: ClassicGroup, event: JoinRequested) -> None:
+    """Refuse a member for which there is no room; it is out even if it was in before."""
+    group.roster.pending.pop(event.member_id, None)
+    if event.member_id in group.roster.members:
+        group.remove_member(event.member_id, event.now_ms, "has no room")
+    group.maybe_complete_join(event.now_ms)
+    group.answer(event.token, JoinResult(error=GroupError.GROUP_MAX_SIZE_REACHED, member_id=""))
 
 
 def _is_compatible(group: ClassicGroup, event: JoinRequested) -> bool:
@@ -54,8 +79,7 @@ def _join_newcomer(group: ClassicGroup, event: JoinRequested) -> None:
     if instance is not None and instance in group.roster.static:
         _replace_static(group, event, instance)
     elif instance is None and event.requires_known_member_id:
-        deadline_ms = event.now_ms + event.session_timeout_ms
-        group.roster.pending[event.new_member_id] = deadline_ms
+        group.roster.hand_out(event.new_member_id, event.now_ms + event.session_timeout_ms)
         required = JoinResult(error=GroupError.MEMBER_ID_REQUIRED, member_id=event.new_member_id)
         group.answer(event.token, required)
     else:

@@ -256,7 +256,10 @@ class ClassicGroup:
 def build_group(
     snapshot: GroupSnapshot, *, now_ms: int, wall_ms: int, initial_delay_ms: int, size_max: int
 ) -> ClassicGroup:
-    """A group as it comes back from the log: Stable with fresh sessions, or Empty."""
+    """A group as it comes back from the log: Stable with fresh sessions, or Empty.
+
+    One with more members than group.max.size rebalances at once, so that the last ones are out.
+    """
     group = ClassicGroup(
         group_id=snapshot.group_id,
         initial_delay_ms=initial_delay_ms,
@@ -286,6 +289,8 @@ def build_group(
         )
         member.renew_session(now_ms)
         group.roster.add(member)
+    if len(group.roster) > size_max:
+        group.prepare_rebalance(now_ms, "more members than group.max.size")
     return group
 
 

@@ -3,9 +3,15 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from broker.coordinator.errors import GroupError
 from broker.coordinator.groups.group_events import GroupProtocol, JoinRequested
+
+PENDING_BYTES_MAX: Final = 1024 * 1024
+"""Of one group; some 7,000 ids of a usual length."""
+_PENDING_ID_BYTES: Final = 100
+"""What an id takes beside its text."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,7 +68,7 @@ class Roster:
     static: dict[str, str] = field(default_factory=dict)
     """group.instance.id -> member id."""
     pending: dict[str, int] = field(default_factory=dict)
-    """Member ids handed out with MEMBER_ID_REQUIRED -> deadline in ms."""
+    """Member ids handed out with MEMBER_ID_REQUIRED -> deadline in ms; see `hand_out`."""
 
     def __len__(self) -> int:
         return len(self.members)
@@ -76,6 +82,19 @@ class Roster:
         self.members[member.member_id] = member
         if member.group_instance_id is not None:
             self.static[member.group_instance_id] = member.member_id
+
+    def hand_out(self, member_id: str, deadline_ms: int) -> None:
+        """Keep an id until it is used, or its deadline (a session time-out away) is over.
+
+        As in Kafka they do not count towards group.max.size. Beyond `PENDING_BYTES_MAX` the oldest
+        is forgotten: its client hears UNKNOWN_MEMBER_ID and asks for another one.
+        """
+        self.pending[member_id] = deadline_ms
+        size_bytes = sum(len(id_) + _PENDING_ID_BYTES for id_ in self.pending)
+        while size_bytes > PENDING_BYTES_MAX:
+            oldest = next(iter(self.pending))
+            size_bytes -= len(oldest) + _PENDING_ID_BYTES
+            del self.pending[oldest]
 
     def remove(self, member_id: str) -> Member:
         """Take a member out, and its instance id if it still holds it."""

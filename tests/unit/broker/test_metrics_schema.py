@@ -181,6 +181,13 @@ def test_what_is_not_a_sample_is_refused(value: bytes) -> None:
         schema.decode_record(value)
 
 
+def test_packed_columns_of_an_absurd_size_are_refused() -> None:
+    head = b'{"packed":true,"cluster":"c","broker":1,"broker_epoch":1,"round_ms":1,"interval_ms":1}'
+    columns = b'{"rows":%d,"bytes":0,"columns":[["partition",0,0]]}' % 10**30
+    with pytest.raises(schema.SampleDecodeError):
+        schema.decode_record(head + b'\n{"replicas_columns":' + columns + b"}\n")
+
+
 @pytest.mark.parametrize(
     ("kind", "row_type"), [("replicas", schema.ReplicaSample), ("commits", schema.CommitSample)]
 )

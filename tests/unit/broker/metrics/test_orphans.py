@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from broker.metadata.image import MetadataImage, TopicImage
+from broker.metadata.image import MetadataImage, TopicImage, broker_resource
 from broker.metrics.orphans import PARTITIONS_PER_SLICE, Orphans
 from broker.metrics_schema import ReplicaSample, Row, UnchangedReplica
 from tests.unit.broker.handlers.cluster_images import (
@@ -59,6 +59,14 @@ def test_what_has_not_changed_is_told_as_such_until_it_must_be_told_in_full() ->
     orphans.forget()
     assert {type(it) for it in told(orphans, image)} == {ReplicaSample}
     assert told(orphans, cluster_image(ALL, fenced=(103,))) == [], "the topic is deleted"
+
+
+def test_the_least_in_sync_is_that_in_force_on_this_broker() -> None:
+    image, orphans = cluster_image(ALL, LONELY, fenced=(103,)), Orphans()
+    node = node_with(image, min_insync_replicas="2")
+    assert {row.min_isr for piece in orphans.slices(node) for row in piece} == {2}  # type: ignore[union-attr]
+    altered = replace(image, configs={broker_resource(None): {"min.insync.replicas": "3"}})
+    assert {row.min_isr for row in told(orphans, altered)} == {3}
 
 
 def test_a_topic_that_is_the_same_is_not_looked_at_again() -> None:

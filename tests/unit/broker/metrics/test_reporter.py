@@ -13,7 +13,7 @@ from broker.config.broker_config import BrokerConfig
 from broker.coordinator.offsets.offset_manager import CommitRequested
 from broker.coordinator.records import CommittedOffset
 from broker.metadata.image import PartitionImage
-from broker.metrics.delivery import BATCH_BYTES_MAX, build_batches
+from broker.metrics.delivery import BATCH_BYTES_MAX, DeliveryError, build_batches
 from broker.metrics.pace import Pace, interval_for
 from broker.metrics.reporter import MetricsReporter
 from broker.metrics.samples import FULL_MS, Repeats, pick_partition, read_disk_space
@@ -101,6 +101,11 @@ async def _commit(node: Node) -> None:
 
 
 async def _create_and_fill(node: Node) -> None:
+    await _create(node)
+    await _fill(node)
+
+
+async def _create(node: Node) -> None:
     services = _services(node)
     topic = {"name": "t", "num_partitions": 1, "replication_factor": 1}
     config = {"name": "min.insync.replicas", "value": "1"}
@@ -108,8 +113,11 @@ async def _create_and_fill(node: Node) -> None:
     answer = await services.controller.submit(19, 7, message)
     assert answer.topics[0].error_code == 0
     await _until(lambda: services.replicas.partition("t", 0) is not None)
+
+
+async def _fill(node: Node) -> None:
     batch = build_batch([NewRecord(value=b"x" * 100, timestamp=1)] * 3)
-    result = await services.replicas.append_and_wait("t", 0, batch)
+    result = await _services(node).replicas.append_and_wait("t", 0, batch)
     assert result.error is None
 
 
@@ -211,6 +219,41 @@ async def test_failures_are_counted_and_the_rounds_go_on(
     await _until(lambda: reporter.counters.rounds_written > written)
     complaints = [r for r in caplog.records if "no groups today" in r.getMessage()]
     assert len(complaints) == 1
+
+
+async def test_a_log_that_was_sampled_empty_has_its_times_as_soon_as_it_is_written_to(
+    node: Node,
+) -> None:
+    def rows() -> list[Any]:
+        return [row for r in _records(node) for row in r.replicas if row.topic == "t"]
+
+    await _create(node)
+    await _until(lambda: bool(rows()))
+    await _fill(node)
+    await _until(lambda: any(row.log_points for row in rows()))
+
+
+async def test_what_a_lost_round_looked_up_in_logs_is_told_by_the_next(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reporter = node._reporter
+    assert isinstance(reporter, MetricsReporter)
+    await _until(lambda: reporter.counters.rounds_written > 0)
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise DeliveryError("the leader is elsewhere")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(reporter._delivery, "write", refuse)
+        await _create_and_fill(node)
+        failed = reporter.counters.rounds_failed
+        await _until(lambda: reporter.counters.rounds_failed >= failed + 2)
+
+    def is_told() -> bool:
+        rows = [row for r in _records(node) for row in r.replicas if row.topic == "t"]
+        return any(row.log_points for row in rows)
+
+    await _until(is_told)
 
 
 @pytest.mark.parametrize(
