@@ -16,7 +16,7 @@ from broker.metadata.image import ConfigResource, ResourceType
 from broker.protocol import codec
 
 ReadResource = Callable[[ConfigResource, Any], AlterResource | None]
-"""None: it asks for what there is not."""
+"""None: it asks for an operation that does not exist."""
 
 
 async def execute(

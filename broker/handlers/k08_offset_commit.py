@@ -1,8 +1,8 @@
 """OffsetCommit, versions 2-10.
 
 Behaviour: stores the offsets of one group durably (acks=all) before it answers; a commit renews
-the member's session. Generation -1 without a member id is a simple consumer or a tool, allowed
-while the group has no members. A partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION
+the member's session. Generation -1 is a simple consumer or a tool, allowed while the group has no
+members. A partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION
 (an unknown topic id, from v10, UNKNOWN_TOPIC_ID) and the others are committed.
 Notes: v2-4 carry a retention time, which becomes an explicit expiry; v6 a leader epoch; v7 the
 group instance id; v10 names topics by id (KIP-848).

@@ -1,8 +1,8 @@
 """FindCoordinator, versions 0-6.
 
 Behaviour: a group (key type 0) is coordinated by the leader of its partition of
-__consumer_offsets, which is created when the first group asks; until it has a leader the answer
-is COORDINATOR_NOT_AVAILABLE, which clients retry.
+__consumer_offsets, which is created when the first group asks (waits up to CREATE_TIMEOUT_S). Until
+it has a leader the answer is COORDINATOR_NOT_AVAILABLE, which clients retry.
 Notes: from v4 several keys are asked at once. Transactions (key type 1) and share groups (2) have
 no coordinator here: INVALID_REQUEST with the reason, which clients report instead of retrying.
 """

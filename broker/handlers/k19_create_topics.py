@@ -2,7 +2,8 @@
 
 Behaviour: executed by the active controller; each topic stands for itself. Placement spreads
 leaders, replicas and racks; -1 takes num.partitions and default.replication.factor; manual
-assignments; validate_only. Answers when the topics are committed and known to this broker.
+assignments; validate_only. Answers when the topics are committed, and waits up to a second
+(CATCH_UP_MS_MAX) until this broker knows them. The request's timeout is not looked at.
 Notes: from version 5 the answer holds partitions, factor and configs, from 7 the topic id.
 """
 

@@ -1,7 +1,7 @@
 """DeleteTopics, versions 1-6.
 
-Behaviour: executed by the active controller; from version 6 topics may be named by id. The
-files go after file.delete.delay.ms.
+Behaviour: executed by the active controller; from version 6 topics may be named by id, but not by
+both or by nothing (INVALID_REQUEST). The files go after file.delete.delay.ms.
 """
 
 from typing import Any, Final
@@ -30,6 +30,7 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 @controller_api(API_KEY, versions=(1, 6), refuse=_refuse)
 async def execute_delete_topics(active: ActiveController, message: Any, version: int) -> Any:
     """Delete topics as the active controller."""
+    ambiguous = _ambiguous(message, version)
     wanted = _wanted(message, version)
     verdicts = await active.run(
         lambda image: decide_delete_topics(wanted, image, active.topic_defaults)
@@ -38,13 +39,34 @@ async def execute_delete_topics(active: ActiveController, message: Any, version:
         {**_key_fields(key, verdict), **verdict_fields(verdict)}
         for key, verdict in verdicts.items()
     ]
-    return codec.build_response(API_KEY, version, responses=responses)
+    return codec.build_response(API_KEY, version, responses=[*responses, *ambiguous])
+
+
+def _ambiguous(message: Any, version: int) -> list[dict[str, Any]]:
+    """Answers about topics with a name and an id, or with neither, in Kafka's words."""
+    topics = message.topics if version >= VERSION_WITH_IDS else ()
+    both = "You may not specify both topic name and topic id."
+    neither = "Neither topic name nor id were specified."
+    return [
+        {
+            "name": topic.name,
+            "topic_id": topic.topic_id,
+            "error_code": ErrorCode.invalid_request,
+            "error_message": both if topic.topic_id else neither,
+        }
+        for topic in topics
+        if (topic.name is None) is (topic.topic_id is None)
+    ]
 
 
 def _wanted(message: Any, version: int) -> list[str | UUID]:
     if version < VERSION_WITH_IDS:
         return list(message.topic_names)
-    return [topic.topic_id if topic.name is None else topic.name for topic in message.topics]
+    return [
+        topic.topic_id or topic.name
+        for topic in message.topics
+        if (topic.name is None) is not (topic.topic_id is None)
+    ]
 
 
 def _key_fields(key: str | UUID, verdict: Verdict[tuple[str, UUID]]) -> dict[str, Any]:

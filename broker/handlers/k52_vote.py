@@ -1,6 +1,6 @@
 """Vote, version 2, between our nodes only.
 
-Behaviour: 2.
+Behaviour: a voter's vote, or whether it would give one (a pre-vote, KIP-996).
 """
 
 from typing import Any, Final

@@ -1,6 +1,6 @@
 """BeginQuorumEpoch, version 1, between our nodes only.
 
-Behaviour: 1.
+Behaviour: the leader of a new epoch makes itself known to another voter.
 """
 
 from typing import Any, Final

@@ -1,6 +1,6 @@
 """EndQuorumEpoch, version 1, between our nodes only.
 
-Behaviour: 1.
+Behaviour: a leader that resigns asks another voter to elect at once.
 """
 
 from typing import Any, Final

@@ -1,8 +1,9 @@
 """DescribeCluster, versions 0-2.
 
 Behaviour: cluster id, controller and brokers of this node's image; from v2 fenced brokers too
-when asked for. The controller endpoints (endpoint type 2) are asked on the controller listener;
-on the client listener they are refused with MISMATCHED_ENDPOINT_TYPE, as Kafka does.
+when asked for. Controller endpoints (endpoint type 2) are refused with MISMATCHED_ENDPOINT_TYPE, as
+on Kafka's listeners for clients.
+Notes: the controller listener does not serve it: tools with --bootstrap-controller find nobody.
 """
 
 from typing import Any

@@ -11,8 +11,10 @@ from broker.handlers.topic_view import view_topic
 from broker.metadata.image import BrokerImage, MetadataImage, TopicImage
 from broker.protocol.hot.metadata import encode_topic
 
-BLOBS_MAX = 50_000
-"""Encoded topics that are kept; when there are more, all are forgotten."""
+BLOBS_BYTES_MAX = 64 * 1024 * 1024
+"""Of encoded topics that are kept; when there would be more, all are forgotten."""
+BLOB_BYTES = 300
+"""What one takes beside what is encoded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +27,11 @@ class _Blob:
 class MetadataBlobs:
     """The cache of one node."""
 
-    __slots__ = ("_blobs",)
+    __slots__ = ("_blobs", "size_bytes")
 
     def __init__(self) -> None:
         self._blobs: dict[tuple[str, int, bool], _Blob] = {}
+        self.size_bytes = 0
 
     def encode(
         self, image: MetadataImage, topic: TopicImage, version: int, *, with_operations: bool
@@ -39,7 +42,11 @@ class MetadataBlobs:
         if blob is not None and blob.topic is topic and blob.brokers is image.brokers:
             return blob.encoded
         encoded = encode_topic(version, view_topic(image, topic, with_operations=with_operations))
-        if len(self._blobs) >= BLOBS_MAX:
+        self.size_bytes += len(encoded) + BLOB_BYTES
+        if blob is not None:
+            self.size_bytes -= len(blob.encoded) + BLOB_BYTES
+        if self.size_bytes > BLOBS_BYTES_MAX:
             self._blobs.clear()
+            self.size_bytes = len(encoded) + BLOB_BYTES
         self._blobs[key] = _Blob(topic=topic, brokers=image.brokers, encoded=encoded)
         return encoded

@@ -21,7 +21,7 @@ PRODUCE_VERSION: Final = 9
 ACKS: Final = 1
 WRITE_TIMEOUT_MS: Final = 2_000
 BATCH_BYTES_MAX: Final = 900_000
-"""Of plain records, so that no batch can exceed message.max.bytes' default."""
+"""Of the plain records of a batch, below message.max.bytes' default; a larger record is alone."""
 METRICS_PARTITIONS: Final = 3
 METRICS_REPLICAS_MAX: Final = 3
 METRICS_CONFIGS: Final = (

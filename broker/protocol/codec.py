@@ -171,7 +171,7 @@ def decode_body(header: RequestHeader, frame: memoryview | bytes) -> Any:
         return bounded_reader(entity_type)(_readable(frame), header.body_position)[0]
     except _UNDECODABLE as error:
         story = f"unreadable {entity_type.__name__} v{header.api_version}: {error}"
-        raise MalformedRequestError(story, header) from error
+        raise MalformedRequestError(story) from error
 
 
 def decode_request(frame: memoryview | bytes) -> DecodedRequest:

@@ -38,6 +38,8 @@ _GUESS_BYTES_MIN: Final = 64 << 10
 _NO_ROOM: Final = "failed to write whole buffer"
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
+_GZIP_STEP_BYTES: Final = 16 << 10
+"""Given to zlib at once: it copies the rest of a step behind each member."""
 
 Transform = Callable[[Any], bytes]
 
@@ -103,6 +105,8 @@ def _decompress_snappy(data: bytes | memoryview) -> bytes:
         return _snappy_block(data, PLAIN_BYTES_MAX)
     parts = []
     position = len(_XERIAL_HEADER)
+    if position > len(data):
+        raise MalformedRecordsError("snappy data cannot be decompressed: its header is cut off")
     left_bytes = PLAIN_BYTES_MAX
     while position < len(data):
         (size,) = struct.unpack_from(">i", data, position)
@@ -125,18 +129,20 @@ def _snappy_block(data: bytes | memoryview, bytes_max: int) -> bytes:
 def _decompress_gzip(data: bytes | memoryview) -> bytes:
     """All members; what follows the last is ignored, as Java's reader does."""
     parts = []
-    rest, left_bytes = bytes(data), PLAIN_BYTES_MAX
-    while True:
-        member = zlib.decompressobj(_GZIP_WINDOW)
-        parts.append(member.decompress(rest, left_bytes + 1))
+    position, left_bytes = 0, PLAIN_BYTES_MAX
+    member = zlib.decompressobj(_GZIP_WINDOW)
+    while position < len(data):
+        step = data[position : position + _GZIP_STEP_BYTES]
+        parts.append(member.decompress(step, left_bytes + 1))
         left_bytes -= len(parts[-1])
         if left_bytes < 0:
             raise _too_large()
-        if not member.eof:
-            raise MalformedRecordsError("gzip data cannot be decompressed: it ends too early")
-        rest = member.unused_data
-        if not rest.startswith(_GZIP_MAGIC):
-            return b"".join(parts)
+        position += len(step) - len(member.unused_data)
+        if member.eof:
+            if bytes(data[position : position + 2]) != _GZIP_MAGIC:
+                return b"".join(parts)
+            member = zlib.decompressobj(_GZIP_WINDOW)
+    raise MalformedRecordsError("gzip data cannot be decompressed: it ends too early")
 
 
 def _bounded(decompress_into: Callable[[Any, bytearray], int]) -> Transform:

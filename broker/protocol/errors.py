@@ -38,11 +38,7 @@ class FrameTooLargeError(ProtocolError):
 
 
 class MalformedRequestError(ProtocolError):
-    """The bytes do not follow the schema; `header` is set when that far was readable."""
-
-    def __init__(self, message: str, header: RequestHeader | None = None) -> None:
-        super().__init__(message)
-        self.header = header
+    """The bytes do not follow the schema."""
 
 
 class UnsupportedVersionError(ProtocolError):

@@ -1,8 +1,8 @@
 """Every config that the cluster knows: Kafka's names, types, defaults, texts and valid values.
 
-The table is known_configs.json, taken from Apache Kafka 4.1; where our default differs from
-Kafka's, OUR_DEFAULTS says so, and OUR_CONFIGS are beside Kafka's. Segments may be as small as 14
-bytes, as before Kafka 4.1 (which wants 1 MiB), so that a roll can be shown with little data.
+The table is known_configs.json, taken from Apache Kafka 4.1, and NEWER_CONFIGS from later ones.
+Where our default differs from Kafka's, OUR_DEFAULTS says so, and OUR_CONFIGS are beside Kafka's.
+Segments may be as small as 14 bytes (Kafka: 1 MiB), so that a roll can be shown with little data.
 """
 
 import json

@@ -15,7 +15,7 @@ import fastcrc
 
 from broker.protocol.compression import compress, decompress
 from broker.protocol.errors import MalformedRecordsError
-from broker.protocol.varint import encode_varint, read_varint
+from broker.protocol.varint import encode_varint, read_varint, read_varlong, to_int64
 
 HEADER_BYTES = 61
 LOG_OVERHEAD_BYTES = 12
@@ -192,18 +192,21 @@ def iter_records(batch: bytes | memoryview) -> Iterator[Record]:
     header = parse_batch_header(batch)
     section = memoryview(batch)[HEADER_BYTES : header.size_bytes]
     plain = decompress(header.codec, section)
-    position = 0
-    for _ in range(header.records_count):
+    position, count = 0, header.records_count
+    for _ in range(count):
         length, position = read_varint(plain, position)
         end = position + length
         if length < 0 or end > len(plain):
             raise MalformedRecordsError(f"a record of {length} bytes runs over the batch")
         yield _read_record(plain, position, end, header)
         position = end
+    if count < 0 or position < len(plain):
+        left = len(plain) - position
+        raise MalformedRecordsError(f"{left} bytes are left behind {count} records")
 
 
 def _read_record(plain: bytes | memoryview, position: int, end: int, header: BatchHeader) -> Record:
-    timestamp_delta, position = read_varint(plain, position + 1)
+    timestamp_delta, position = read_varlong(plain, position + 1)
     offset_delta, position = read_varint(plain, position)
     key, position = _read_bytes(plain, position, end)
     value, position = _read_bytes(plain, position, end)
@@ -212,10 +215,12 @@ def _read_record(plain: bytes | memoryview, position: int, end: int, header: Bat
     for _ in range(count):
         name, position = _read_bytes(plain, position, end)
         content, position = _read_bytes(plain, position, end)
-        headers.append(((name or b"").decode(errors="replace"), content))
-    if position > end:
-        raise MalformedRecordsError("a record is longer than it says")
-    timestamp = header.base_timestamp + timestamp_delta
+        if name is None:
+            raise MalformedRecordsError("a header without a name")
+        headers.append((name.decode(errors="replace"), content))
+    if count < 0 or position != end:
+        raise MalformedRecordsError(f"a record ends {end - position} bytes behind {count} headers")
+    timestamp = to_int64(header.base_timestamp + timestamp_delta)
     return Record(
         offset=header.base_offset + offset_delta,
         timestamp=header.max_timestamp if header.is_log_append_time else timestamp,

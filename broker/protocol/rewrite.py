@@ -25,7 +25,7 @@ from broker.protocol.records import (
     NO_TIMESTAMP,
     BatchHeader,
 )
-from broker.protocol.varint import encode_varint, read_varint
+from broker.protocol.varint import encode_varint, read_varint, read_varlong, to_int64
 
 _BEFORE_CRC: Final = struct.Struct(">qiibI")
 _AFTER_CRC: Final = struct.Struct(">hiqqqhii")
@@ -60,13 +60,15 @@ def scan_records(plain: bytes, count: int) -> Iterator[RecordSpan]:
     :raises MalformedRecordsError: the records do not follow the format.
     """
     position = 0
+    if count < 0:
+        raise MalformedRecordsError(f"a batch of {count} records")
     for _ in range(count):
         start = position
         length, position = read_varint(plain, position)
         end = position + length
         if length <= 0 or end > len(plain):
             raise MalformedRecordsError(f"a record of {length} bytes runs over the batch")
-        timestamp_delta, body = read_varint(plain, position + 1)
+        timestamp_delta, body = read_varlong(plain, position + 1)
         offset_delta, position = read_varint(plain, body)
         key_bytes, position = read_varint(plain, position)
         key = None
@@ -100,7 +102,8 @@ def rewrite_batch(
         attributes |= DELETE_HORIZON_FLAG
     max_timestamp = header.max_timestamp
     if not header.is_log_append_time:
-        max_timestamp = max(header.base_timestamp + span.timestamp_delta for span in spans)
+        times = (to_int64(header.base_timestamp + span.timestamp_delta) for span in spans)
+        max_timestamp = max(times)
     checked = _AFTER_CRC.pack(
         attributes,
         header.last_offset_delta,
@@ -159,5 +162,5 @@ def _shifted(plain: bytes, span: RecordSpan, shift_ms: int) -> bytes:
     if not shift_ms:
         return plain[span.start : span.end]
     rest = plain[span.body : span.end]
-    content = b"\x00" + encode_varint(span.timestamp_delta + shift_ms) + rest
+    content = b"\x00" + encode_varint(to_int64(span.timestamp_delta + shift_ms)) + rest
     return encode_varint(len(content)) + content

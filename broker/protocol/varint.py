@@ -1,12 +1,24 @@
-"""Zigzag varints of the record format (Kafka's ByteUtils)."""
+"""Zigzag varints of the record format, 32 and 64 bits wide (Kafka's ByteUtils)."""
 
 from broker.protocol.errors import MalformedRecordsError
 
 VARLONG_BYTES_MAX = 10
+_BITS_64 = 0xFFFFFFFFFFFFFFFF
 
 
 def read_varint(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
-    """A zigzag varint or varlong: (value, position behind it).
+    """A zigzag varint: (value, position behind it).
+
+    :raises MalformedRecordsError: a value beyond 32 bits, or the buffer ends first.
+    """
+    value, position = read_varlong(buffer, position)
+    if -0x80000000 <= value <= 0x7FFFFFFF:
+        return value, position
+    raise MalformedRecordsError(f"{value} in place of a number of 32 bits")
+
+
+def read_varlong(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
+    """A zigzag varlong: (value, position behind it); bits beyond 64 are lost, as in Java.
 
     :raises MalformedRecordsError: more than ten bytes, or the buffer ends first.
     """
@@ -17,12 +29,18 @@ def read_varint(buffer: bytes | memoryview, position: int) -> tuple[int, int]:
             position += 1
             result |= (byte & 0x7F) << shift
             if byte < 0x80:
+                result &= _BITS_64
                 return (result >> 1) ^ -(result & 1), position
             shift += 7
             if shift >= 7 * VARLONG_BYTES_MAX:
                 raise MalformedRecordsError("a varint of more than ten bytes")
     except IndexError:
         raise MalformedRecordsError("a varint runs over the end of the records") from None
+
+
+def to_int64(value: int) -> int:
+    """A sum of two numbers of 64 bits as Java has it: it wraps."""
+    return (value + 0x8000000000000000 & _BITS_64) - 0x8000000000000000
 
 
 def encode_varint(value: int) -> bytes:

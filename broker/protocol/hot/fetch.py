@@ -2,7 +2,8 @@
 
 Versions: 5 adds log start offsets, 7 sessions (KIP-227), 9 leader epochs, 11 racks, 12 is flexible
 and adds the last fetched epoch (KIP-595), 13 names topics by id, 15 moves the replica into a tag
-with its broker epoch (KIP-903), 16 adds leader hints (KIP-951).
+with its broker epoch (KIP-903), 16 adds addresses of hinted leaders (KIP-951). The tags of 17
+(directory of the replica) and 18 (its high watermark) are skipped.
 """
 
 import struct

@@ -1,14 +1,17 @@
 """Metadata, DescribeCluster and DescribeTopicPartitions show what the image says."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 import pytest
 from kio.schema.errors import ErrorCode
 
+from broker.handlers import metadata_blobs
 from broker.handlers.k03_metadata import handle_metadata
 from broker.handlers.k60_describe_cluster import handle_describe_cluster
 from broker.handlers.k75_describe_topic_partitions import handle_describe_topic_partitions
+from broker.handlers.metadata_blobs import MetadataBlobs
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
 from tests.unit.broker.handlers.cluster_images import (
@@ -173,3 +176,20 @@ def test_topic_partitions_come_in_pages() -> None:
             "partition_index": got.next_cursor.partition_index,
         }
     assert seen == [("audit", 0), ("audit", 1), ("orders", 0), ("orders", 1), ("orders", 2)]
+
+
+def test_encoded_topics_are_kept_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    topics = [topic_image(f"t{n}", [101] * 10, number=n + 1) for n in range(20)]
+    image, blobs = cluster_image(*topics), MetadataBlobs()
+    encoded = [blobs.encode(image, it, 12, with_operations=False) for it in topics]
+    each = len(encoded[0]) + metadata_blobs.BLOB_BYTES
+    assert blobs.size_bytes == pytest.approx(20 * each, abs=20)
+    again = blobs.encode(image, topics[0], 12, with_operations=False)
+    assert again is encoded[0], "it is encoded once"
+    changed = replace(image, brokers=dict(image.brokers))
+    blobs.encode(changed, topics[0], 12, with_operations=False)
+    assert blobs.size_bytes == pytest.approx(20 * each, abs=20), "in place of the former"
+    monkeypatch.setattr(metadata_blobs, "BLOBS_BYTES_MAX", 3 * each)
+    for topic in topics:
+        blobs.encode(image, topic, 11, with_operations=False)
+        assert blobs.size_bytes <= 3 * each + 20

@@ -1,5 +1,6 @@
 """Compaction: when it is due, what stays of a batch, and how a node does it beside its work."""
 
+import struct
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,16 +24,19 @@ from broker.log.config import LogConfig
 from broker.log.log_manager import LogManager
 from broker.log.partition_log import PartitionLog
 from broker.protocol.records import (
+    HEADER_BYTES,
     NewRecord,
     Record,
     build_batch,
+    compute_crc,
     iter_batch_headers,
     iter_records,
     parse_batch_header,
 )
 from broker.protocol.rewrite import delete_horizon_ms
+from broker.protocol.varint import encode_varint
 from tests.support.settle import wait_until
-from tests.unit.broker.log.helpers import CONFIG, NOW_MS, FakeClock, read_all
+from tests.unit.broker.log.helpers import CONFIG, NOW_MS, FakeClock, append, read_all
 
 COMPACT = replace(CONFIG, cleanup_policy=frozenset({"compact"}), segment_bytes=300)
 RETENTION_MS = 1000
@@ -290,6 +294,36 @@ def test_a_damaged_segment_ends_compaction_of_that_log_only(
     assert path.read_bytes() == content
     assert damaged.cleaning.cleaned_to == 0
     assert not list(Path(damaged.directory).glob("*.cleaned"))
+    manager.shutdown()
+
+
+def _odd_times(key: bytes) -> bytes:
+    """A record of its own key and a time that is too large, and one of a key that comes again."""
+    value = b"v" * 90
+    batch = build_batch([NewRecord(key=key, value=value, timestamp=NOW_MS)] * 2)
+    bodies = (
+        b"\x00" + encode_varint(2**63 - 1) + b"\x00\x04" + key + b"\xb4\x01" + value + b"\x00",
+        b"\x00\x00\x02\x02k\xb4\x01" + value + b"\x00",
+    )
+    plain = b"".join(encode_varint(len(body)) + body for body in bodies)
+    odd = bytearray(batch[:HEADER_BYTES] + plain)
+    struct.pack_into(">i", odd, 8, len(odd) - 12)
+    struct.pack_into(">I", odd, 17, compute_crc(odd))
+    return bytes(odd)
+
+
+def test_times_beyond_64_bits_keep_no_other_log_from_compaction(
+    reopen: Callable[[], LogManager], clock: FakeClock
+) -> None:
+    """A faulty client wrote them into a topic that was not compacted then."""
+    manager = reopen()
+    odd = manager.create_log("odd", 0, UUID(int=6))
+    log = manager.create_log("orders", 0, UUID(int=5))
+    for number in range(40):
+        append(odd, memoryview(_odd_times(b"%02d" % number)))
+    _fill(log, 20)
+    _maintain(manager, clock, lambda: log.cleaning.cleaned_to == log.segments()[-1].base_offset)
+    _maintain(manager, clock, lambda: odd.cleaning.cleaned_to == odd.segments()[-1].base_offset)
     manager.shutdown()
 
 
