@@ -85,7 +85,8 @@ BROKERS: Final = Table(
                source="disk_percent", cell=_disk_cell, filter="disk"),
         column("full_in", "full in", units.DURATION,
                "At the earliest, as fast as now and without retention", rank=2, source="full_ms",
-               cell=lambda record: full_cell(record["full_ms"]), filter="full"),
+               cell=lambda record: full_cell(record["full_ms"]), filter="full",
+               is_time_left=True),
         column("age", "age", units.AGE, "Since it last sampled itself", source="age_ms"),
     ),
 )  # fmt: skip

@@ -49,10 +49,17 @@ class Column:
     """In pixels, on the page."""
     is_exception: bool
     """A view of one row has it only where it has a value."""
+    is_time_left: bool
+    """A time until something happens: the soonest is the worst, so sorting begins with it."""
 
     @property
     def is_number(self) -> bool:
         return self.unit.is_number
+
+    @property
+    def begins_with_largest(self) -> bool:
+        """Whether the greatest values are looked for first."""
+        return self.is_number and not self.is_time_left
 
 
 def column(
@@ -70,6 +77,7 @@ def column(
     is_long: bool = False,
     is_elastic: bool = False,
     is_exception: bool = False,
+    is_time_left: bool = False,
     width: int = 0,
 ) -> Column:
     """Declare a column.
@@ -94,6 +102,7 @@ def column(
         filters=dict.fromkeys(filter.split(), found),
         width=width or unit.width,
         is_exception=is_exception,
+        is_time_left=is_time_left,
     )
 
 

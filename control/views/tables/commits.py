@@ -93,7 +93,7 @@ COMMITS: Final = Table(
         column("loses", "data loss in", units.DURATION,
                LOSES_HELP, rank=2, source="retention_risk_ms",
                cell=lambda it: cells.loses_cell(it["retention_risk_ms"], it["lag"]),
-               filter="loses", width=98),
+               filter="loses", width=98, is_time_left=True),
         column("committed", "committed", units.OFFSET, "Committed offset", rank=2,
                source="committed_offset", cell=_committed_cell, width=88),
         column("end", "end", units.OFFSET, "Earliest high watermark read at or after the commit",

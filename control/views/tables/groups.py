@@ -91,7 +91,7 @@ GROUPS: Final = Table(
                f"{LOSES_HELP}; the partition nearest to it",
                rank=2, source="retention_risk_ms_min",
                cell=lambda it: cells.loses_cell(it["retention_risk_ms_min"], it["lag_sum"]),
-               filter="loses", width=98),
+               filter="loses", width=98, is_time_left=True),
         column("consumed", "consumes", units.RECORD_RATE, "Records per second by its commits",
                source="consumed_records_per_s_sum",
                cell=_if_committed(

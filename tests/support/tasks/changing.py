@@ -120,8 +120,7 @@ CHANGING: Final = (
         ),
         terminal=(
             Keys("O"),
-            Fill("Topic", "sent-{face}", enters=False),
-            Fill("To", "5h", tabs=2),
+            Fill("To", "5h", tabs=1),
             Fill("Type late-{face} to confirm", "late-{face}"),
         ),
         seen=("late-{face} is reset on 2 partitions",),
@@ -138,7 +137,7 @@ CHANGING: Final = (
         ),
         terminal=(
             Keys("O"),
-            Fill("Topic", "sent-{face}"),
+            Keys("Enter"),
             Fill("Type reader-{face} to confirm", "reader-{face}"),
         ),
         seen=("reader-{face} is reset on 2 partitions",),

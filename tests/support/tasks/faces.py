@@ -181,7 +181,7 @@ class TerminalFace:
             self._press(*["Tab"] * step.tabs)
             self._type(step.text.format(**facts))
             if step.enters:
-                self._press("Enter")
+                self._lead("Enter")
         else:
             raise TypeError(f"{step} is no step of a terminal")
 

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.ids import TopicPartition
@@ -33,7 +34,6 @@ SETTLED: Final = "settled"
 SLOW: Final = "slow"
 CHANGED_WHY: Final = "ticket-4711"
 MOVED_WHY: Final = "ticket-4712"
-RUNS_WHY: Final = "runs-{face}"
 SLOW_RATE: Final = "60KiB"
 SLOW_FROM: Final = 102
 SLOW_TO: Final = {"page": 103, "terminal": 104}
@@ -100,7 +100,7 @@ def _is_in_sync(installation: Installation) -> bool:
 @contextmanager
 def moving(installation: Installation, face: str) -> Iterator[None]:
     """A reassignment of the face goes on for minutes."""
-    why, line = RUNS_WHY.format(face=face), command_line(installation)
+    why, line = f"{face} runs {uuid4().hex[:6]}", command_line(installation)
     asked = line.start(*_reassign(line, f"{SLOW}-{face}", (SLOW_TO[face],), why),
                        "--throttle", SLOW_RATE, "--partitions-per-wave", "1")  # fmt: skip
     move = line.wait_until_moving(reason=why)

@@ -424,6 +424,15 @@ async def test_a_digit_sorts_by_that_column_from_the_top(services: Services) -> 
         assert _first_column(table)[0] == "topic-5"
 
 
+async def test_a_time_that_is_left_is_sorted_from_the_soonest(services: Services) -> None:
+    app = PartiscopeApp(services, path="groups")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        for wanted in ("groups?sort=loses", "groups?sort=-loses"):
+            await pilot.press("7")
+            await settle(pilot, lambda at=wanted: _place(app) == at, wanted)  # type: ignore[misc]
+
+
 async def test_every_partition_is_a_cell_that_tells_and_opens_it(services: Services) -> None:
     app = PartiscopeApp(services, path="map")
     async with app.run_test(size=(40, 24)) as pilot:

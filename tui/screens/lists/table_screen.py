@@ -103,7 +103,7 @@ class TableScreen(ViewScreen):
         page = prepared[2] if prepared and is_prepared else self.page(snapshot, query)
         all_columns = page.every_column
         self._columns = [(column.id, column.title) for column in all_columns]
-        self._numbers = {column.id for column in all_columns if column.is_number}
+        self._numbers = {column.id for column in all_columns if column.begins_with_largest}
         self.put("#table-title", _title(self.path, page, query).append(self.marks_words))
         table = self.query_one(RowTable)
         table.show(page, is_chosen=bool(self._chosen), sorted_by=query.sort.lstrip("-"))
@@ -142,7 +142,8 @@ class TableScreen(ViewScreen):
         """``1`` to ``9``, ``0``: by that column of the table; again turns the order.
 
         They count all columns, or those that were chosen, so that a digit means the same at every
-        width. Numbers begin with the largest, texts with the first, a status with the worst.
+        width. Numbers begin with the largest, times that are left with the soonest, texts with the
+        first, a status with the worst.
         """
         names = self._digits
         if place <= len(names):
