@@ -27,7 +27,7 @@ ANCHOR = pa.struct({"ms": pa.int64(), "committed_offset": pa.int64(), "lag": pa.
 
 def as_an_older_version_wrote_it(store: Path) -> None:
     """The state of commits with structs for what waits and speed is taken from, names alone; groups
-    without their types."""
+    without their types, history without types and told lags."""
     for path in (store / "now").glob("commits*.parquet"):
         rows = pq.ParquetFile(path).read()
         flat = ("wait_", "speed_", "trend_", "alive_", "is_owned")
@@ -42,6 +42,9 @@ def as_an_older_version_wrote_it(store: Path) -> None:
         rows = pq.ParquetFile(path).read()
         told = ["group_type", "group_epoch", "assignment_epoch"]
         pq.write_table(rows.drop_columns(told), path)
+    for table, column in (("commit_history", "told_lag"), ("group_history", "group_type")):
+        for path in (store / "history").glob(f"{table}*.parquet"):
+            pq.write_table(pq.ParquetFile(path).read().drop_columns([column]), path)
 
 
 def test_a_store_of_an_older_version_is_gone_on_with(spark: SparkSession, tmp_path: Path) -> None:
@@ -66,6 +69,10 @@ def test_a_store_of_an_older_version_is_gone_on_with(spark: SparkSession, tmp_pa
         cluster=CLUSTER, group_id="g", since_ms=T0_MS, until_ms=T0_MS + 60_000
     )
     assert points["lag"].to_pylist() == [100, 120, 140, 160, 180]
+    past = AggregatesReader(str(tmp_path)).as_of(cluster=CLUSTER, at_ms=T0_MS + 2_500)
+    assert past is not None
+    assert past.tables["groups"]["group_type"].to_pylist() == [None]
+    assert past.tables["commits"]["lag"].to_pylist() == [140]
 
 
 def as_an_older_source_wrote_it(value: bytes) -> bytes:
