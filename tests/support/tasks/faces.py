@@ -32,6 +32,9 @@ _LISTS: Final = {"topics": "t", "partitions": "p", "brokers": "b", "groups": "g"
                  "findings": "f", "map": "m"}  # fmt: skip
 
 
+GRIDS: Final = ("topics", "partitions", "groups")
+OPENS: Final = ".ag-cell:not("
+"""Part of the selector of a row's name, which opens the row."""
 FIRST_ROW: Final = '.ag-pinned-left-cols-container [row-index="0"]'
 FIRST_LINE: Final = r"\n (?:topic|group) +\S.*\n {}"
 """Below the titles of the columns."""
@@ -65,6 +68,8 @@ class PageFace:
         """Begin, step, see."""
         self._page.goto(f"{self._url}/{task.start.format(**facts)}")
         expect(self._page.locator("main > *").first).to_be_visible()
+        if task.start in GRIDS:  # keys about rows want rows
+            expect(self._page.locator(".ag-row").first).to_be_visible()
         for step in task.page:
             self._take(step, facts)
         for words in task.seen:
@@ -95,7 +100,10 @@ class PageFace:
 
     def _click(self, step: Click, facts: Facts) -> None:
         if step.at:
+            before = self._page.url
             self._page.locator(step.at.format(**facts)).first.click()
+            if OPENS in step.at:  # the next key is about the view that it leads to
+                expect(self._page).not_to_have_url(before)
             return
         page = self._page
         within = dialog_of(page) if dialog_of(page).is_visible() else page.locator("body")
