@@ -6,10 +6,12 @@ from functools import lru_cache
 import pyarrow as pa
 
 from spark_metrics.buckets.plan import FoldPlan
+from spark_metrics.buckets.waves import Judged
 from spark_metrics.decode.record_rows import cut_rows
 from spark_metrics.fold.bucket import NO_PARTITIONS, BucketState, Folded, Rows, fold_bucket
 from spark_metrics.fold.names import NAMES, NOBODY
 from spark_metrics.schema import COMMIT_STATE
+from spark_metrics.state.source_clocks import corrections
 from spark_metrics.store.files import StoreFiles
 from spark_metrics.store.table_files import write_now
 
@@ -48,12 +50,14 @@ def read_state(files: StoreFiles, plan: FoldPlan, bucket: int) -> BucketState:
 
 
 def fold_files(
-    files: StoreFiles, plan: FoldPlan, bucket: int, rows: Iterable[Rows]
+    files: StoreFiles, plan: FoldPlan, bucket: int, judged: Judged, rows: Iterable[Rows]
 ) -> tuple[Folded, dict[str, str]]:
     """Fold a bucket with the rows of each wave; its figures and state are written as a part of the
     version: the path of each table."""
     state = read_state(files, plan, bucket)
-    folded = fold_bucket(state, plan.corrections, zip(rows, plan.arounds, strict=True))
+    behind = corrections(plan.known.memory.clocks, judged.memory.clocks)
+    arounds = (wave.around for wave in judged.waves)
+    folded = fold_bucket(state, behind, zip(rows, arounds, strict=True))
     del state
     tables = {
         "partitions": folded.state.partitions,

@@ -6,13 +6,15 @@ On one machine this is the cheaper way: records are fetched once, and no other p
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_metrics.buckets.bucket_files import files_of, fold_files
-from spark_metrics.buckets.plan import WHOLE_VALUE, FoldedBatch, FoldedBucket, FoldPlan, Wave
-from spark_metrics.buckets.shares import Share, shares
-from spark_metrics.decode.record_head import Head, bad_value
+from spark_metrics.buckets.plan import RECORD, FoldedBatch, FoldedBucket, FoldPlan, Phases
+from spark_metrics.buckets.shares import Share, buckets_for, rows_told, shares
+from spark_metrics.buckets.waves import Judged, judge
+from spark_metrics.decode.record_head import Head, KafkaRecord, bad_value, read_head
 from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.fold.bucket import points_of
 
@@ -25,27 +27,40 @@ WORKERS: Final = 2
 class DriverFold:
     """A ``BucketFold`` over records that the driver has fetched whole."""
 
-    value = WHOLE_VALUE
-
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(WORKERS)
 
-    def fold(
-        self, plan: FoldPlan, batch: "DataFrame", heads: list[Head], waves: Sequence[Wave]
-    ) -> FoldedBatch:
+    def fold(self, plan: FoldPlan, batch: "DataFrame", phases: Phases) -> FoldedBatch | None:
         """Side by side; records are let go of as soon as their rows are read."""
-        thinned = [newest_rounds(wave.records) for wave in waves]
-        bad = bad_heads(heads, thinned)
+        with phases.of("fetch"):
+            rows = batch.selectExpr(*RECORD).toArrow().to_pylist()
+        with phases.of("decode"):
+            judged = judge(plan.known, [read_head(KafkaRecord(**row)) for row in rows])
+        if rows and not judged.heads:
+            return None
+        rows.clear()
+        records = len(judged.heads)
+        told = rows_told(record for wave in judged.waves for record in wave.records)
+        plan = replace(plan, buckets=buckets_for(told, plan.buckets))
+        with phases.of("fold"):
+            buckets, bad = self._fold(plan, judged)
+        return FoldedBatch(records=records, judged=judged, buckets=buckets, bad=bad)
+
+    def _fold(
+        self, plan: FoldPlan, judged: Judged
+    ) -> tuple[list[FoldedBucket], list[dict[str, Any]]]:
+        thinned = [newest_rounds(wave.records) for wave in judged.waves]
+        bad = bad_heads(judged.heads, thinned)
         cut = [shares(records, plan.buckets) for records in thinned]
-        heads.clear()
-        for wave, records in zip(waves, thinned, strict=True):
+        judged.heads.clear()
+        for wave, records in zip(judged.waves, thinned, strict=True):
             wave.records.clear()
             records.clear()
         files = files_of(plan.store)
 
         def fold(bucket: int, brought: Sequence[Share]) -> FoldedBucket:
             rows = (share.take() for share in brought)
-            folded, paths = fold_files(files, plan, bucket, rows)
+            folded, paths = fold_files(files, plan, bucket, judged, rows)
             return FoldedBucket(
                 paths=paths,
                 state_rows=folded.state.rows,
@@ -56,7 +71,7 @@ class DriverFold:
         each = list(self._threads.map(fold, range(plan.buckets), zip(*cut, strict=True)))
         for share in chain.from_iterable(cut):
             bad.update(share.bad)
-        return FoldedBatch(buckets=each, bad=[bad[number] for number in sorted(bad)])
+        return each, [bad[number] for number in sorted(bad)]
 
 
 def bad_heads(

@@ -1,15 +1,17 @@
 """Folds the buckets of a batch by tasks of Spark's executors, a task for each.
 
-The driver reads the heads of records, and tells each task what is known of rounds and clocks. The
-task reads the records of its bucket, folds them with the bucket's state, and writes all files
-under names of its own attempt. One small row comes back. So tasks may fail, be killed or run twice:
-a version names the files of one attempt, and the others are swept.
+The driver reads no record. It tells each task what is known before the batch. The task reads the
+records of its bucket, judges clocks and rounds, folds the rows with the bucket's state, and writes
+all files under names of its own attempt. One small row comes back: from the heads in it the driver
+learns what is known after the batch. So tasks may fail, be killed or run twice: a version names the
+files of one attempt, and the others are swept.
 """
 
 import gc
 import pickle
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -17,49 +19,25 @@ import pyarrow as pa
 from broker.metrics_schema import BUCKETS
 from spark_metrics.buckets.bucket_files import files_of, fold_files
 from spark_metrics.buckets.on_driver import bad_heads
-from spark_metrics.buckets.plan import (
-    RECORD,
-    WHOLE_VALUE,
-    FoldedBatch,
-    FoldedBucket,
-    FoldPlan,
-    Wave,
-)
+from spark_metrics.buckets.plan import RECORD, FoldedBatch, FoldedBucket, FoldPlan, Phases
 from spark_metrics.buckets.shares import bucket_rows
-from spark_metrics.decode.record_head import (
-    Head,
-    KafkaRecord,
-    read_head,
-    set_right,
-    without_taken,
-)
-from spark_metrics.decode.superseded_rounds import complete_rounds, newest_rounds
+from spark_metrics.buckets.waves import judge
+from spark_metrics.decode.record_head import Head, KafkaRecord, read_head
+from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.fold.bucket import Rows, points_of
-from spark_metrics.state.rounds import RoundPart, SourceKey
 from spark_metrics.store.durable import make_lasting
 from spark_metrics.store.table_files import write_points
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_TEXT: Final = f"CAST({WHOLE_VALUE} AS STRING)"
-_HEAD: Final = f"substring_index({_TEXT}, '\\n', 1)"
-_LINE_END: Final = f"CASE WHEN contains({_TEXT}, '\\n') THEN '\\n' ELSE '' END"
+HEAD_BYTES: Final = 4_096
+"""Within so many a record says which bucket it is of, if it does."""
 _PLACE: Final = '"bucket_of": ?\\\\[(\\\\d+), ?(\\\\d+)\\\\]'
+_HEAD: Final = f"substring_index(CAST(substring(value, 1, {HEAD_BYTES}) AS STRING), '\\n', 1)"
 _BUCKET, _OF = (f"try_cast(regexp_extract({_HEAD}, '{_PLACE}', {n}) AS INT)" for n in (1, 2))
 """Null where a record does not say so: its rows may be of all buckets."""
 _RESULT: Final = pa.schema({"result": pa.binary()})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TaskPlan:
-    """The plan of a batch, and how a task finds the rounds of its records in it."""
-
-    plan: FoldPlan
-    waves: Mapping[tuple[SourceKey, int], int]
-    """In which wave the rows of a round are folded."""
-    complete: Sequence[Mapping[SourceKey, int]]
-    """Of each wave, when the newest complete round of each source began."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,55 +45,56 @@ class TaskResult:
     """The row that a task hands back."""
 
     bucket: int
+    heads: Sequence[Head]
+    """Of records of its bucket, without their rows; with the first bucket, of those of all."""
     folded: FoldedBucket
     bad: Sequence[Mapping[str, Any]]
 
 
 class ExecutorFold:
-    """A ``BucketFold`` whose driver reads no more than the heads of records."""
+    """A ``BucketFold`` whose driver reads no record."""
 
-    value = f"CAST(concat({_HEAD}, {_LINE_END}) AS BINARY)"
+    def fold(self, plan: FoldPlan, batch: "DataFrame", phases: Phases) -> FoldedBatch | None:
+        """Fold every bucket in a task; Spark tries one that fails again.
 
-    def fold(
-        self, plan: FoldPlan, batch: "DataFrame", heads: list[Head], waves: Sequence[Wave]
-    ) -> FoldedBatch:
-        """Fold every bucket in a task; Spark tries one that fails again."""
-        told = TaskPlan(
-            plan=plan,
-            waves={
-                _round_of(head.part): number
-                for number, wave in enumerate(waves)
-                for _, head in wave.records
-                if head.part is not None
-            },
-            complete=[complete_rounds(wave.records) for wave in waves],
-        )
-        heads.clear()
-        for wave in waves:
-            wave.records.clear()
-
-        results = sorted(self.run_tasks(told, batch), key=lambda it: it.bucket)
+        How many buckets there are follows from the version before.
+        """
+        # Groups are the driver's business.
+        of_tasks = replace(plan, known=replace(plan.known, groups=()))
+        with phases.of("fold"):
+            results = sorted(self.run_tasks(of_tasks, batch), key=lambda it: it.bucket)
         if [it.bucket for it in results] != list(range(plan.buckets)):
             raise RuntimeError(f"of {plan.buckets} buckets {len(results)} came back")
-        bad = {_place_of(it): it for result in results for it in result.bad}
+        with phases.of("decode"):
+            told = {_place(head): head for it in results for head in it.heads}
+            heads = [told[place] for place in sorted(told)]
+            judged = judge(plan.known, heads)
+        if heads and not judged.heads:
+            return None
+        bad = {
+            (it["kafka_partition"], it["kafka_offset"]): it for each in results for it in each.bad
+        }
         return FoldedBatch(
-            buckets=[it.folded for it in results], bad=[bad[place] for place in sorted(bad)]
+            records=len(judged.heads),
+            judged=judged,
+            buckets=[it.folded for it in results],
+            bad=[bad[place] for place in sorted(bad)],
         )
 
-    def run_tasks(self, told: TaskPlan, batch: "DataFrame") -> Sequence[TaskResult]:
+    def run_tasks(self, plan: FoldPlan, batch: "DataFrame") -> Sequence[TaskResult]:
         """Run a task for each bucket; their results, in any order."""
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            yield from run_task(told, batches)
+            yield from run_task(plan, batches)
 
-        rows = by_bucket(batch, told.plan.buckets).mapInArrow(run, "result BINARY").toArrow()
+        rows = by_bucket(batch, plan.buckets).mapInArrow(run, "result BINARY").toArrow()
         # They come from tasks of this very job.
         return [pickle.loads(it) for it in rows["result"].to_pylist()]  # noqa: S301
 
 
 def by_bucket(batch: "DataFrame", buckets: int) -> "DataFrame":
     """The records, a partition for each bucket; one that has rows of several is in all of them."""
-    records = batch.selectExpr(*RECORD, f"{WHOLE_VALUE} AS value")
+    records = batch.selectExpr(*RECORD)
     if buckets == 1:
         return records.coalesce(1)
     every = ", ".join(map(str, range(buckets)))
@@ -128,7 +107,7 @@ def by_bucket(batch: "DataFrame", buckets: int) -> "DataFrame":
     return cut.repartitionById(buckets, cut["bucket"])
 
 
-def run_task(told: TaskPlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def run_task(plan: FoldPlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The task of the bucket whose number is that of its partition."""
     from pyspark import TaskContext
 
@@ -139,21 +118,18 @@ def run_task(told: TaskPlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
     assert context is not None, "it runs as a task"
     columns = [*KafkaRecord.__dataclass_fields__]
     records = (KafkaRecord(**row) for batch in batches for row in batch.select(columns).to_pylist())
-    result = fold_records(told, context.partitionId(), records)
+    result = fold_records(plan, context.partitionId(), records)
     yield pa.record_batch([pa.array([pickle.dumps(result)], pa.binary())], schema=_RESULT)
 
 
-def fold_records(told: TaskPlan, bucket: int, records: Iterable[KafkaRecord]) -> TaskResult:
+def fold_records(plan: FoldPlan, bucket: int, records: Iterable[KafkaRecord]) -> TaskResult:
     """Fold a bucket's records with its state, and write everything, forced to disk."""
-    plan = told.plan
-    read = [read_head(record) for record in records]
-    heads = set_right(without_taken(read, plan.before), plan.clocks)
-    waves: list[list[tuple[int, Head]]] = [[] for _ in plan.arounds]
-    for number, head in enumerate(heads):
-        if head.part is not None and (wave := told.waves.get(_round_of(head.part))) is not None:
-            waves[wave].append((number, head))
-    thinned = [newest_rounds(*it) for it in zip(waves, told.complete, strict=True)]
-    bad = bad_heads(heads, thinned)
+    every = (read_head(record) for record in records)
+    read = [head for head in every if head.bucket(plan.buckets) in (None, bucket)]
+    told = [_light(head) for head in read if not bucket or head.is_bad or _is_of_one(head, plan)]
+    judged = judge(plan.known, [of_bucket(head, bucket, plan.buckets) for head in read])
+    thinned = [newest_rounds(wave.records) for wave in judged.waves]
+    bad = bad_heads(judged.heads, thinned)
 
     def rows() -> Iterator[Rows]:
         for wave in thinned:
@@ -162,7 +138,7 @@ def fold_records(told: TaskPlan, bucket: int, records: Iterable[KafkaRecord]) ->
             yield found
 
     files = files_of(plan.store)
-    folded, paths = fold_files(files, plan, bucket, rows())
+    folded, paths = fold_files(files, plan, bucket, judged, rows())
     history = {
         table: write_points(files, table, points, plan.version, str(bucket))
         for table, points in points_of(folded).items()
@@ -170,6 +146,7 @@ def fold_records(told: TaskPlan, bucket: int, records: Iterable[KafkaRecord]) ->
     make_lasting(files, [*paths.values(), *(it.path for each in history.values() for it in each)])
     return TaskResult(
         bucket=bucket,
+        heads=told,
         folded=FoldedBucket(
             paths=paths, state_rows=folded.state.rows, sums=folded.sums, history=history
         ),
@@ -177,9 +154,35 @@ def fold_records(told: TaskPlan, bucket: int, records: Iterable[KafkaRecord]) ->
     )
 
 
-def _round_of(part: RoundPart) -> tuple[SourceKey, int]:
-    return SourceKey(part.cluster, part.broker), part.round_ms
+def of_bucket(head: Head, bucket: int, buckets: int) -> Head:
+    """The same, whose round is whole once this bucket's parts of it were seen."""
+    part = head.part
+    if part is None or part.parts_of is None or len(part.parts_of) % buckets:
+        return head
+    needed = _needed(part.parts, part.parts_of, bucket, buckets)
+    return replace(head, part=replace(part, needed=needed))
 
 
-def _place_of(bad: Mapping[str, Any]) -> tuple[int, int]:
-    return bad["kafka_partition"], bad["kafka_offset"]
+@lru_cache(64)
+def _needed(parts: int, parts_of: tuple[int, ...], bucket: int, buckets: int) -> frozenset[int]:
+    """The parts of a round that concern a bucket: its own, and those of no bucket."""
+    place = parts - sum(parts_of)
+    found = set(range(place))
+    for number, count in enumerate(parts_of):
+        if number % buckets == bucket:
+            found.update(range(place, place + count))
+        place += count
+    return frozenset(found)
+
+
+def _light(head: Head) -> Head:
+    """The same without the record's bytes."""
+    return replace(head, record=replace(head.record, value=b""), body=b"")
+
+
+def _is_of_one(head: Head, plan: FoldPlan) -> bool:
+    return head.bucket(plan.buckets) is not None
+
+
+def _place(head: Head) -> tuple[int, int]:
+    return head.record.partition, head.record.offset

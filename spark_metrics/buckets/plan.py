@@ -1,33 +1,46 @@
 """The plan of a batch: what the fold of each bucket is told, and what it hands back."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
 
-from spark_metrics.decode.record_head import Head
-from spark_metrics.fold.bucket import Around
+from spark_metrics.buckets.waves import Judged, Known
 from spark_metrics.fold.sums import Sums
-from spark_metrics.state.job_state import JobState
-from spark_metrics.state.source_clocks import Clocks, Correction
 from spark_metrics.store.layout import HistoryFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-RECORD: Final = ("partition", "offset", "unix_millis(timestamp) AS timestamp_ms")
-"""SQL of a record beside its value."""
-WHOLE_VALUE: Final = "coalesce(value, CAST('' AS BINARY))"
+RECORD: Final = (
+    *("partition", "offset", "unix_millis(timestamp) AS timestamp_ms"),
+    "coalesce(value, CAST('' AS BINARY)) AS value",
+)
+"""SQL of the fields of ``KafkaRecord``."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wave:
-    """Records of at most one round of each source, and what is known when they are folded."""
+class Phases:
+    """Times by name, in order of first use; what is entered again adds up."""
 
-    records: list[tuple[int, Head]]
-    """With their numbers in the batch."""
-    around: Around
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """Count the time spent within."""
+        began_s = time.perf_counter()
+        try:
+            yield
+        finally:
+            spent_s = time.perf_counter() - began_s
+            self._seconds[name] = self._seconds.get(name, 0.0) + spent_s
+
+    @property
+    def ms(self) -> dict[str, int]:
+        return {name: round(1_000 * spent_s) for name, spent_s in self._seconds.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +55,7 @@ class FoldPlan:
     """Files of the version before."""
     is_cut_alike: bool
     """Whether the rows in these were put into buckets as they are now."""
-    before: JobState
-    """What was known before the batch."""
-    clocks: Clocks
-    corrections: Sequence[Correction]
-    arounds: Sequence[Around]
-    """Of each wave."""
+    known: Known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +74,10 @@ class FoldedBucket:
 class FoldedBatch:
     """All buckets, in their order."""
 
+    records: int
+    """How many no earlier batch has taken in."""
+    judged: Judged
+    """Of all records; heads and waves may be emptied, for they are large."""
     buckets: Sequence[FoldedBucket]
     bad: Sequence[Mapping[str, Any]]
     """What is kept of each record that is bad, or has bad rows; by partition and offset."""
@@ -74,11 +86,8 @@ class FoldedBatch:
 class BucketFold(Protocol):
     """Folds the buckets of a batch, wherever that is done."""
 
-    @property
-    def value(self) -> str:
-        """SQL of what the driver reads of a record's value."""
+    def fold(self, plan: FoldPlan, batch: "DataFrame", phases: Phases) -> FoldedBatch | None:
+        """Fold and write all buckets, more of them where there are many rows.
 
-    def fold(
-        self, plan: FoldPlan, batch: "DataFrame", heads: list[Head], waves: Sequence[Wave]
-    ) -> FoldedBatch:
-        """Fold and write all buckets; ``heads`` and ``waves`` are emptied, for they are large."""
+        None: the store has all of the records already.
+        """

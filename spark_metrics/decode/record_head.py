@@ -129,6 +129,8 @@ def _part(document: Mapping[str, Any], kafka_ms: int) -> RoundPart:
         has_brokers=bool(document.get("brokers")),
         tells_orphans=document.get("tells_orphans") is True,
         of_orphans=document.get("of_orphans") is True,
+        parts_of=_parts_of(document.get("parts_of"), numbers["parts"]),
+        needed=None,
     )
 
 
@@ -166,6 +168,14 @@ def _bucket_of(told: Any) -> tuple[int, int] | None:
     except UNREADABLE:
         return None
     return bucket, buckets
+
+
+def _parts_of(told: Any, parts: int) -> tuple[int, ...] | None:
+    """How many parts a round has of each bucket; None: it is not told, or cannot be."""
+    if not isinstance(told, list) or not 0 < len(told) <= BUCKETS:
+        return None
+    is_told = all(type(it) is int and 0 <= it <= parts for it in told) and sum(told) <= parts
+    return tuple(told) if is_told else None
 
 
 def _readable(

@@ -67,7 +67,7 @@ def complete_rounds(wave: Wave) -> dict[SourceKey, int]:
         key, round_ms = _source(head), head.part.round_ms
         parts = seen.setdefault((key, round_ms), set())
         parts.add(head.part.part)
-        if len(parts) == head.part.parts:
+        if head.part.is_whole(parts):
             newest[key] = max(newest.get(key, 0), round_ms)
     return newest
 

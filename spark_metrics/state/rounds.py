@@ -5,7 +5,7 @@ round of which every part was seen tells what is *not* there any more: a row tha
 reported in an earlier round, and not in this one, is gone.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -41,6 +41,14 @@ class RoundPart:
     """Whether its round tells of all partitions that no living broker holds."""
     of_orphans: bool = False
     """Whether its rows are of those."""
+    parts_of: tuple[int, ...] | None = None
+    """How many parts there are of each bucket; unknown: all concern every bucket."""
+    needed: frozenset[int] | None = None
+    """The parts of the round that are looked for; unknown: all."""
+
+    def is_whole(self, seen: Set[int]) -> bool:
+        """Whether these are all parts of its round that are looked for."""
+        return len(seen) >= self.parts if self.needed is None else self.needed <= seen
 
 
 def orphans_teller(broker: int) -> int:
@@ -116,12 +124,13 @@ def _observe(source: Source, part: RoundPart, at_ms: int) -> Source:
     before = rounds.get(
         part.round_ms, OpenRound(round_ms=part.round_ms, seen=(), has_brokers=False)
     )
+    seen = {*before.seen, part.part}
     after = OpenRound(
         round_ms=part.round_ms,
-        seen=tuple(sorted({*before.seen, part.part})),
+        seen=tuple(sorted(seen)),
         has_brokers=before.has_brokers or part.has_brokers,
     )
-    if len(after.seen) >= part.parts:
+    if part.is_whole(seen):
         return _complete(source, after, part, at_ms)
     rounds[part.round_ms] = after
     newest = sorted(rounds.values(), key=lambda opened: opened.round_ms)[-OPEN_ROUNDS_MAX:]

@@ -1,7 +1,7 @@
 """Buckets folded by tasks make the same store as buckets folded by the driver."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,18 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from broker.metrics_schema import BUCKETS, CommitSample, Envelope, ReplicaSample, Row, encode_round
-from spark_metrics.buckets import on_executors
-from spark_metrics.buckets.on_executors import (
-    ExecutorFold,
-    TaskPlan,
-    TaskResult,
-    by_bucket,
-    fold_records,
+from broker.metrics_schema import (
+    BUCKETS,
+    CommitSample,
+    Envelope,
+    ReplicaSample,
+    Row,
+    bucket_of,
+    encode_round,
 )
+from spark_metrics.buckets import on_executors
+from spark_metrics.buckets.on_executors import ExecutorFold, TaskResult, by_bucket, fold_records
+from spark_metrics.buckets.plan import FoldPlan
 from spark_metrics.decode.record_head import KafkaRecord
 from spark_metrics.store import durable
 from spark_metrics.store.files import StoreFiles, force
@@ -33,6 +36,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 TOPICS, PARTITIONS = 21, 100
+GONE = (0, 4)
+"""Topics of two buckets."""
 OWN = ("heard_ms",)
 KEYS = ("cluster", "group_id", "topic", "partition", "broker", "at_ms")
 
@@ -89,10 +94,10 @@ def in_order(table: pa.Table) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in keys])
 
 
-def large(at_ms: int, *, topics: int = TOPICS) -> list[bytes]:
+def large(at_ms: int, *, topics: int = TOPICS, without: Container[int] = ()) -> list[bytes]:
     """A round of a cluster whose records have rows of one bucket each."""
     rows: list[Row] = []
-    for topic in range(topics):
+    for topic in (it for it in range(topics) if it not in without):
         for partition in range(PARTITIONS):
             place: dict[str, Any] = {"topic": f"t-{topic}", "partition": partition}
             led: dict[str, Any] = {"leader": 1, "leader_epoch": 1, "replicas": [1], "isr": [1]}
@@ -152,6 +157,28 @@ def test_each_bucket_is_a_task_and_keeps_what_it_is_not_told_of(
     assert all(re.search(r"-\d_[0-9a-f]{12}\.parquet$", path) for path in paths)
 
 
+def test_a_round_is_whole_in_a_bucket_once_its_parts_there_have_come(
+    stories: tuple[Story, Story],
+) -> None:
+    story = stories[1]
+    gone = {f"t-{n}" for n in GONE}
+
+    def batch(values: list[bytes]) -> set[int]:
+        """The buckets, of two, that topics which are gone are still in."""
+        story.records = [*values]
+        story.commit()
+        assert story.reports[-1].bad_records == 0
+        topics = {row["topic"] for row in story.now()["partitions"]}
+        return {bucket_of("large", it, 0) % 2 for it in topics & gone}
+
+    for at_ms in (0, 1_000):
+        assert batch(large(at_ms, topics=24)) == {0, 1}
+    parts = large(10_000, topics=24, without=GONE)
+    late = [it for it in parts if re.match(rb'.*?"bucket_of":.(1|3|5|7),', it)][-1]
+    assert batch([it for it in parts if it is not late]) == {1}
+    assert batch([late]) == set()
+
+
 class FailingFiles(StoreFiles):
     """Fails at one of its calls, before or after the call has done its work."""
 
@@ -186,16 +213,16 @@ class RepeatedTasks(ExecutorFold):
         self._monkeypatch = monkeypatch
         self.faults = 0
 
-    def run_tasks(self, told: TaskPlan, batch: DataFrame) -> Sequence[TaskResult]:
-        rows = by_bucket(batch, told.plan.buckets).drop("bucket").toArrow().to_pylist()
+    def run_tasks(self, plan: FoldPlan, batch: DataFrame) -> Sequence[TaskResult]:
+        rows = by_bucket(batch, plan.buckets).drop("bucket").toArrow().to_pylist()
         records = [KafkaRecord(**row) for row in rows]
 
         def attempt(**fault: Any) -> tuple[TaskResult | None, int]:
-            files = FailingFiles(told.plan.store, **fault)
+            files = FailingFiles(plan.store, **fault)
             self._monkeypatch.setattr(on_executors, "files_of", lambda store: files)
             self._monkeypatch.setattr(durable, "force", lambda path: files.call(force, path))
             try:
-                return fold_records(told, 0, records), files.calls
+                return fold_records(plan, 0, records), files.calls
             except OSError:
                 return None, files.calls
 

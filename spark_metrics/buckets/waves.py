@@ -1,0 +1,113 @@
+"""The heads of a batch become waves: clocks, rounds and groups are judged. Pure.
+
+The driver judges all records of a batch, a task those of its bucket. What concerns every bucket
+(clocks, brokers, groups) is told by records that every task gets, so all judge it alike.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from spark_metrics.decode.record_head import (
+    Head,
+    cut_waves,
+    observed,
+    seen_of,
+    set_right,
+    without_taken,
+)
+from spark_metrics.fold.bucket import Around
+from spark_metrics.fold.new_points import Clocks
+from spark_metrics.state.job_state import JobState
+from spark_metrics.state.known_groups import RegisteredGroup, merge_groups
+from spark_metrics.state.source_clocks import observe_clocks
+
+REACHED_SHARE: Final = 0.9
+"""A batch of fewer of the records that it may have has read the topic to its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """The job's knowledge before a batch, and when that began."""
+
+    memory: JobState
+    groups: Sequence[RegisteredGroup]
+    alive: Mapping[tuple[str, str], int]
+    """When each group (by cluster and id) committed anything last."""
+    seen_ms: int
+    """When it began, by what clocks of sources are compared with, …"""
+    at_ms: int
+    """… and by the driver's clock."""
+    records_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wave:
+    """Records of at most one round of each source, and what is known when they are folded."""
+
+    records: list[tuple[int, Head]]
+    """With their numbers in the batch."""
+    around: Around
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A batch after a look at its heads."""
+
+    heads: list[Head]
+    """Those that no earlier batch has taken in, by the job's clock."""
+    waves: list[Wave]
+    memory: JobState
+    """What is known after the batch."""
+    groups: list[RegisteredGroup]
+
+
+def judge(known: Known, read: Sequence[Head]) -> Judged:
+    """Judge the heads, one round of every source after the other."""
+    heads = without_taken(read, known.memory)
+    memory, heads = _set_right(known, heads)
+    cut = cut_waves(heads)
+    groups, waves = list(known.groups), []
+    for number, records in enumerate(cut):
+        told = [head for _, head in records]
+        offsets_of = heads if number == len(cut) - 1 else ()
+        earlier = memory
+        memory = memory.observe(observed(told, offsets_of=offsets_of, at_ms=known.at_ms))
+        groups = merge_groups(
+            groups,
+            [group for head in told for group in head.groups],
+            memory.complete_rounds(),
+            memory.silent_sources(),
+        )
+        around = Around(
+            brokers=memory.known_brokers(),
+            alive=known.alive,
+            clocks=clocks_of(earlier, memory),
+        )
+        waves.append(Wave(records=records, around=around))
+    return Judged(heads=heads, waves=waves, memory=memory, groups=groups)
+
+
+def clocks_of(before: JobState, after: JobState) -> Clocks:
+    """Begin of each cluster's newest round, before and after."""
+    return Clocks(before_ms=before.newest_rounds(), now_ms=after.newest_rounds())
+
+
+def _set_right(known: Known, heads: list[Head]) -> tuple[JobState, list[Head]]:
+    """The memory with what this batch says of clocks, and the samples by the job's own.
+
+    Only records that concern every bucket tell of clocks: every task has those.
+    """
+    memory = known.memory
+    kept = {key: it for key, it in memory.clocks.items() if key in memory.sources}
+    clocks = observe_clocks(
+        kept,
+        seen_of(head for head in heads if head.bucket_of is None),
+        seen_ms=known.seen_ms,
+        reached_ms=memory.reached_ms,
+    )
+    has_reached = len(heads) < REACHED_SHARE * known.records_max
+    memory = replace(
+        memory, clocks=clocks, reached_ms=known.seen_ms if has_reached else memory.reached_ms
+    )
+    return memory, set_right(heads, clocks)
