@@ -17,6 +17,7 @@ from spark_metrics.buckets.waves import Judged, judge
 from spark_metrics.decode.record_head import Head, KafkaRecord, bad_value, read_head
 from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.fold.bucket import points_of
+from spark_metrics.store.writer import wall_clock_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,7 +36,9 @@ class DriverFold:
         with phases.of("fetch"):
             rows = batch.selectExpr(*RECORD).toArrow().to_pylist()
         with phases.of("decode"):
-            judged = judge(plan.known, [read_head(KafkaRecord(**row)) for row in rows])
+            # A broker that hangs holds up the reading, and the others were heard of at its end.
+            known = replace(plan.known, at_ms=wall_clock_ms())
+            judged = judge(known, [read_head(KafkaRecord(**row)) for row in rows])
         if rows and not judged.heads:
             return None
         rows.clear()

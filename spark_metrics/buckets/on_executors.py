@@ -27,6 +27,7 @@ from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.fold.bucket import Rows, points_of
 from spark_metrics.store.durable import make_lasting
 from spark_metrics.store.table_files import write_points
+from spark_metrics.store.writer import wall_clock_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,7 +69,7 @@ class ExecutorFold:
         with phases.of("decode"):
             told = {_place(head): head for it in results for head in it.heads}
             heads = [told[place] for place in sorted(told)]
-            judged = judge(plan.known, heads)
+            judged = judge(replace(plan.known, at_ms=wall_clock_ms()), heads)
         if heads and not judged.heads:
             return None
         bad = {
