@@ -20,6 +20,7 @@ from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import LoginError, TlsError, UnreachableError
 from control.kafka.records.producer import RecordProducer
 from partiscope.connections import ConnectionSettings
+from tests.support.certificates import make_certificate
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import run_tool
 from tests.support.kafka_secure import (
@@ -27,7 +28,6 @@ from tests.support.kafka_secure import (
     PASSWORD,
     VIEWER,
     SecureKafka,
-    make_certificate,
     unsecured_token,
 )
 from tests.support.node_cluster import ROOT

@@ -3,7 +3,6 @@ tokens; a second listener that wants client certificates."""
 
 import base64
 import json
-import subprocess
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from control.kafka.connection.settings import KafkaSettings
 from partiscope.connections import ConnectionSettings
+from tests.support.certificates import make_certificate
 from tests.support.kafka_oracle import START_TIMEOUT_S, KafkaCluster, run_tool
 from tests.support.ports import free_ports
 from tests.support.settle import wait_until
@@ -36,24 +36,6 @@ CLIENT: Final = "client"
 """Whoever has its certificate may do everything."""
 _HOUR_S: Final = 3_600
 _JAAS: Final = "org.apache.kafka.common.security"
-
-
-def make_certificate(folder: Path, name: str) -> tuple[Path, Path]:
-    """A self-signed certificate for 127.0.0.1: (certificate, key with certificate), both PEM."""
-    folder.mkdir(parents=True, exist_ok=True)
-    cert, key = folder / f"{name}.pem", folder / f"{name}.key"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
-            *("-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1"),
-            *("-keyout", str(key), "-out", str(cert)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    both = folder / f"{name}-both.pem"
-    both.write_text(key.read_text() + cert.read_text())
-    return cert, both
 
 
 def unsecured_token(user: str, age_s: int = 120) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import ssl
 import subprocess
 import tarfile
 import urllib.request
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
+from tests.support.certificates import make_certificate
 from tests.support.kafka_oracle import QUICK_START, OracleUnavailableError
 from tests.support.ports import free_ports
 from tests.support.settle import wait_until
@@ -19,6 +22,8 @@ from tests.support.settle import wait_until
 VERSION: Final = "3.0.9"
 """The newest that runs on Java 17."""
 START_TIMEOUT_S: Final = 90.0
+USER: Final = "operator"
+PASSWORD: Final = 'a "quoted" word: ü'
 _ARTIFACT: Final = "io.apicurio:apicurio-registry-app"
 _JAR: Final = f"apicurio-registry-app-{VERSION}-runner.jar"
 
@@ -61,22 +66,29 @@ def registry_home() -> Path:
 
 
 class SchemaRegistryServer:
-    """One registry on loopback, in memory; a context manager."""
+    """One registry on loopback, in memory; a context manager. With a folder it speaks TLS alone
+    (its certificate is ``ca``), and wants ``USER`` with ``PASSWORD``."""
 
-    def __init__(self) -> None:
+    def __init__(self, secure: Path | None = None) -> None:
         (self._port,) = free_ports(1)
+        self._secure = secure
+        self.ca: Path | None = None
+        self._key: Path | None = None
+        if secure is not None:
+            self.ca, self._key = make_certificate(secure, "registry")
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """Where Confluent's API is."""
-        return f"http://127.0.0.1:{self._port}/apis/ccompat/v7"
+        scheme = "http" if self._secure is None else "https"
+        return f"{scheme}://127.0.0.1:{self._port}/apis/ccompat/v7"
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(
             [
                 *("java", "-Xmx256m", *QUICK_START),
-                *("-Dquarkus.http.host=127.0.0.1", f"-Dquarkus.http.port={self._port}"),
+                *(f"-D{name}={value}" for name, value in self._settings().items()),
                 *("-jar", str(registry_home() / _JAR)),
             ],
             stdout=subprocess.DEVNULL,
@@ -88,6 +100,26 @@ class SchemaRegistryServer:
             self.__exit__()
             raise
         return self
+
+    def _settings(self) -> dict[str, str]:
+        host = {"quarkus.http.host": "127.0.0.1"}
+        if self._secure is None:
+            return {**host, "quarkus.http.port": str(self._port)}
+        users, every = "quarkus.security.users.embedded", "quarkus.http.auth.permission.all"
+        return {
+            **host,
+            "quarkus.http.ssl-port": str(self._port),
+            "quarkus.http.ssl.certificate.files": str(self.ca),
+            "quarkus.http.ssl.certificate.key-files": str(self._key),
+            "quarkus.http.insecure-requests": "disabled",
+            "quarkus.http.auth.basic": "true",
+            f"{users}.enabled": "true",
+            f"{users}.plain-text": "true",
+            f"{users}.users.{USER}": PASSWORD,
+            f"{users}.roles.{USER}": "sr-admin",
+            f"{every}.paths": "/*",
+            f"{every}.policy": "authenticated",
+        }
 
     def __exit__(self, *_: object) -> None:
         assert self._process is not None
@@ -121,5 +153,10 @@ class SchemaRegistryServer:
             data=None if body is None else json.dumps(body).encode(),
             headers={"content-type": "application/vnd.schemaregistry.v1+json"},
         )
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        context = None
+        if self.ca is not None:
+            context = ssl.create_default_context(cafile=str(self.ca))
+            pair = b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+            request.add_header("authorization", f"Basic {pair}")
+        with urllib.request.urlopen(request, timeout=20, context=context) as answer:
             return json.load(answer)
