@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.cimpl import NewTopic
 
 from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.messages.decoding.decoder import Decoder
+from tests.contract.operations_rig import unique
 from tests.support.kafka_oracle import KafkaCluster, ready_admin, run_tool
 
 pytestmark = pytest.mark.kafka_oracle
+CONSUMERS = "org.apache.kafka.tools.consumer"
 FORMATTERS = {
     "__consumer_offsets": ("OffsetsMessageFormatter", "GroupMetadataMessageFormatter"),
     "__transaction_state": ("TransactionLogMessageFormatter",),
@@ -24,8 +27,6 @@ def cluster(kafka_cluster: KafkaCluster) -> KafkaCluster:
     where = {"bootstrap.servers": kafka_cluster.bootstrap}
     topic = f"internal-{uuid.uuid4().hex[:6]}"
     admin = ready_admin(**where)
-    from confluent_kafka.cimpl import NewTopic
-
     for created in admin.create_topics([NewTopic(topic, 1, 1)]).values():
         created.result(20)
     producer = Producer({**where, "transactional.id": f"{topic}-writer"})
@@ -45,13 +46,39 @@ def cluster(kafka_cluster: KafkaCluster) -> KafkaCluster:
     return kafka_cluster
 
 
+@pytest.fixture(scope="module")
+def shared(kafka_today: KafkaCluster) -> KafkaCluster:
+    """A share group that has read ten records one by one: snapshots and updates of its state."""
+    topic, group = unique("shared"), unique("sharers")
+    where = {"bootstrap.servers": kafka_today.bootstrap}
+    admin = ready_admin(**where)
+    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(20)
+    producer = Producer(where)
+    for number in range(10):
+        producer.produce(topic, str(number), partition=number % 2)
+    assert producer.flush(20) == 0
+    named = ("--alter", "--entity-type", "groups", "--entity-name", group)
+    earliest = ("--add-config", "share.auto.offset.reset=earliest")
+    tool_of(kafka_today, "org.apache.kafka.tools.ConfigCommand", *named, *earliest)
+    read = ("--topic", topic, "--group", group, "--max-messages", "10", "--timeout-ms", "20000")
+    tool_of(kafka_today, f"{CONSUMERS}.ConsoleShareConsumer", *read)
+    return kafka_today
+
+
+def tool_of(cluster: KafkaCluster, tool: str, *words: str) -> str:
+    where = ("--bootstrap-server", cluster.bootstrap)
+    done = run_tool(tool, *where, *words, version=cluster.version)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
 def by_kafka(cluster: KafkaCluster, topic: str, formatter: str) -> list[dict[str, Any]]:
     """What Kafka's console consumer prints of the whole topic, a document each."""
-    package = "org.apache.kafka.tools.consumer"
     done = run_tool(
-        f"{package}.ConsoleConsumer",
+        f"{CONSUMERS}.ConsoleConsumer",
         *("--bootstrap-server", cluster.bootstrap, "--topic", topic, "--from-beginning"),
-        *("--formatter", f"{package}.{formatter}", "--timeout-ms", "5000"),
+        *("--formatter", f"{CONSUMERS}.{formatter}", "--timeout-ms", "5000"),
+        version=cluster.version,
     )
     # The end of its wait is logged behind the last document, on the same line.
     decoder = json.JSONDecoder()
@@ -88,6 +115,15 @@ async def test_records_read_as_kafka_prints_them(cluster: KafkaCluster, topic: s
         plain = [without_names(each) for each in await by_us(cluster, topic)]
         for each in theirs:
             assert each in plain
+
+
+async def test_the_state_of_a_share_group_reads_as_kafka_prints_it(shared: KafkaCluster) -> None:
+    topic = "__share_group_state"
+    theirs = by_kafka(shared, topic, "group.share.ShareGroupStateMessageFormatter")
+    ours = await by_us(shared, topic)
+    assert [it for it in theirs if it not in map(without_names, ours)] == []
+    assert {it["key"]["name"] for it in ours} == {"ShareSnapshotKey", "ShareUpdateKey"}
+    assert {it["key"]["type"] for it in theirs} == {0, 1}
 
 
 def without_names(told: dict[str, Any]) -> dict[str, Any]:
