@@ -1,7 +1,9 @@
 """What the page says before it acts is what it then does; what cannot be is said before."""
 
+import asyncio
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 import pytest
@@ -11,6 +13,8 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 from playwright.sync_api import Browser, Page, expect
 
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.model import ids
 from tests.support.browser import chromium, dialog_of, open_page
 from tests.support.cluster import LocalCluster
 from tests.support.node_cluster import CLUSTER_ID
@@ -306,15 +310,22 @@ def test_rows_stay_marked_until_what_is_asked_of_them_is_done(
     expect(marks).to_be_hidden()
 
 
+async def _commit(bootstrap: str, *groups: str) -> None:
+    async with KafkaAdmin.to(bootstrap) as admin:
+        for group in groups:
+            await admin.groups.commit_offsets(group, {ids.TopicPartition("orders", 0): 0})
+
+
 def test_a_group_with_blanks_around_its_name_is_deleted(page: Page, cluster: LocalCluster) -> None:
-    for group in (" odd ", "odd"):
-        consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
-        consumer.commit(offsets=[TopicPartition("orders", 0, 0)], asynchronous=False)
-        consumer.close()
+    with ThreadPoolExecutor() as beside:  # Playwright has a loop in this thread
+        beside.submit(asyncio.run, _commit(cluster.bootstrap, " odd ", "odd")).result()
     page.keyboard.press("G")
     dialog = dialog_of(page)
     dialog.get_by_role("textbox", name="Group").fill(" odd ")
     dialog.get_by_role("button", name="Preview").click()
+    for other, is_withdrawn in (("odd", True), (" odd ", False)):
+        dialog.get_by_role("textbox", name="Group").fill(other)
+        expect(page.locator("#operation-typed")).to_be_visible(visible=not is_withdrawn)
     page.locator("#operation-typed").fill(" odd ")
     page.locator("#operation-typed").press("Enter")
     expect(dialog).to_contain_text("is deleted")

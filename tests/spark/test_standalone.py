@@ -2,8 +2,11 @@
 
 import os
 import signal
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -23,33 +26,80 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
         yield running
 
 
-def test_an_executor_that_is_killed_neither_loses_nor_doubles(
-    cluster: LocalCluster, tmp_path: Path
-) -> None:
+SMALL: Final = ("--conf", "spark.executor.memory=512m")
+EAGER: Final = (
+    *("--conf", "spark.speculation=true", "--conf", "spark.speculation.interval=50ms"),
+    *("--conf", "spark.speculation.task.duration.threshold=50ms"),
+    *("--conf", "spark.speculation.minTaskRuntime=10ms", "--conf", "spark.executor.cores=1"),
+)
+"""Every task of more than 50 ms has a second attempt, on the other executor."""
+
+
+@pytest.fixture
+def samples(cluster: LocalCluster) -> Samples:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
-    with StandaloneSpark(tmp_path / "spark") as spark:
-        job = MetricsJob(bootstrap=cluster.bootstrap, base_dir=tmp_path)
-        job.environment = spark.environment
-        job.timeout_s = 300.0
-        job.flags = (
-            *("--topic", TOPIC, "--master", spark.master),
-            *("--store", f"file://{tmp_path}/store"),
-            *("--conf", "spark.executor.memory=512m"),
-        )
-        samples = Samples(cluster.bootstrap)
-        samples.send(rounds=3, bad=1)
-        job.start()
-        try:
-            job.wait_ready()
-            for _ in range(2):
-                job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
-                job.wait_until(lambda: bool(spark.executors()), "an executor")
-                samples.send(rounds=5, bad=1)
-                for pid in spark.executors():
-                    os.kill(pid, signal.SIGKILL)
-                samples.send(rounds=5)
-            each_counted_once(job, samples)
-            assert job.end(signal.SIGTERM) == 0
-        finally:
-            job.close()
+    return Samples(cluster.bootstrap)
+
+
+@pytest.fixture
+def spark(tmp_path: Path) -> Iterator[StandaloneSpark]:
+    with StandaloneSpark(tmp_path / "spark") as started:
+        yield started
+
+
+@contextmanager
+def job_on(
+    spark: StandaloneSpark, bootstrap: str, folder: Path, *more: str
+) -> Iterator[MetricsJob]:
+    """The job with its store in this folder; it must end as it should."""
+    job = MetricsJob(bootstrap=bootstrap, base_dir=folder)
+    job.environment = spark.environment
+    job.timeout_s = 300.0
+    job.flags = (
+        *("--topic", TOPIC, "--master", spark.master, "--store", f"file://{folder}/store"),
+        *(*SMALL, *more),
+    )
+    job.start()
+    try:
+        job.wait_ready()
+        yield job
+        assert job.end(signal.SIGTERM) == 0
+    finally:
+        job.close()
+
+
+def test_an_executor_that_is_killed_neither_loses_nor_doubles(
+    cluster: LocalCluster, samples: Samples, spark: StandaloneSpark, tmp_path: Path
+) -> None:
+    samples.send(rounds=3, bad=1)
+    with job_on(spark, cluster.bootstrap, tmp_path) as job:
+        for _ in range(2):
+            job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
+            job.wait_until(lambda: bool(spark.executors()), "an executor")
+            samples.send(rounds=5, bad=1)
+            for pid in spark.executors():
+                os.kill(pid, signal.SIGKILL)
+            samples.send(rounds=5)
+        each_counted_once(job, samples)
+
+
+def test_a_second_attempt_beside_a_slow_one_neither_loses_nor_doubles(
+    cluster: LocalCluster, samples: Samples, spark: StandaloneSpark, tmp_path: Path
+) -> None:
+    events = tmp_path / "events"
+    events.mkdir()
+    log = ("--conf", "spark.eventLog.enabled=true", "--conf", f"spark.eventLog.dir=file://{events}")
+    samples.send(rounds=3, bad=1)
+    with job_on(spark, cluster.bootstrap, tmp_path, *EAGER, *log) as job:
+        job.wait_until(lambda: len(spark.executors()) == 2, "two executors")
+        for number in range(4):
+            slow = spark.executors()[number % 2]
+            os.kill(slow, signal.SIGSTOP)
+            samples.send(rounds=5, bad=1)
+            time.sleep(2)
+            os.kill(slow, signal.SIGCONT)
+            job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
+        each_counted_once(job, samples)
+    told = [it.read_text() for it in events.rglob("*") if it.is_file()]
+    assert any('"Speculative":true' in text for text in told), "no task was tried twice"

@@ -66,7 +66,7 @@ window.addEventListener("click", function (event) {
 // What would be confirmed is what was previewed: once a field says otherwise it is withdrawn.
 export function withdrawPreview(values, previewed, fields) {
   const was = (previewed || { values: {} }).values;
-  const isSame = fields.every((field, n) => fieldText(values[n]) === fieldText(was[field.name]));
+  const isSame = fields.every(({ name }, n) => fieldText(values[n], name) === fieldText(was[name], name));
   return [!isSame, isSame];
 }
 
@@ -78,7 +78,8 @@ export function showFields(choice) {
   });
 }
 
-// A field of a form as the server takes it.
-export function fieldText(value) {
-  return value === null || value === undefined || value === "no" ? "" : String(value).trim();
+// A field of a form as the server takes it: blanks around a group's name are part of it.
+export function fieldText(value, name) {
+  const text = value === null || value === undefined || value === "no" ? "" : String(value);
+  return name === "group" ? text : text.trim();
 }
