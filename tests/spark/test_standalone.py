@@ -44,7 +44,7 @@ def samples(cluster: LocalCluster) -> Samples:
 
 @pytest.fixture
 def spark(tmp_path: Path) -> Iterator[StandaloneSpark]:
-    with StandaloneSpark(tmp_path / "spark") as started:
+    with StandaloneSpark(tmp_path / "spark", hosts=("127.0.0.1", "localhost")) as started:
         yield started
 
 
@@ -89,7 +89,10 @@ def test_a_second_attempt_beside_a_slow_one_neither_loses_nor_doubles(
 ) -> None:
     events = tmp_path / "events"
     events.mkdir()
-    log = ("--conf", "spark.eventLog.enabled=true", "--conf", f"spark.eventLog.dir=file://{events}")
+    log = (
+        *("--conf", "spark.eventLog.enabled=true", "--conf", "spark.eventLog.compress=false"),
+        *("--conf", f"spark.eventLog.dir=file://{events}"),
+    )
     samples.send(rounds=3, bad=1)
     with job_on(spark, cluster.bootstrap, tmp_path, *EAGER, *log) as job:
         job.wait_until(lambda: len(spark.executors()) == 2, "two executors")

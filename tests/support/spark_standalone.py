@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -20,14 +21,19 @@ _DEPLOY: Final = "org.apache.spark.deploy"
 
 
 class StandaloneSpark:
-    """`spark-class …Master` and `…Worker`; output in ``base_dir``."""
+    """`spark-class …Master` and a `…Worker` for each host; output in ``base_dir``.
 
-    def __init__(self, base_dir: Path) -> None:
+    Spark makes no second attempt of a task on the host of the first. Names of one machine are
+    hosts of their own to it.
+    """
+
+    def __init__(self, base_dir: Path, hosts: Sequence[str] = ("127.0.0.1",)) -> None:
         self._base_dir = base_dir
-        port, master_page, worker_page = free_ports(3)
+        self._hosts = hosts
+        port, *pages = free_ports(2 + len(hosts))
         self.master = f"spark://127.0.0.1:{port}"
         self._port = port
-        self._pages = (master_page, worker_page)
+        self._pages = pages
         self._processes: list[subprocess.Popen[bytes]] = []
         self.environment = {
             "JAVA_HOME": str(find_java().home),
@@ -38,12 +44,13 @@ class StandaloneSpark:
 
     def __enter__(self) -> Self:
         self._base_dir.mkdir(parents=True, exist_ok=True)
-        host = ("--host", "127.0.0.1")
         ports = ("--port", str(self._port), "--webui-port", str(self._pages[0]))
-        self._start(f"{_DEPLOY}.master.Master", *host, *ports)
+        self._start(f"{_DEPLOY}.master.Master", "--host", "127.0.0.1", *ports)
         self._wait_for_master()
-        size = ("--cores", "2", "--memory", "1g", "--webui-port", str(self._pages[1]))
-        self._start(f"{_DEPLOY}.worker.Worker", *host, *size, self.master)
+        size = ("--cores", str(2 // len(self._hosts)), "--memory", "1g")
+        for host, page in zip(self._hosts, self._pages[1:], strict=True):
+            where = ("--host", host, "--webui-port", str(page))
+            self._start(f"{_DEPLOY}.worker.Worker", *where, *size, self.master)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -57,12 +64,13 @@ class StandaloneSpark:
         """Process ids of the executors that run now."""
         return [
             pid
-            for pid in processes_below(self._processes[-1].pid)
+            for worker in self._processes[1:]
+            for pid in processes_below(worker.pid)
             if b"CoarseGrainedExecutorBackend" in _command(pid)
         ]
 
     def _start(self, *arguments: str) -> None:
-        with (self._base_dir / f"{arguments[0]}.log").open("wb") as log:
+        with (self._base_dir / f"{arguments[0]}.log").open("ab") as log:
             self._processes.append(
                 subprocess.Popen(
                     [str(SPARK_HOME / "bin/spark-class"), *arguments],

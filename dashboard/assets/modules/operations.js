@@ -66,7 +66,8 @@ window.addEventListener("click", function (event) {
 // What would be confirmed is what was previewed: once a field says otherwise it is withdrawn.
 export function withdrawPreview(values, previewed, fields) {
   const was = (previewed || { values: {} }).values;
-  const isSame = fields.every(({ name }, n) => fieldText(values[n], name) === fieldText(was[name], name));
+  const isSame = fields.every(
+    ({ name }, n) => fieldText(values[n], name) === fieldText(was[name], name));
   return [!isSame, isSame];
 }
 

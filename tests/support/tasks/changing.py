@@ -215,7 +215,7 @@ CHANGING: Final = (
         seen=("cancelled",),
     ),
     Task(
-        asks="Decommission a broker",
+        asks="Move all replicas off a broker, and cordon it",
         kind=Kind.CHANGING,
         start="brokers/{broker}",
         page=(Keys("W"), PREVIEW, Click("Drain")),

@@ -130,7 +130,7 @@ AROUND: Final[Mapping[str, Around]] = {
     "Throttle a running reassignment": moving,
     "Pause a running reassignment": moving,
     "Cancel a running reassignment": moving,
-    "Decommission a broker": roomy,
+    "Move all replicas off a broker, and cordon it": roomy,
 }
 """What is so while a face does the task."""
 

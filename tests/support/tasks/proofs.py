@@ -27,7 +27,7 @@ from tests.support.tasks.prepared import (
 ASKED_S: Final = 10.0
 SEEN_S: Final = 20.0
 DRAINED_S: Final = 180.0
-DRAIN: Final = "Decommission a broker"
+DRAIN: Final = "Move all replicas off a broker, and cordon it"
 PAUSE: Final = "Pause a running reassignment"
 HELD: Final = ("pausing", "paused")
 KIB: Final = 1024
