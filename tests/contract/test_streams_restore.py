@@ -21,7 +21,7 @@ from tests.contract.test_groups_of_every_type import TOOLS, counting
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster, run_tool
 from tests.support.settle import eventually
 
-pytestmark = [pytest.mark.kafka_oracle, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.kafka_oracle, pytest.mark.soak, pytest.mark.timeout(240)]
 
 RECORDS: Final = 40_000
 SLOW_BYTES_PER_S: Final = 100_000

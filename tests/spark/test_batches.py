@@ -15,6 +15,7 @@ from broker.metrics_schema import (
     UnchangedReplica,
     encode_round,
 )
+from spark_metrics.buckets import on_driver
 from spark_metrics.decode.record_head import KafkaRecord, read_head
 from spark_metrics.job import micro_batch
 from spark_metrics.job.first_snapshot import first_snapshot
@@ -60,7 +61,8 @@ def test_a_retired_cluster_leaves_nothing(story: Story, monkeypatch: pytest.Monk
     assert clusters == {CLUSTER, "gone"}
     for batch, after_ms in enumerate((RETIRED_MS + 1_000, RETIRED_MS + FORGET_MS + 2_000), 1):
         later_ms = wall_clock_ms() + after_ms
-        monkeypatch.setattr(micro_batch, "wall_clock_ms", lambda at_ms=later_ms: at_ms)
+        for module in (micro_batch, on_driver):
+            monkeypatch.setattr(module, "wall_clock_ms", lambda at_ms=later_ms: at_ms)
         story.round(101, 1_000 * batch, replica(1_000 * batch, 10))
         assert only(story.batch()["partitions"])["cluster"] == CLUSTER
     story.round(101, 3_000, replica(3_000, 10))

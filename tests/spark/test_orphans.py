@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from broker.metrics_schema import ReplicaSample, Row, encode_round
+from spark_metrics.buckets import on_driver
 from spark_metrics.decode.record_head import KafkaRecord, read_head
 from spark_metrics.fold.partitions import MISSING_MS
 from spark_metrics.job import micro_batch
@@ -35,7 +36,8 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(micro_batch, "wall_clock_ms", made)
+    for module in (micro_batch, on_driver):
+        monkeypatch.setattr(module, "wall_clock_ms", made)
     return made
 
 

@@ -215,7 +215,8 @@ class BrowseScreen(ViewScreen):
         elif pages.has_next or pages.has_previous:
             ways = ("m next", pages.has_next), ("b previous", pages.has_previous)
             keys = ", ".join(way for way, is_open in ways if is_open)
-            words = f"{shown_words(pages)}; {words}   {keys}"
+            shown = f"{shown_words(pages)}; " if found.records else ""
+            words = f"{shown}{words}   {keys}"
         self.query_one(_Told).tell(*told)
         records = found.records
         await self._fill([*reversed(records)] if found.is_backward else records, words)
