@@ -173,9 +173,8 @@ def _part_text(part: Subtopology, found: StreamsDetails) -> str:
     tasks = f"tasks: {part.active} active, {part.standby} standby, {part.warm_up} warming up"
     words = [f"reads {read}", tasks]
     if part.changelogs:
-        lag = part.restore_lag
-        told = "no member tells a restore" if lag is None else f"restore lag {count_text(lag)}"
-        words.append(f"stores kept in {', '.join(part.changelogs)} ({told})")
+        lag = "unknown" if part.restore_lag is None else count_text(part.restore_lag)
+        words.append(f"restores {', '.join(part.changelogs)} (restore lag {lag})")
     return "; ".join(words)
 
 

@@ -14,7 +14,6 @@ public class StreamsCounter {
     settings.put(StreamsConfig.GROUP_PROTOCOL_CONFIG, args[3]);
     settings.put(StreamsConfig.STATE_DIR_CONFIG, args[4]);
     settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 500);
-    settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, 0); // a changelog record per value
     settings.put(StreamsConfig.DEFAULT_KEY_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
     settings.put(StreamsConfig.DEFAULT_VALUE_SERDE_CLASS_CONFIG, Serdes.StringSerde.class);
     StreamsBuilder builder = new StreamsBuilder();

@@ -25,8 +25,7 @@ class Subtopology:
     warm_up: int
     """Tasks that restore a copy of the stores before they become active."""
     restore_lag: int | None
-    """Records of changelogs that its tasks have not restored. None: its members tell of none; tasks
-    that run tell nothing, nor do members of before Kafka 4.4."""
+    """Records of changelogs that its tasks have not restored; None: its members do not tell."""
 
     @property
     def read(self) -> tuple[str, ...]:
