@@ -30,7 +30,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from benchmarks.metrics_samples import CLUSTER, READERS, TOPIC, Generator
+from benchmarks.metrics_samples import CLUSTER, TOPIC, Generator
 from benchmarks.processes import cpu_seconds, resident_mb
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.cluster import LocalCluster
@@ -174,7 +174,9 @@ def measure(size: Size, cores: int, executors: int) -> dict[str, Any]:
         generator.start()
         try:
             job.wait_ready()
-            return _watch(size, generator, job, spark, Watch(job, time.monotonic() + size.limit_s))
+            watch = Watch(job, time.monotonic() + size.limit_s)
+            measured = _watch(size, generator, job, spark, watch)
+            return {**measured, "topic_bytes_per_row": _on_disk(Path(folder)) / generator.rows}
         finally:
             generator.stopped.set()
             generator.join(30)
@@ -244,9 +246,7 @@ def _watch(
         "executors_cpu_s_per_s": (_cpu_seconds(_executors(spark)) - executors_s) / took_s,
         "job_mb": sum(map(resident_mb, pids)),
         "executors_mb": sum(map(resident_mb, _executors(spark))),
-        "sample_bytes_per_row": generator.bytes
-        / generator.rounds
-        / (size.partitions * (3 + (READERS if size.groups else 0))),
+        "sample_bytes_per_row": generator.bytes / generator.rows,
         "stored_bytes_per_partition_day": _stored(job, size, generator),
         "read_now_ms": _fastest(lambda: _fresh(job).now_table("partitions")),
         "read_top_lag_ms": _fastest(lambda: reader.top_commits(cluster=CLUSTER, count=50)),
@@ -294,6 +294,11 @@ def _fastest(call: Any) -> float:
 
 def _p95(values: list[float]) -> float:
     return statistics.quantiles(values, n=20)[-1] if len(values) > 1 else values[0]
+
+
+def _on_disk(cluster: Path) -> int:
+    """Bytes of the metrics topic, of one replica; nothing of it is deleted within the hour."""
+    return sum(path.stat().st_size for path in cluster.glob(f"**/{TOPIC}-*/*.log"))
 
 
 def _stored(job: MetricsJob, size: Size, generator: Generator) -> float:

@@ -105,8 +105,8 @@ class Generator(threading.Thread):
         self._made = Rounds(partitions=partitions, groups=groups, interval_ms=interval_ms)
         self.stopped = threading.Event()
         self.late_ms: list[float] = []
-        self.rounds = 0
-        self.bytes = 0
+        self.rounds = self.rows = self.bytes = 0
+        self._rows_of_round = partitions * (len(BROKERS) + (READERS if groups else 0))
 
     def run(self) -> None:
         interval_s = self._interval_ms / 1_000
@@ -120,6 +120,7 @@ class Generator(threading.Thread):
 
     def _round(self, now_ms: int) -> None:
         self.rounds += 1
+        self.rows += self._rows_of_round
         for broker, value in self._made.next(now_ms):
             self.bytes += len(value)
             self._produce(value, broker)

@@ -12,10 +12,13 @@ from typing import Any, Final
 
 import pytest
 
+from spark_metrics.window.history_points import SHAPES
+
 ROOT: Final = Path(__file__).resolve().parents[1]
 DOCS: Final = ROOT / "docs"
 _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 _NAMED: Final = re.compile(r"\b(docs/[\w./-]+\.md)\b")
+_CODE: Final = re.compile(r"`(\w+)`")
 _FILE_IN_DOCUMENT: Final = re.compile(
     r"`((?:broker|control|dashboard|partiscope|scripts|spark_metrics|tests|tui)"
     r"/[\w./]+(?:\.\w+|/))`"
@@ -70,3 +73,16 @@ def test_documents_name_files_that_exist() -> None:
         if not (ROOT / name).exists()
     ]
     assert not missing, "\n".join(missing)
+
+
+def test_columns_of_history_are_those_of_the_store() -> None:
+    rows = [
+        [_CODE.findall(cell) for cell in line.split("|")[1:4]]
+        for line in (DOCS / "reference" / "history.md").read_text().splitlines()
+        if re.match(r"\| `\w+_history`", line)
+    ]
+    told = {key[0]: (key[1:], last, mean) for key, last, mean in rows}
+    assert told == {
+        name: (list(shape.key), list(shape.last), list(shape.mean))
+        for name, shape in SHAPES.items()
+    }

@@ -17,7 +17,11 @@ _SIGN: Final = {Verdict.FINE: "✔", Verdict.WARNING: "▲", Verdict.CRITICAL: "
 def doctor(
     data: Data = None,
     reach: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT,…", help="Also check this cluster.")
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT,…",
+            help="An address that must answer too; `--bootstrap` is the cluster to watch.",
+        ),
     ] = None,
     bootstrap: Bootstrap = None,
     command_config: CommandConfig = None,
