@@ -288,7 +288,7 @@ def _changes_of_isr(met: Met, isr: Column) -> dict[str, Column]:
     before, after = Lists.of(met.state["isr"]), Lists.of(isr.values)
     was_told = (met.held("isr").is_known & isr.is_known).numpy()
     ids = _ids(before), _ids(after)
-    is_same = np.array_equal(*ids)
+    is_same = ids[0].equals(ids[1])
     found = {}
     for name, these, (of_these, of_others) in (
         ("isr_shrinks", before, ids),
@@ -296,14 +296,15 @@ def _changes_of_isr(met: Met, isr: Column) -> dict[str, Column]:
     ):
         changed = np.zeros(len(was_told), np.int64)
         if not is_same:
-            changed[partition_of(these)[~np.isin(of_these, of_others)]] = 1
+            is_in = pc.is_in(of_these, of_others).to_numpy(zero_copy_only=False)
+            changed[partition_of(these)[~is_in]] = 1
         found[name] = met.held(name).or_else(0) + column(changed * was_told)
     return found
 
 
 def _ids(lists: Lists) -> Any:
     """A number for each broker of each list."""
-    return partition_of(lists) * (1 << 33) + lists.packed().to_numpy(zero_copy_only=False)
+    return pa.array(partition_of(lists) * (1 << 33) + lists.packed().to_numpy(zero_copy_only=False))
 
 
 def _over_time(met: Met, log: dict[str, Column], ends: Lists, takes: Column) -> dict[str, Any]:
@@ -342,7 +343,7 @@ def _of_replicas(replicas: Replicas, view: dict[str, Column], ends: Lists) -> di
     broker, of = replicas.columns["broker"], column(replicas.partition)
     isr = Lists.of(view["isr"].values)
     key = replicas.partition * (1 << 33) + broker.numpy()
-    in_sync = pa.array(np.isin(key, _ids(isr)))
+    in_sync = pc.is_in(pa.array(key), _ids(isr))
     is_known = view["isr"].is_known.take(of)
     lists = ends.at(of)
     behind = follower_lag(
