@@ -833,8 +833,9 @@ clock, so that a busy machine delays both alike."""
     ],
 )
 def test_a_lost_connection_is_said_and_what_was_asked_meanwhile_comes_with_it(
-    browser: Browser, server: PageServer, kind: str, keys: str
+    browser: Browser, server: PageServer, store: Store, kind: str, keys: str
 ) -> None:
+    store.write()  # An age of minutes would stand still for up to one.
     with CutProxy(server.port) as proxy:
         page = open_page(browser, f"http://127.0.0.1:{proxy.port}/overview", [])
         age = page.locator("#age")
