@@ -5,6 +5,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -24,6 +25,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 # Where a script starts the tests in its background Ctrl-C is ignored, by all that they start too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Bytecode is kept, whatever the environment asks: pytest would rewrite each test file anew in each
+# process, and the hundreds of brokers and pages that the tests start would compile themselves.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # What people choose on screens is kept between runs: not among the choices of who runs the tests.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="partiscope-state-")
