@@ -1,13 +1,22 @@
-"""Fetches real Kafka and builds the Go client, at set-up; says which tests are skipped without.
+"""Fetches real Kafka, keeps its classes and builds the Go client, at set-up; says which tests are
+skipped without.
 
 python -m tests.support.peers
 """
 
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from tests.support.go_program import GoUnavailableError, build_go_client
-from tests.support.kafka_oracle import KAFKA_VERSION, OracleUnavailableError, kafka_libs
+from tests.support.kafka_oracle import (
+    KAFKA_TODAY,
+    KAFKA_VERSION,
+    OracleUnavailableError,
+    kafka_libs,
+    make_class_archive,
+)
 from tests.support.kafka_zookeeper import ZOOKEEPER_KAFKA_VERSION
 
 
@@ -27,8 +36,11 @@ def main() -> None:
 
 def _fetch_kafka() -> None:
     """One after the other: Maven's local repository is not made for two writers."""
-    for version in (KAFKA_VERSION, ZOOKEEPER_KAFKA_VERSION):
+    for version in (KAFKA_VERSION, KAFKA_TODAY, ZOOKEEPER_KAFKA_VERSION):
         kafka_libs(version)
+    for version in (KAFKA_VERSION, KAFKA_TODAY):
+        with suppress(AssertionError, subprocess.SubprocessError):
+            make_class_archive(version)
 
 
 if __name__ == "__main__":
