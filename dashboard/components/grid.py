@@ -17,6 +17,7 @@ from control.operations.catalogue import forms_about
 from control.operations.catalogue.forms import FieldKind
 from control.operations.catalogue.several import takes_several
 from control.views.tables.column import Column, ColumnError, Table, chosen
+from control.views.tables.commits import COMMITS
 from control.views.tables.export import FORMATS
 from control.views.tables.groups import GROUPS
 from control.views.tables.topics import TOPICS
@@ -39,6 +40,7 @@ _MARK_COLUMN: Final[dict[str, Any]] = {
     "resizable": False,
     "sortable": False,
 }
+_ORDERS: Final = ("asc", "desc")
 BLOCK_ROWS: Final = 100
 """Asked for at once; over the border of two blocks the browser asks for both side by side."""
 NAME_WIDTH: Final = 150
@@ -204,7 +206,6 @@ def _grid(kind: str, columns: Sequence[Column], sort: str) -> dag.AgGrid:
         defaultColDef={
             "resizable": True,
             "suppressMovable": True,
-            "sortingOrder": ["asc", "desc", None],
             # One function: the grid interprets what it is given as text, for every cell anew.
             "cellStyle": {"function": "toneStyle(params)"},
         },
@@ -213,7 +214,10 @@ def _grid(kind: str, columns: Sequence[Column], sort: str) -> dag.AgGrid:
             "gridReady": ["fitColumns(params)"],
             "gridSizeChanged": ["fitColumns(params)"],
             "firstDataRendered": ["fitColumns(params)", "fitNames(params)"],
-            "modelUpdated": ["fitHeight(params)"],
+            "modelUpdated": [
+                "fitHeight(params)",
+                *(["selectRow(params)"] if kind == COMMITS.name else []),
+            ],
             "rowDoubleClicked": ["openRow(params)"],
             "cellKeyDown": ["openRowOnEnter(params)"],
             "cellClicked": ["openRowOfFirstColumn(params)"],
@@ -259,6 +263,7 @@ def _column_def(column: Column, sort: str, *, is_first: bool) -> dict[str, Any]:
         "headerTooltip": column.help or None,
         "tooltipField": None if column.is_number else column.id,
         "sortable": ordered,
+        "sortingOrder": [*(_ORDERS[::-1] if column.begins_with_largest else _ORDERS), None],
         "cellClass": f"rank-{column.rank}" + (" number" if column.is_number else ""),
         "headerClass": "ag-right-aligned-header" if column.is_number else "",
         "pinned": "left" if is_first else None,

@@ -214,6 +214,30 @@ def test_partitions_are_sorted_and_filtered_by_the_server(
     expect(page.locator("#count-partitions")).to_contain_text("no field 'colour'")
 
 
+@pytest.mark.parametrize(
+    ("path", "column", "orders"),
+    [
+        ("groups", "lag", ["descending", "ascending", "none"]),
+        ("groups", "loses", ["ascending", "descending", "none"]),
+        ("partitions", "high_watermark", ["descending", "ascending", "none"]),
+        ("topics", "size_bytes", ["descending", "ascending", "none"]),
+        ("topics", "topic", ["ascending", "descending", "none"]),
+    ],
+)
+def test_numbers_are_sorted_from_the_largest_as_in_the_terminal(
+    page: Page, server: PageServer, path: str, column: str, orders: list[str]
+) -> None:
+    """Clicks on its title; a time that is left begins with the soonest, a name with the first."""
+    go(page, server, path)
+    expect(page.locator(".ag-row").first).to_be_visible()
+    title = page.locator(f'.ag-header-cell[col-id="{column}"]')
+    for order in orders:
+        title.click()
+        expect(title).to_have_attribute("aria-sort", order)
+        sort = {"descending": f"sort=-{column}", "ascending": f"sort={column}", "none": ""}[order]
+        expect(page).to_have_url(f"{server.url}/{path}{sort and '?'}{sort}")
+
+
 SLOW_TO_TAKE_OVER: Final = """
 (() => {
   const { rowsWanted } = window.dash_clientside.partiscope;

@@ -88,11 +88,13 @@ def rows(cluster: LocalCluster) -> dict[str, list[dict[str, Any]]]:
                         "adding_replicas": [], "removing_replicas": [], "min_isr": 1,
                         "log_start_offset": 0, "high_watermark": END}],
         "commits": [
-            {**partition, "group_id": group, "committed_offset": COMMITTED, "end_offset": END,
-             "lag": END - COMMITTED, "commit_ms": stuck_ms, "consumed_records_per_s": 0.0,
+            {**partition, "topic": topic, "group_id": group,
+             "committed_offset": at, "end_offset": END,
+             "lag": END - at, "commit_ms": stuck_ms, "consumed_records_per_s": 0.0,
              "lag_records_per_s": 0.0, "stuck_since_ms": stuck_ms, "end_read_ms": now_ms,
              "status": "STOP"}
-            for group in GROUPS
+            for group, topic, at in (*((it, "orders", COMMITTED) for it in GROUPS),
+                                     (GROUPS[0], "payments", COMMITTED + 1))
         ],
         "groups": [
             {**shared, "group_id": group, "state": "Empty", "protocol": "", "members": 0,
@@ -188,6 +190,31 @@ def test_a_group_shows_who_reads_and_what_is_to_blame(
         expect(dialog.get_by_role("button", name="Reset a group's offsets")).to_have_count(0)
     finally:
         member.close()
+
+
+def test_keys_and_buttons_of_a_group_are_about_the_topic_of_its_selected_row(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    page.goto(f"{server.url}/groups/team%2Fapp")
+    row = page.locator(".ag-center-cols-container .ag-row-selected")
+    expect(row).to_have_attribute("row-id", re.compile("orders-0$"))
+    topic = dialog_of(page).get_by_role("textbox", name="Topic")
+    page.keyboard.press("Shift+O")
+    expect(topic).to_have_value("orders")
+    page.keyboard.press("Escape")
+    expect(dialog_of(page)).to_be_hidden()
+
+    page.locator('.ag-center-cols-container .ag-row[row-id$="payments-0"]').click()
+    page.get_by_role("button", name="(O)").click()
+
+    expect(topic).to_have_value("payments")
+    page.keyboard.press("Escape")
+    expect(dialog_of(page)).to_be_hidden()
+    page.keyboard.press("g")
+    page.keyboard.press("p")
+    expect(page.locator("#count-partitions")).to_contain_text("row")
+    page.keyboard.press("Shift+D")
+    expect(topic).to_have_value("")
 
 
 def test_a_topic_that_is_created_by_a_double_click_is_not_refused(

@@ -106,6 +106,15 @@ export const rememberRow = whileThere((params) => {
   select(rows.length ? rows[0].path : "");
 });
 
+// Of a group one row is always selected, the worst at first: what its keys and buttons act on is
+// seen, as by the cursor in the terminal.
+export const selectRow = whileThere(({ api }) => {
+  const [row] = api.getSelectedRows();
+  const first = api.getDisplayedRowAtIndex(0);
+  if (row) select(row.path);
+  else if (first && first.data) first.setSelected(true);
+});
+
 // The colour of a cell's tone; empty takes away that of the row which stood there before.
 export const toneStyle = (params) => {
   const tone = params.data && params.data[params.colDef.field + "__tone"];

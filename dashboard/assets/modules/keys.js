@@ -5,7 +5,7 @@ import { chosen, closeDialogs, isDialogOpen, paletteKey } from "./dialogs.js";
 import { exportTable } from "./export.js";
 import { ask } from "./focus.js";
 import { markAll, markSelected } from "./marks.js";
-import { openForm, operate } from "./operations.js";
+import { openHere, operate } from "./operations.js";
 import { scope } from "./scope.js";
 import { copyLink, copyNext, toast, WHY_MS } from "./toast.js";
 
@@ -178,6 +178,6 @@ document.addEventListener("click", function (event) {
   else if (target.classList.contains("palette-entry")) chosen(target);
   else if (target.classList.contains("closes")) closeDialogs();
   else if (target.dataset.form) {
-    openForm(target.dataset.form, Object.fromEntries(new URLSearchParams(target.dataset.given)));
+    openHere(target.dataset.form, Object.fromEntries(new URLSearchParams(target.dataset.given)));
   }
 });

@@ -23,6 +23,18 @@ function reassignHere() {
 // Why forms are greyed, by their names.
 let denied = {};
 
+// What the forms that are opened here begin with. A new topic has a name of its own.
+function givenHere(form) {
+  const { topic, group, broker } = scope();
+  return form === "create_topic" ? {} : { topic, topics: topic, group, broker };
+}
+
+// The button of a form about something here: it is also about what its key is about.
+export function openHere(form, given) {
+  const isAbout = Object.keys(given).length > 0;
+  openForm(form, isAbout ? { ...givenHere(form), ...given } : given);
+}
+
 export function operate(form) {
   if (denied[form]) return toast(denied[form], WHY_MS);
   const here_ = scope();
@@ -31,8 +43,7 @@ export function operate(form) {
     const place = here_.topic ? "produce/" + encodeURIComponent(here_.topic) : "produce";
     return navigate(place + query({ partition: here_.partition }));
   }
-  const { topic, group, broker } = here_;
-  return openForm(form, { topic, topics: topic, group, broker });
+  return openForm(form, givenHere(form));
 }
 
 export function noteDenied(now) {

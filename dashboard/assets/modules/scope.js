@@ -27,6 +27,10 @@ export function select(path) {
   selectedPath = path;
 }
 
+export function forgetRow() {
+  selectedPath = "";
+}
+
 export function scope() {
   const element = marked();
   // Nothing can be done to what is not there.

@@ -3,6 +3,7 @@
 import { keepInUrl, navigate } from "./address.js";
 import { leave } from "./follow.js";
 import { forgetMarks } from "./marks.js";
+import { forgetRow } from "./scope.js";
 
 const none = () => window.dash_clientside.no_update;
 const FILE_KIB_MAX = 1024;
@@ -10,6 +11,7 @@ const FILE_KIB_MAX = 1024;
 export function markNav(pathname) {
   leave(pathname);
   forgetMarks();
+  forgetRow();
   const view = (pathname || "/").split("/")[1] || "overview";
   for (const link of document.querySelectorAll(".nav-link")) {
     const isHere = link.id === "nav-" + view;

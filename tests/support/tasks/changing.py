@@ -114,7 +114,6 @@ CHANGING: Final = (
         start="groups/late-{face}",
         page=(
             Keys("O"),
-            Fill("Topic", "sent-{face}", enters=False),
             Fill("To", "5h"),
             Fill("Type late-{face} to confirm", "late-{face}"),
         ),
@@ -131,7 +130,6 @@ CHANGING: Final = (
         start="groups/reader-{face}",
         page=(
             Keys("O"),
-            Fill("Topic", "sent-{face}", enters=False),
             PREVIEW,
             Fill("Type reader-{face} to confirm", "reader-{face}"),
         ),

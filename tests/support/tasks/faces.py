@@ -70,6 +70,8 @@ class PageFace:
         expect(self._page.locator("main > *").first).to_be_visible()
         if task.start in GRIDS:  # keys about rows want rows
             expect(self._page.locator(".ag-row").first).to_be_visible()
+        if task.start.startswith("groups/"):
+            expect(self._page.locator(".ag-row-selected").first).to_be_visible()
         for step in task.page:
             self._take(step, facts)
         for words in task.seen:

@@ -108,11 +108,7 @@ FINDING: Final = (
     Task(
         asks="The topics that hold the most bytes",
         kind=Kind.FINDING,
-        page=(
-            Keys("g t"),
-            Click("bytes", '.ag-header-cell[col-id="size_bytes"]'),
-            Click("bytes", '.ag-header-cell[col-id="size_bytes"]'),
-        ),
+        page=(Keys("g t"), Click("bytes", '.ag-header-cell[col-id="size_bytes"]')),
         terminal=(Keys("g t"), Keys("5")),
         seen=("bytes",),
         first="slow-",
