@@ -27,7 +27,7 @@ AREAS: Final = {
     ),
     "log in; rights": ("collector_rights", "watched_secure", "told_rights", "kerberos"),
     "groups": ("groups", "groups_of_every_type", "share_groups", "share_offsets",
-        "members_shown"),
+        "streams_restore", "members_shown"),
     "plan; check a plan": ("plan_check", "plan_files", "plan_traffic", "impossible_moves"),
     "reassign, throttle, cancel, roll back": (
         "operations", "operations_scenes", "operations_live", "yielding_moves", "moves_in_flight",

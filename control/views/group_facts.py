@@ -124,7 +124,8 @@ def streams_document(found: StreamsDetails) -> dict[str, Any]:
                 "read": {name: _lag_document(found.lags.get(name)) for name in it.read},
                 "sinks": list(it.sinks),
                 "changelogs": list(it.changelogs),
-                "restore_lag": it.restore_lag,
+                "restore_lag": found.restore_lags.get(it.id),
+                "restoring": len(it.restoring),
                 "active": it.active,
                 "standby": it.standby,
                 "warm_up": it.warm_up,
@@ -173,9 +174,18 @@ def _part_text(part: Subtopology, found: StreamsDetails) -> str:
     tasks = f"tasks: {part.active} active, {part.standby} standby, {part.warm_up} warming up"
     words = [f"reads {read}", tasks]
     if part.changelogs:
-        lag = "unknown" if part.restore_lag is None else count_text(part.restore_lag)
-        words.append(f"restores {', '.join(part.changelogs)} (restore lag {lag})")
+        words.append(f"stores kept in {', '.join(part.changelogs)} ({_restore_text(part, found)})")
     return "; ".join(words)
+
+
+def _restore_text(part: Subtopology, found: StreamsDetails) -> str:
+    """Tasks that run tell nothing, nor do members before Kafka 4.4: so silence is no lag of 0."""
+    if not part.restoring:
+        return "no task tells that it restores"
+    tasks = plural_text(len(part.restoring), "task")
+    lag = found.restore_lags.get(part.id)
+    told = "not known yet" if lag is None else count_text(lag)
+    return f"restore lag {told}, told by {tasks}"
 
 
 def _read_text(name: str, lag: TopicLag | None) -> str:

@@ -66,6 +66,8 @@ class StreamsDetails:
     """By topic that it reads, of all partitions, with or without members."""
     missing: tuple[str, ...]
     """Topics of its topology that do not exist."""
+    restore_lags: Mapping[str, int | None]
+    """By subtopology; None: no task tells how far it has restored."""
 
 
 async def read_share_details(admin: KafkaAdmin, group: str) -> ShareDetails:
@@ -105,7 +107,10 @@ async def read_streams_details(admin: KafkaAdmin, group: str) -> StreamsDetails:
     committed = await admin.groups.committed_offsets(group)
     keys = [partition.key for name in read for partition in topics[name].partitions]
     first = await admin.offsets.list_offsets(keys, OffsetSpec.EARLIEST)
-    end = await admin.offsets.list_offsets(keys)
+    there = {partition.key for it in topics.values() for partition in it.partitions}
+    unread = [key for it in parts for key in it.unread_ends if key in there]
+    end = await admin.offsets.list_offsets([*keys, *unread])
+    ends = {key: it.offset for key, it in end.items()}
     return StreamsDetails(
         state=state,
         topology=topology,
@@ -120,6 +125,7 @@ async def read_streams_details(admin: KafkaAdmin, group: str) -> StreamsDetails:
             for name in sorted(read)
         },
         missing=tuple(sorted(wanted - topics.keys())),
+        restore_lags={it.id: it.restore_lag(ends) for it in parts},
     )  # fmt: skip
 
 

@@ -1,9 +1,25 @@
 """The topology of a streams group, and who works on it."""
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+from control.model.ids import TopicPartition
+
+_NOT_KNOWN: Final = 2**63 - 1
+"""What a member tells of an end that it has not read yet: Kafka's ``Long.MAX_VALUE``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoringTask:
+    """A task that restores its stores or keeps them up to date, as its member last told."""
+
+    partition: int
+    offset: int
+    """Sum over its changelogs: so far its stores are restored."""
+    end: int | None
+    """Sum of its changelogs' ends; None: its member has not read them yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,8 +40,8 @@ class Subtopology:
     """Tasks that keep a copy of the stores."""
     warm_up: int
     """Tasks that restore a copy of the stores before they become active."""
-    restore_lag: int | None
-    """Records of changelogs that its tasks have not restored; None: its members do not tell."""
+    restoring: tuple[RestoringTask, ...]
+    """Active tasks that restore, standby and warm-up tasks; none of members before Kafka 4.4."""
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -36,6 +52,27 @@ class Subtopology:
     def topics(self) -> tuple[str, ...]:
         """All that must exist."""
         return (*self.read, *self.changelogs)
+
+    @property
+    def unread_ends(self) -> tuple[TopicPartition, ...]:
+        """Changelog partitions of tasks whose members have not read the ends."""
+        tasks = [it.partition for it in self.restoring if it.end is None]
+        return tuple(TopicPartition(name, it) for it in tasks for name in self.changelogs)
+
+    def restore_lag(self, ends: Mapping[TopicPartition, int]) -> int | None:
+        """Records of changelogs that its tasks have not restored.
+
+        :param ends: log end offsets of ``unread_ends``.
+        :returns: None if no task tells an offset, or an end is missing.
+        """
+        if not self.restoring or any(key not in ends for key in self.unread_ends):
+            return None
+        return sum(max(0, self._end_of(it, ends) - it.offset) for it in self.restoring)
+
+    def _end_of(self, task: RestoringTask, ends: Mapping[TopicPartition, int]) -> int:
+        if task.end is not None:
+            return task.end
+        return sum(ends[TopicPartition(name, task.partition)] for name in self.changelogs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +92,7 @@ def streams_topology_of(group: Any) -> StreamsTopology | None:
         _counts(tasks for it in assigned for tasks in getattr(it, f"{kind}_tasks"))
         for kind in ("active", "standby", "warmup")
     )
-    lags = _restore_lags(group.members)
+    restoring = _restoring(group.members)
     return StreamsTopology(
         epoch=group.topology.epoch,
         subtopologies=tuple(
@@ -68,7 +105,7 @@ def streams_topology_of(group: Any) -> StreamsTopology | None:
                 active=active[it.subtopology_id],
                 standby=standby[it.subtopology_id],
                 warm_up=warm_up[it.subtopology_id],
-                restore_lag=lags.get(it.subtopology_id),
+                restoring=tuple(restoring[it.subtopology_id]),
             )
             for it in group.topology.subtopologies or ()
         ),
@@ -82,14 +119,22 @@ def _counts(tasks: Iterable[Any]) -> Counter[str]:
     return found
 
 
-def _restore_lags(members: Iterable[Any]) -> dict[str, int]:
-    """By subtopology, over all tasks whose members tell offset and end of their changelogs."""
-    lags: dict[str, int] = {}
+def _restoring(members: Iterable[Any]) -> defaultdict[str, list[RestoringTask]]:
+    """By subtopology. A member tells ends of tasks that restore, and offsets also of what else lies
+    in its state directory."""
+    found: defaultdict[str, list[RestoringTask]] = defaultdict(list)
     for member in members:
-        ends = {(it.subtopology_id, it.partition): it.offset for it in member.task_end_offsets}
-        for it in member.task_offsets:
-            end = ends.get((it.subtopology_id, it.partition))
-            if end is not None:
-                behind = max(0, end - it.offset)
-                lags[it.subtopology_id] = lags.get(it.subtopology_id, 0) + behind
-    return lags
+        offsets = {(it.subtopology_id, it.partition): it.offset for it in member.task_offsets}
+        assigned = _tasks_of(member.assignment)
+        for it in member.task_end_offsets:
+            key = (it.subtopology_id, it.partition)
+            if key in offsets and key in assigned:
+                end = None if it.offset == _NOT_KNOWN else it.offset
+                task = RestoringTask(partition=it.partition, offset=offsets[key], end=end)
+                found[it.subtopology_id].append(task)
+    return found
+
+
+def _tasks_of(assignment: Any) -> set[tuple[str, int]]:
+    every = (*assignment.active_tasks, *assignment.standby_tasks, *assignment.warmup_tasks)
+    return {(it.subtopology_id, partition) for it in every for partition in it.partitions}
