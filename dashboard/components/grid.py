@@ -210,6 +210,7 @@ def _grid(kind: str, columns: Sequence[Column], sort: str) -> dag.AgGrid:
             "cellStyle": {"function": "toneStyle(params)"},
         },
         getRowId="params.data.key",
+        rowClassRules={"awaited": "!params.data"},
         eventListeners={
             "gridReady": ["fitColumns(params)"],
             "gridSizeChanged": ["fitColumns(params)"],

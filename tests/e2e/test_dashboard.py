@@ -306,6 +306,19 @@ def test_a_filter_typed_before_the_first_rows_are_there_is_answered(
     expect(page.locator("#grid-lags .ag-center-cols-container .ag-row")).to_have_count(2)
 
 
+def test_a_table_says_that_its_rows_are_on_their_way(page: Page, server: PageServer) -> None:
+    held: list[Route] = []
+    page.route("**/rows/groups?*", lambda route: held.append(route))
+    go(page, server, "groups")
+
+    awaited = page.locator("#grid-groups .ag-center-cols-container .awaited")
+    expect(awaited).to_have_css("content", '"loading …"', pseudo="before")
+    for route in held:
+        route.continue_()
+    page.unroute("**/rows/groups?*")
+    expect(awaited).to_have_count(0)
+
+
 @pytest.mark.parametrize("pause_ms", [0, 5])
 def test_a_filter_takes_what_is_typed_letter_by_letter(
     page: Page, server: PageServer, store: Store, pause_ms: int
