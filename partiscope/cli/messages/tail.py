@@ -60,7 +60,10 @@ PROGRESS_EVERY_S: Final = 2.0
 
 Topic = Annotated[str, typer.Argument(help="Topic to read.")]
 Partitions = Annotated[str | None, typer.Option(metavar="N,N-N", help="Only these: 3 or 0-3,7.")]
-Offset = Annotated[str | None, typer.Option(help="earliest, latest, N, or -N for the last N.")]
+Offset = Annotated[
+    str | None,
+    typer.Option(help="latest (the default), earliest, N, or -N: the last N."),
+]
 Since = Annotated[str | None, typer.Option(metavar="TIME", help=TIME_HELP)]
 Until = Annotated[str | None, typer.Option(metavar="TIME", help="Only records before this time.")]
 Held = Annotated[
