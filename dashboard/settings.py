@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from control.model.watched_cluster import WatchedCluster
+from control.views.tour import Offer
 
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
 
@@ -19,6 +20,7 @@ class DashboardSettings:
     """What is watched; the first is shown to who names none."""
     bus: str | None = None
     """``host:port,…`` of the cluster that carries operations; None: none is known."""
+    tour: Offer = Offer.NONE
     host: str = "127.0.0.1"
     port: int = 8050
     """0 takes a free port."""

@@ -17,6 +17,7 @@ from control.model.command_line import CommandFlags
 from control.model.ids import ClusterId
 from control.model.watched_cluster import WatchedCluster, is_of_any
 from control.operations.broker_stop_client import SOCKET_FILE
+from control.views.tour import Offer
 from partiscope.installation import find_installation
 from partiscope.layout import founded_id
 from partiscope.settings import NamedCluster, Settings, SettingsError, load_settings
@@ -40,6 +41,7 @@ class Target:
     """Folder or URL of its figures."""
     flags: CommandFlags = field(default_factory=CommandFlags)
     """What other commands must carry to be about the same."""
+    tour: Offer = Offer.NONE
     unreached: UnreachableError | None = None
     """Why it did not answer; what is known of it is known by the installation."""
 

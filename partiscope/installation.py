@@ -19,6 +19,8 @@ from partiscope.layout import CONTROLLER_PORT_OFFSET, LayoutError, check_port, w
 from partiscope.settings import ClusterSettings, Settings, SettingsError, plain_errors
 
 INSTALLATION_FILE: Final = "installation.json"
+TOUR_MARK: Final = "tour-began"
+"""A file of the data directory: in a terminal the tour has begun by itself."""
 PORTS_TRIED_MAX: Final = 900
 
 
@@ -44,6 +46,8 @@ class Installation:
     """Address of the page; empty: there is none."""
     schema_registry: str | None = None
     """URL of the schema registry that a flag named."""
+    demo: bool = False
+    """The bundled cluster carries the demo load."""
 
     def save(self, data: Path) -> None:
         """Write it for the commands to come."""
@@ -167,6 +171,12 @@ def with_installation(settings: Settings) -> Settings:
     if settings.cluster_id is None:
         update["cluster_id"] = ids.get(chosen or "")
     return settings.model_copy(update={**update, "bootstrap": chosen})
+
+
+def has_demo(data: Path, bootstrap: str) -> bool:
+    """Whether that cluster is the bundled one of the data directory, with the demo load."""
+    found = find_installation(data)
+    return found is not None and found.demo and not found.watched and found.bus == bootstrap
 
 
 def connection_of(config_file: str) -> ConnectionSettings:

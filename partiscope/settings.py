@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
@@ -157,6 +157,8 @@ class Settings(BaseSettings):
     cluster_id: str | None = None
     """Id of the cluster whose figures are shown; without it, the largest one in the store."""
     read_only: bool = False
+    tour: Literal["once", "never"] = "once"
+    """Whether the tour over the demo begins by itself."""
     journal_hold: str = f"{JOURNAL_HOLD_S:g}s"
     """How long a change waits for the journal before it is refused; ``unlimited``: until it is
     written."""

@@ -40,6 +40,7 @@ PAGE_PORT: Final = 28_150
 DESK: Final = (1280, 860)
 TERMINAL: Final = (104, 26)
 TERMINAL_AFTER_S: Final = 10
+SETTINGS: Final = {"PARTISCOPE_TOUR": "never"}
 COLORS: Final = 128
 """Of a picture: enough for screens, at a third of the bytes."""
 
@@ -100,7 +101,8 @@ def demo() -> Iterator[tuple[str, Path]]:
             *("--port", str(PORT), "--dashboard-port", str(PAGE_PORT)),
         )
         with log.open("wb") as said:
-            process = subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=said)
+            environment = {**os.environ, **SETTINGS}
+            process = subprocess.Popen(command, cwd=ROOT, stdout=said, stderr=said, env=environment)
         try:
             yield address(process, log), data
         finally:
@@ -149,6 +151,7 @@ def take_terminal(browser: Browser, data: Path, path: str, target: Path) -> None
         stderr=slave,
         env={
             **os.environ,
+            **SETTINGS,
             "TERM": "xterm-256color",
             "COLORTERM": "truecolor",
             "TEXTUAL_SCREENSHOT": str(TERMINAL_AFTER_S),

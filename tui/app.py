@@ -14,10 +14,11 @@ from textual.theme import Theme
 
 from control.model.command_line import command
 from control.views.keymap import PLACES
-from control.views.paths import ViewPath
+from control.views.paths import DEFAULT_VIEW, ViewPath
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.process_memory import settle
 from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tour import HELP, TITLE, Offer
 from tui.messages import FormChosen, PathChosen, SnapshotArrived
 from tui.navigator import Navigator, explain_row, show_help
 from tui.palette import Names, commands
@@ -26,6 +27,7 @@ from tui.screens.base import ViewScreen
 from tui.screens.views import build_screen
 from tui.terminal.app import TerminalApp
 from tui.terminal_session import OtherCluster, Services, TerminalSession
+from tui.tour import Tour
 
 AGE_TICK_S: Final = 1.0
 SETTLE_AFTER_S: Final = 2.0
@@ -72,6 +74,7 @@ class PartiscopeApp(TerminalApp):
         path: str = "overview",
         others: Sequence[OtherCluster] = (),
         preferences: Preferences | None = None,
+        tour: Offer = Offer.NONE,
     ) -> None:
         """``preferences``: what is kept over restarts; None: nothing is."""
         super().__init__()
@@ -85,10 +88,17 @@ class PartiscopeApp(TerminalApp):
             "zoom": go.zoom, "shift": go.shift,
             "explain": partial(explain_row, self), "help": partial(show_help, self),
         }  # fmt: skip
+        self.tour = None if tour is Offer.NONE else Tour(self, go)
+        self._begins_tour = tour is Offer.ONCE and path == DEFAULT_VIEW
         self._first = path
         self._shown: OperatorSnapshot | None = None
         self._denied: Mapping[str, str] = {}
         self.session.listen(self._take)
+
+    @property
+    def holds_keys(self) -> bool:
+        """While a step of the tour comes: it takes them."""
+        return self.tour is not None and self.tour.is_coming
 
     def on_mount(self) -> None:
         """Open the first view and start the clock of ages.
@@ -105,6 +115,8 @@ class PartiscopeApp(TerminalApp):
         self._denied = self._shown.denied_operations
         self.push_screen(build_screen(ViewPath(), self.session))
         self.navigator.open(self._first)
+        if self.tour and self._begins_tour and self._preferences.claim_tour():
+            self.tour.show(0)
         self.set_interval(AGE_TICK_S, self._tick)
         self.set_timer(SETTLE_AFTER_S, settle)
 
@@ -151,6 +163,8 @@ class PartiscopeApp(TerminalApp):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """The palette: what is ours before Textual's own commands."""
         yield from commands(screen, self.navigator)
+        if self.tour is not None:
+            yield SystemCommand(TITLE, HELP, partial(self.tour.show, 0))
         yield from super().get_system_commands(screen)
 
     def _take(self, feed: SnapshotFeed, snapshot: OperatorSnapshot) -> None:

@@ -1,4 +1,4 @@
-"""Preferences about the look of the terminal, kept over restarts."""
+"""Preferences about the look of the terminal, and that its tour has begun: kept over restarts."""
 
 from pathlib import Path
 from typing import Final
@@ -11,8 +11,9 @@ FILE: Final = "terminal.json"
 class Preferences:
     """One small JSON file; one that lacks, cannot be read or is broken means nothing was chosen."""
 
-    def __init__(self, file: Path | None) -> None:
-        self._file = file
+    def __init__(self, file: Path | None, *, tour_mark: Path | None = None) -> None:
+        """``tour_mark``: the file that is there once the tour has begun by itself."""
+        self._file, self._tour_mark = file, tour_mark
 
     @property
     def theme(self) -> str:
@@ -28,3 +29,13 @@ class Preferences:
         """
         if self._file is not None and self.theme != name:
             write_state(self._file, {**read_state(self._file), "theme": name})
+
+    def claim_tour(self) -> bool:
+        """Whether this is the installation's first terminal, which begins the tour by itself; not
+        where that cannot be written down, or it would begin with every start."""
+        try:
+            if self._tour_mark is not None:
+                self._tour_mark.open("x").close()
+        except OSError:
+            return False
+        return self._tour_mark is not None

@@ -10,8 +10,10 @@ from dash import Dash, Input, Output, State, html
 
 from control.model.ids import path_segment
 from control.operations.catalogue import FORMS
+from control.views import tour
 from control.views.keymap import PLACES
 from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tour import Offer
 from dashboard import ids
 from dashboard.components.parts import aria, attributes, modal
 from dashboard.context import PageContext
@@ -69,19 +71,21 @@ def register(app: Dash, context: PageContext) -> None:
         websocket=True,
     )
     def find(query: str | None, denied: dict[str, str] | None) -> list[Any]:
-        found = entries(context.snapshot, query or "", denied or {})
+        found = entries(context.snapshot, query or "", denied or {}, context.settings.tour)
         return [entry_line(entry) for entry in found] or [
             html.P("nothing has that name", className="note")
         ]
 
 
-def entries(snapshot: OperatorSnapshot, query: str, denied: Mapping[str, str]) -> tuple[Entry, ...]:
+def entries(
+    snapshot: OperatorSnapshot, query: str, denied: Mapping[str, str], offer: Offer = Offer.NONE
+) -> tuple[Entry, ...]:
     """Entries with every word of ``query`` in title or help; titles that begin with it come first.
     Operations in ``denied`` have the reason as their help."""
     words = query.lower().split()
     found = [
         entry
-        for entry in islice(_all(snapshot, denied), 500_000)
+        for entry in islice(_all(snapshot, denied, offer), 500_000)
         if all(word in f"{entry.title} {entry.help}".lower() for word in words)
     ]
     start = query.lower().strip()
@@ -103,7 +107,7 @@ def entry_line(entry: Entry) -> html.Button:
     )
 
 
-def _all(snapshot: OperatorSnapshot, denied: Mapping[str, str]) -> Iterator[Entry]:
+def _all(snapshot: OperatorSnapshot, denied: Mapping[str, str], offer: Offer) -> Iterator[Entry]:
     for place in PLACES:
         yield Entry(title=place.title, help=place.help, key=f"g {place.key}", path=place.path)
     for form in FORMS:
@@ -113,6 +117,8 @@ def _all(snapshot: OperatorSnapshot, denied: Mapping[str, str]) -> Iterator[Entr
         yield Entry(title=form.title, help=words, key=form.key, path=path, form=name)
     for button, title, words in _DOES:
         yield Entry(title=title, help=words, button=button)
+    if offer is not Offer.NONE:
+        yield Entry(title=tour.TITLE, help=tour.HELP, button=ids.TOUR_AGAIN)
     for broker in snapshot.cluster.broker_ids:
         yield Entry(title=f"broker {broker}", help="broker", path=f"brokers/{broker}")
     for group in snapshot.group_table["group_id"].to_pylist():

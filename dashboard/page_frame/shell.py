@@ -21,7 +21,7 @@ from dashboard.components.markup import still
 from dashboard.components.parts import aria, attributes, badge, modal, toned
 from dashboard.context import PageContext
 from dashboard.live.push import news
-from dashboard.page_frame import operation_dialog, palette, rights, times
+from dashboard.page_frame import operation_dialog, palette, rights, times, tour
 from dashboard.server.cluster_routing import QUERY
 from dashboard.theme import MANTINE_THEME
 
@@ -69,9 +69,10 @@ def layout(context: PageContext, opened: Opened) -> Any:
             *_band(context),
             _top_bar(context),
             _nav(context),
+            *tour.bar(context.settings.tour),
             times.past_bar(),
             html.Main(opened.view, id=ids.CONTENT, **attributes({SHOWN: opened.pathname})),
-            _help(),
+            _help(context),
             _keymap(),
             operation_dialog.dialog(),
             palette.dialog(),
@@ -298,7 +299,7 @@ def _keymap() -> html.Div:
     )
 
 
-def _help() -> Any:
+def _help(context: PageContext) -> Any:
     head = html.Tr([html.Th(word) for word in ("Where", "Key", "Does")])
     lines = [
         *(("anywhere", f"g {place.key}", f"{place.title}: {place.help}") for place in PLACES),
@@ -312,4 +313,4 @@ def _help() -> Any:
         for where, key, does in lines
     ]
     table = html.Table([html.Thead(head), html.Tbody(body)], className="rows wraps")
-    return modal(ids.HELP, "Keys", still(table), size="lg")
+    return modal(ids.HELP, "Keys", [*tour.link(context.settings.tour), still(table)], size="lg")

@@ -18,6 +18,7 @@ from tui.terminal.no_color import NoColors
 
 HELD_S_MAX: Final = 0.5
 """A key whose widget is gone before it has dealt with it holds the next ones no longer."""
+HELD_AGAIN_S: Final = 0.03
 QUIET_ROUNDS: Final = 2
 """Rounds from the focus to the app without anything left in a queue."""
 
@@ -38,6 +39,11 @@ class TerminalApp(App[None]):
         self._keys: deque[Key] = deque()
         self._on_its_way: Key | None = None
         self._quiet_rounds = 0
+
+    @property
+    def holds_keys(self) -> bool:
+        """Hook: keys wait for what takes them next."""
+        return False
 
     def notify(
         self,
@@ -92,6 +98,9 @@ class TerminalApp(App[None]):
         while self._keys and self._on_its_way is None and self.screen_stack:
             if not self.screen.is_mounted:
                 self._wait_for(self.screen)
+                return
+            if self.holds_keys:
+                self.set_timer(HELD_AGAIN_S, self._hand_out)
                 return
             key, taker = self._keys.popleft(), self.focused or self.screen
             self._on_its_way = key

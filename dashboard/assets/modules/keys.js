@@ -8,6 +8,7 @@ import { markAll, markSelected } from "./marks.js";
 import { openHere, operate } from "./operations.js";
 import { scope } from "./scope.js";
 import { copyLink, copyNext, toast, WHY_MS } from "./toast.js";
+import { endTour, isTouring, stepTour } from "./tour.js";
 
 const GO_TIMEOUT_MS = 2500;
 let goUntil = 0;
@@ -81,6 +82,8 @@ const ACTIONS = {
   F: () => click("browse-follow"),
   u: () => ask("move-rollback"),
   y: copyLink,
+  ">": () => isTouring() && stepTour(1),
+  "<": () => isTouring() && stepTour(-1),
 };
 
 // Escape closes what is open (dialogs hear of it by themselves), and never leaves the view.
@@ -90,6 +93,7 @@ function closeOpen(target) {
     menu.open = false;
     menu.querySelector("summary").focus();
   } else if (isTypedInto(target)) target.blur();
+  else if (isTouring()) endTour();
   else click("move-leave");
 }
 

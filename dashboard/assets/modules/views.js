@@ -4,6 +4,7 @@ import { keepInUrl, navigate } from "./address.js";
 import { leave } from "./follow.js";
 import { forgetMarks } from "./marks.js";
 import { forgetRow } from "./scope.js";
+import { greet } from "./tour.js";
 
 const none = () => window.dash_clientside.no_update;
 const FILE_KIB_MAX = 1024;
@@ -21,6 +22,7 @@ export function markNav(pathname) {
     if (isHere) nav.scrollLeft = link.offsetLeft - nav.clientWidth / 2;
   }
   document.title = view + " · partiscope";
+  greet(pathname);
   return view;
 }
 

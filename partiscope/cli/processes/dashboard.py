@@ -54,6 +54,7 @@ def dashboard(
     use_flags(flags)
     where = load_settings().dashboard
     page = DashboardSettings(
+        tour=target.tour,
         store=target.store,
         clusters=target.clusters,
         bus=target.bus,

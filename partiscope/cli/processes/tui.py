@@ -10,6 +10,7 @@ from control.kafka.connection.connections import are_plain
 from partiscope.cli.processes import tui_opening
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import Bootstrap, Bus, Data, ReadOnly, Store, target_with
+from partiscope.installation import TOUR_MARK
 from partiscope.settings import load_settings
 
 
@@ -51,6 +52,8 @@ def tui(
             flags=target.flags,
             clusters=target.clusters,
             is_plain=are_plain(),
+            tour=target.tour,
+            tour_mark=str((data or load_settings().data).absolute() / TOUR_MARK),
             has_mouse=load_settings().terminal.mouse if mouse is None else mouse,
         )
     )

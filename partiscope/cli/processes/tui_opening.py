@@ -10,12 +10,14 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from threading import Thread
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from control.model.command_line import CommandFlags, cluster_flag, use_flags
 from control.model.watched_cluster import WatchedCluster
+from control.views.tour import Offer
 
 if TYPE_CHECKING:
     from tui.app import PartiscopeApp
@@ -41,6 +43,9 @@ class Opening:
     is_plain: bool
     """Address and id are all there is to know of the connections."""
     has_mouse: bool = True
+    tour: Offer = Offer.NONE
+    tour_mark: str = ""
+    """File that is there once the tour has begun by itself."""
 
     def encode(self) -> bytes:
         """One JSON document."""
@@ -52,7 +57,8 @@ class Opening:
         document: dict[str, Any] = json.loads(told)
         clusters = tuple(WatchedCluster(**each) for each in document.pop("clusters"))
         flags = CommandFlags(**document.pop("flags"))
-        return cls(clusters=clusters, flags=flags, **document)
+        tour = Offer(document.pop("tour"))
+        return cls(clusters=clusters, flags=flags, tour=tour, **document)
 
 
 def load() -> None:
@@ -114,8 +120,10 @@ def show(opening: Opening) -> None:
         from tui.app import PartiscopeApp
         from tui.preferences import FILE, Preferences
 
-        kept = Preferences(state_file(FILE))
-        app = PartiscopeApp(services, path=opening.path, others=others, preferences=kept)
+        kept = Preferences(state_file(FILE), tour_mark=Path(opening.tour_mark))
+        app = PartiscopeApp(
+            services, path=opening.path, others=others, preferences=kept, tour=opening.tour
+        )
         use_flags(partial(_flags_of, app, opening))
         app.run(mouse=opening.has_mouse)
 

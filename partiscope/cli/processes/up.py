@@ -1,5 +1,6 @@
 """``partiscope up``: everything."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -58,9 +59,9 @@ def up(
     layout = ClusterLayout.prepare(settings.data, settings.cluster, rejoin=rejoin or ())
     layout.check_ports()
     check_port(page.host, page.port, flag="--dashboard-port")
-    installation.save(settings.data)
     is_production = cluster_by_name(settings, layout.bootstrap).is_production
     with_demo = not no_demo and settings.watched() is None and not is_production
+    replace(installation, demo=with_demo).save(settings.data)
     raise typer.Exit(
         run_until_signal(
             lambda supervisor: start_everything(supervisor, layout, settings, with_demo=with_demo),

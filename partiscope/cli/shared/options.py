@@ -17,10 +17,11 @@ from control.kafka.connection.settings import KafkaSettings
 from control.model.command_line import CommandFlags, cluster_flag, typed, use_flags
 from control.operations import checks
 from control.views.printable import json_text, visible
+from control.views.tour import Offer
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.connections import SchemaRegistryConnection
 from partiscope.identity import Target, bind, nothing_started, target_of, usual_target
-from partiscope.installation import connection_of, with_installation
+from partiscope.installation import connection_of, has_demo, with_installation
 from partiscope.settings import (
     ClusterSettings,
     Settings,
@@ -208,7 +209,14 @@ def target_with(
     if store is not None:  # its owner may be about to write there
         alone = replace(target.watched, unwatched="")
         target = replace(target, watched=alone) if target.bus == alone.bootstrap else target
-    return replace(target, store=store or settings.store, flags=flags)
+    offer = _tour_of(settings, target.watched.bootstrap)
+    return replace(target, store=store or settings.store, flags=flags, tour=offer)
+
+
+def _tour_of(settings: Settings, bootstrap: str | None) -> Offer:
+    if bootstrap is None or not has_demo(settings.data, bootstrap):
+        return Offer.NONE
+    return Offer.ONCE if settings.tour == "once" else Offer.ASKED
 
 
 def check_data_directory(data: Path) -> None:

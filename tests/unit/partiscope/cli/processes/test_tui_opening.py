@@ -7,6 +7,7 @@ from pathlib import Path
 from control.model.command_line import CommandFlags
 from control.model.ids import ClusterId
 from control.model.watched_cluster import WatchedCluster
+from control.views.tour import Offer
 from partiscope.cli.processes.tui_opening import Opening
 from tests.support.node_cluster import ROOT
 
@@ -27,6 +28,8 @@ def test_what_was_read_beside_is_what_is_opened() -> None:
         WatchedCluster(is_read_only=True),
     )
     opening = Opening(
+        tour=Offer.ONCE,
+        tour_mark="/srv/data/tour-began",
         path="map",
         store="/s",
         bus="b:1",
