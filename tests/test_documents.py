@@ -3,6 +3,7 @@
 Links between the documents are checked by `make docs`; here are those that leave them.
 """
 
+import itertools
 import re
 import subprocess
 import tomllib
@@ -86,3 +87,16 @@ def test_columns_of_history_are_those_of_the_store() -> None:
         name: (list(shape.key), list(shape.last), list(shape.mean))
         for name, shape in SHAPES.items()
     }
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.rglob("*.md")), ids=lambda path: path.name)
+def test_rows_of_tables_are_whole(path: Path) -> None:
+    """A row that is broken over two lines becomes two rows on the page."""
+    lines = path.read_text().splitlines()
+    torn = [it for it in lines if it.startswith("|") and not it.endswith("|")]
+    after = [
+        below
+        for above, below in itertools.pairwise(lines)
+        if above.startswith("|") and below and not below.startswith("|")
+    ]
+    assert not [*torn, *after]
