@@ -35,15 +35,14 @@ sys.dont_write_bytecode = False
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="partiscope-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
+TESTS: Final = Path(__file__).parent
 FIRST: Final = ("spark", "e2e", "contract", "simulation", "property")
 """In this order, before the short tests of the other folders: who starts Spark, browsers and
 clusters is not what everybody waits for at the end."""
 
-ALONE: Final = frozenset(("spark", "e2e"))
-"""Folders that stay in one process each: one Spark session and one browser at a time."""
-
-SHARED: Final = frozenset(("our_cluster", "kafka_cluster", "kafka_today"))
-"""Clusters that one whole folder shares; those who use them stay together in one process."""
+SHARED: Final = ("our_cluster", "kafka_cluster", "kafka_today")
+"""Clusters that one whole folder shares; those who use one stay together in one process. They come
+last in their folder: a cluster that waits for its next test still takes a tenth of a core."""
 
 KAFKA_OF_FIXTURES: Final[dict[str, set[str]]] = {}
 """Versions of real Kafka by the fixture that talks to it."""
@@ -62,6 +61,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Take modules and tests out of the garbage collector, which would look at these objects, more
+    than a million, again and again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
     """Remember which Kafka a fixture is about: tests that share it do not set it up."""
     before = {*kafka_oracle.USED}
@@ -74,11 +85,12 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[Non
 
 
 def pytest_unconfigure() -> None:
-    """Take Hypothesis out of the garbage collector.
+    """Give modules and tests back to the garbage collector, and take Hypothesis out of it.
 
     The collector outlives all modules. Its callback would keep Hypothesis, tests and the types of
     DuckDB that they name alive, which DuckDB tells as leaks at exit.
     """
+    gc.unfreeze()
     gc.callbacks[:] = [it for it in gc.callbacks if not _is_of_hypothesis(it)]
 
 
@@ -99,25 +111,30 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
         item.user_properties.append(("kafka", version))
 
 
-def _rank(item: pytest.Item) -> tuple[int, bool]:
+def _rank(item: pytest.Item) -> tuple[int, int]:
     folder = _folder(item)
     place = FIRST.index(folder) if folder in FIRST else len(FIRST)
-    return place, not _is_shared(item)
+    return place, SHARED.index(_cluster(item)) + 1 if _cluster(item) else 0
 
 
 def _group(item: pytest.Item) -> str:
-    if _folder(item) in ALONE:
-        return _folder(item)
-    return "shared clusters" if _is_shared(item) else str(item.path)
+    """One Spark session at a time, one browser at a time, each shared cluster once."""
+    folder = _folder(item)
+    if folder == "e2e":
+        return "pages" if item.path.name.startswith("test_dashboard") else "whole product"
+    return folder if folder == "spark" else _cluster(item) or str(item.path)
 
 
 def _folder(item: pytest.Item) -> str:
-    return item.path.relative_to(Path(__file__).parent).parts[0]
+    return item.path.relative_to(TESTS).parts[0]
 
 
-def _is_shared(item: pytest.Item) -> bool:
-    names = getattr(item, "fixturenames", ())
-    return not SHARED.isdisjoint(names) or "bootstrap" in names
+def _cluster(item: pytest.Item) -> str:
+    """The shared cluster that a test uses, as a fixture or as the parameter of one; of several the
+    one that fewer tests use. Empty without one."""
+    spec = getattr(item, "callspec", None)
+    used = {*getattr(item, "fixturenames", ()), *map(str, spec.params.values() if spec else ())}
+    return next((name for name in reversed(SHARED) if name in used), "")
 
 
 @pytest.fixture(autouse=True)

@@ -49,11 +49,15 @@ def kafka_today(
         yield cluster
 
 
-@pytest.fixture(params=["ours", pytest.param("kafka", marks=pytest.mark.kafka_oracle)])
+@pytest.fixture(
+    params=[
+        pytest.param("our_cluster", id="ours"),
+        pytest.param("kafka_cluster", id="kafka", marks=pytest.mark.kafka_oracle),
+    ]
+)
 def bootstrap(request: pytest.FixtureRequest) -> str:
     """Where a test runs: on ours, and on Kafka, which says what is right."""
-    name = "our_cluster" if request.param == "ours" else "kafka_cluster"
-    cluster: NodeCluster = request.getfixturevalue(name)
+    cluster: NodeCluster = request.getfixturevalue(request.param)
     return cluster.bootstrap
 
 

@@ -45,15 +45,19 @@ class Scene:
 
 
 @pytest.fixture(
-    scope="module", params=[KAFKA_VERSION, pytest.param("3.9.0", marks=pytest.mark.soak)]
+    scope="module",
+    params=[
+        pytest.param("kafka_cluster", id=KAFKA_VERSION),
+        pytest.param("3.9.0", marks=pytest.mark.soak),
+    ],
 )
 def watched(
     request: pytest.FixtureRequest, kafka_libs: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[KafkaCluster]:
     """The folder's cluster, and an older one."""
     assert kafka_libs.exists()
-    if request.param == KAFKA_VERSION:
-        yield request.getfixturevalue("kafka_cluster")
+    if request.param == "kafka_cluster":
+        yield request.getfixturevalue(request.param)
         return
     with KafkaCluster(tmp_path_factory.mktemp("old"), version=request.param) as cluster:
         yield cluster

@@ -16,11 +16,15 @@ VALUE = b"the same word again and again " * 40
 RECORDS = 20
 
 
-@pytest.fixture(params=["ours", pytest.param("kafka", marks=pytest.mark.kafka_oracle)])
+@pytest.fixture(
+    params=[
+        pytest.param("our_cluster", id="ours"),
+        pytest.param("kafka_cluster", id="kafka", marks=pytest.mark.kafka_oracle),
+    ]
+)
 def cluster(request: pytest.FixtureRequest) -> NodeCluster:
     """One cluster of ours, one of Kafka."""
-    name = "our_cluster" if request.param == "ours" else "kafka_cluster"
-    found: NodeCluster = request.getfixturevalue(name)
+    found: NodeCluster = request.getfixturevalue(request.param)
     return found
 
 

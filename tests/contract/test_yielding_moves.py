@@ -45,10 +45,14 @@ KEYS: Final = range(2)
 MIB: Final = 1 << 20
 
 
-@pytest.fixture(params=["ours", pytest.param("kafka", marks=pytest.mark.kafka_oracle)])
+@pytest.fixture(
+    params=[
+        pytest.param("our_cluster", id="ours"),
+        pytest.param("kafka_today", id="kafka", marks=pytest.mark.kafka_oracle),
+    ]
+)
 def bootstrap(request: pytest.FixtureRequest) -> str:
-    name = "our_cluster" if request.param == "ours" else "kafka_today"
-    cluster: NodeCluster = request.getfixturevalue(name)
+    cluster: NodeCluster = request.getfixturevalue(request.param)
     return cluster.bootstrap
 
 
