@@ -146,8 +146,8 @@ async def test_the_throttle_is_set_as_kafkas_tool_does_and_cancel_takes_back(
     "bootstrap",
     # On ours, test_operations_live kills it at the more delicate moments.
     [
-        pytest.param("ours", marks=pytest.mark.soak),
-        pytest.param("kafka", marks=pytest.mark.kafka_oracle),
+        pytest.param("our_cluster", id="ours", marks=pytest.mark.soak),
+        pytest.param("kafka_cluster", id="kafka", marks=pytest.mark.kafka_oracle),
     ],
     indirect=True,
 )

@@ -113,7 +113,7 @@ UNSENDABLE: tuple[tuple[bytes, tuple[str, ...], str], ...] = (
 )
 
 
-@pytest.mark.parametrize("bootstrap", ["ours"], indirect=True)
+@pytest.mark.parametrize("bootstrap", [pytest.param("our_cluster", id="ours")], indirect=True)
 async def test_what_cannot_be_sent_is_told_and_sends_nothing(
     bootstrap: str, topic: str, typed: Typed
 ) -> None:
