@@ -4,11 +4,9 @@ import re
 from typing import Final
 
 from control.kafka.records.reader import Start, StartKind
-from control.model.moments import TimeError, parse_moment
+from control.model.moments import MOMENT_FORMS, TimeError, parse_moment
 
-START_HELP: Final = (
-    "-50 (the last 50), earliest, latest, an offset, 10m (ago), 18:05, 2026-11-21T09:00"
-)
+START_HELP: Final = f"-50 (the last 50), earliest, latest, an offset, {MOMENT_FORMS}"
 
 
 def parse_start(text: str, *, now_ms: int) -> Start:

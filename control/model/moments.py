@@ -14,7 +14,9 @@ _SECONDS_MAX: Final = 100_000_000_000
 """A larger number is in milliseconds: as seconds it would be the year 5138."""
 _CALENDAR_MS: Final = 253_370_764_800_000
 """The year 9999 begins, in milliseconds since the epoch: later ones no calendar of ours knows."""
-MOMENT_HELP: Final = "10m (ago), 18:05, 2026-11-21T09:00, seconds or milliseconds since 1970"
+MOMENT_FORMS: Final = "10m (ago), 18:05, 2026-11-21T09:00"
+"""For where a number is an offset."""
+MOMENT_HELP: Final = f"{MOMENT_FORMS}, seconds or milliseconds since 1970"
 
 
 class TimeError(ValueError):

@@ -10,9 +10,9 @@ from typing import Final
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import OffsetSpec
 from control.model.ids import TopicPartition
-from control.model.moments import MOMENT_HELP, TimeError, parse_moment
+from control.model.moments import MOMENT_FORMS, TimeError, parse_moment
 
-TARGET_HELP: Final = f"earliest, latest, an offset, +N, -N, or a time: {MOMENT_HELP}"
+TARGET_HELP: Final = f"earliest, latest, an offset, +N, -N, or a time: {MOMENT_FORMS}"
 _NUMBER: Final = re.compile(r"[+-]?\d{1,18}")
 
 

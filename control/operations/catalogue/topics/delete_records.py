@@ -8,7 +8,7 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.ids import TopicPartition, partition_numbers
-from control.model.moments import MOMENT_HELP, TimeError
+from control.model.moments import MOMENT_FORMS, TimeError
 from control.model.units import counted
 from control.operations.catalogue.fields import (
     PARTITIONS,
@@ -29,7 +29,7 @@ from control.operations.catalogue.operation import Change, Done, Effect, Operati
 from control.operations.errors import InvalidInputError
 from control.operations.protected_topics import check_topic, doubts
 
-BEFORE_HELP: Final = f"an offset, latest (all records), or a time: {MOMENT_HELP}"
+BEFORE_HELP: Final = f"an offset, latest (all records), or a time: {MOMENT_FORMS}"
 
 
 def before_problem(text: str) -> str | None:
