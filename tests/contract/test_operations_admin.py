@@ -39,6 +39,17 @@ LIBRDKAFKA_NAMES = {
 async def topic(admin: KafkaAdmin) -> str:
     name = unique("topic")
     await admin.create_topic(NewTopic(name=name, partitions=PARTITIONS, replication_factor=2))
+    keys = [TopicPartition(name, partition) for partition in range(PARTITIONS)]
+
+    async def has_leaders() -> bool:
+        """Each of which has heard that it is one."""
+        try:
+            await admin.offsets.list_offsets(keys, OffsetSpec.LATEST)
+        except RefusedError:
+            return False
+        return True
+
+    await eventually(has_leaders, True)
     return name
 
 
@@ -84,7 +95,7 @@ async def test_pre_flight_tells_how_long_brokers_say_that_followers_wait(
     admin: KafkaAdmin, topic: str, request: pytest.FixtureRequest
 ) -> None:
     """A second on Kafka; bundled brokers begin with less."""
-    is_ours = request.node.callspec.params["bootstrap"] == "ours"
+    is_ours = request.node.callspec.params["bootstrap"] == "our_cluster"
     wait_ms, words = (20, "may wait 20.0 ms") if is_ours else (1000, "may wait 1.0 s")
     (told,) = await admin.topics([topic])
     before = told.partitions[0].replicas
