@@ -21,6 +21,7 @@ from tests.support.store_builder import StoreBuilder
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 
+expect.set_options(timeout=60_000)
 TOPIC: Final = "notes"
 LONG: Final = "long"
 """Holds more records than a page shows at once."""
@@ -51,10 +52,18 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
             yield server
 
 
-@pytest.fixture
-def browser() -> Iterator[Browser]:
+@pytest.fixture(scope="module")
+def _chromium() -> Iterator[Browser]:
     with chromium() as browser:
         yield browser
+
+
+@pytest.fixture
+def browser(_chromium: Browser) -> Iterator[Browser]:
+    """Without the pages of another test."""
+    yield _chromium
+    for context in _chromium.contexts:
+        context.close()
 
 
 def choose(page: Page, name: str, data: bytes) -> None:
@@ -67,7 +76,6 @@ def test_lines_of_a_file_arrive_on_the_page_that_follows(
     browser: Browser, server: PageServer
 ) -> None:
     errors: list[str] = []
-    expect.set_options(timeout=60_000)
     reader = open_page(browser, f"{server.url}/browse/{TOPIC}", errors)
     expect(reader.locator("#browse-result")).to_contain_text("No record there")
     reader.locator("#browse-follow").click()
@@ -101,7 +109,6 @@ def test_lines_of_a_file_arrive_on_the_page_that_follows(
 
 def test_reading_on_shows_the_records_before(browser: Browser, server: PageServer) -> None:
     errors: list[str] = []
-    expect.set_options(timeout=60_000)
     page = open_page(browser, f"{server.url}/browse/{LONG}", errors)
     result, more = page.locator("#browse-result"), page.locator("#browse-more")
     back = page.locator("#browse-back")
@@ -130,7 +137,6 @@ def test_a_search_says_how_far_it_looked_and_is_in_the_address(
     browser: Browser, server: PageServer
 ) -> None:
     errors: list[str] = []
-    expect.set_options(timeout=60_000)
     page = open_page(browser, f"{server.url}/browse/{LONG}?limit=100&regex=%5Erecord+1.%24", errors)
     result, more = page.locator("#browse-result"), page.locator("#browse-more")
     expect(result).to_contain_text("0 match; 100 records scanned, 100 of 250 offsets (40 %)")
@@ -160,7 +166,6 @@ def test_a_search_that_is_stopped_says_how_far_it_came(
     browser: Browser, server: PageServer
 ) -> None:
     errors: list[str] = []
-    expect.set_options(timeout=60_000)
     search = "since=earliest&limit=1000000&cel=value.n+%3D%3D+-1"
     page = open_page(browser, f"{server.url}/browse/{SLOW}?{search}", errors)
     result = page.locator("#browse-result")
@@ -180,7 +185,6 @@ def test_a_message_is_decoded_kept_as_a_file_and_sent_again(
     browser: Browser, server: PageServer
 ) -> None:
     errors: list[str] = []
-    expect.set_options(timeout=60_000)
     page = open_page(browser, f"{server.url}/browse/{SLOW}?partition=0&offset=7&limit=1", errors)
     first = page.locator(".message").first
     expect(first).to_contain_text('{"n": 7}')
