@@ -26,12 +26,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.metrics_samples import Rounds
 from benchmarks.processes import cpu_by_mode, cpu_seconds, resident_mb
+from spark_metrics.arrow_tables import conform
 from spark_metrics.history.rollup import HistoryMaintenance, Task
 from spark_metrics.job.java import find_java
 from spark_metrics.job.micro_batch import BatchReport, MicroBatchSink
 from spark_metrics.job.run import end_jvm
 from spark_metrics.job.spark_session import SessionSettings, build_session
-from spark_metrics.store.files import Order, StoreFiles, conform
+from spark_metrics.store.files import Order, StoreFiles
 from spark_metrics.store.layout import HistoryFile
 from spark_metrics.store.writer import StoreWriter
 from spark_metrics.window.history_points import MINUTE, SHAPES

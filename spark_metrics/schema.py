@@ -1,14 +1,22 @@
 """Schemas that only the job itself needs.
 
 The job's state is kept in the tables of "now" themselves: beside the columns that readers see
-(``window.tables``) their files hold what the next version is computed from. A type is its
-name in Spark SQL, the mapping of a struct's fields, or a tuple of what an array holds.
+(``window.tables``) their files hold what the next version is computed from. Columns and the
+fields of structs are mappings from their names to their types.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 import pyarrow as pa
+
+_TEXT: Final = pa.string()
+_FLAG: Final = pa.bool_()
+_INT: Final = pa.int32()
+_LONG: Final = pa.int64()
+_FLOAT: Final = pa.float64()
+_INTS: Final = pa.list_(_INT)
+_LONGS: Final = pa.list_(_LONG)
 
 READINGS_MAX: Final = 6
 """Readings remembered per leader: what rates and end offsets are taken from."""
@@ -18,77 +26,79 @@ POINTS_KEPT: Final = 24
 """… of which so many are left when they are thinned, which costs a multiple of adding one."""
 
 READING: Final = {
-    "read_ms": "BIGINT",
-    "broker_epoch": "BIGINT",
-    "high_watermark": "BIGINT",
-    "log_end_offset": "BIGINT",
-    "size_bytes": "BIGINT",
-    "bytes_in": "BIGINT",
-    "bytes_out": "BIGINT",
+    "read_ms": _LONG,
+    "broker_epoch": _LONG,
+    "high_watermark": _LONG,
+    "log_end_offset": _LONG,
+    "size_bytes": _LONG,
+    "bytes_in": _LONG,
+    "bytes_out": _LONG,
 }
 """A leader's counters."""
 VIEW: Final = {
-    "leader": "INT",
-    "leader_epoch": "INT",
-    "replicas": "ARRAY<INT>",
-    "isr": "ARRAY<INT>",
-    "adding_replicas": "ARRAY<INT>",
-    "removing_replicas": "ARRAY<INT>",
-    "min_isr": "INT",
+    "leader": _INT,
+    "leader_epoch": _INT,
+    "replicas": _INTS,
+    "isr": _INTS,
+    "adding_replicas": _INTS,
+    "removing_replicas": _INTS,
+    "min_isr": _INT,
 }
 """Who leads and follows, as a broker knows it."""
 LOG: Final = {
-    "leader_epoch": "INT",
-    "broker_epoch": "BIGINT",
-    "log_start_offset": "BIGINT",
-    "high_watermark": "BIGINT",
-    "log_end_offset": "BIGINT",
-    "size_bytes": "BIGINT",
-    "segments": "INT",
-    "segment_bytes": "ARRAY<BIGINT>",
-    "segment_offsets": "ARRAY<BIGINT>",
-    "bytes_in": "BIGINT",
-    "bytes_out": "BIGINT",
-    "retention_ms": "BIGINT",
-    "log_points": "ARRAY<BIGINT>",
+    "leader_epoch": _INT,
+    "broker_epoch": _LONG,
+    "log_start_offset": _LONG,
+    "high_watermark": _LONG,
+    "log_end_offset": _LONG,
+    "size_bytes": _LONG,
+    "segments": _INT,
+    "segment_bytes": _LONGS,
+    "segment_offsets": _LONGS,
+    "bytes_in": _LONG,
+    "bytes_out": _LONG,
+    "retention_ms": _LONG,
+    "log_points": _LONGS,
 }
 """What a broker says of its replica's log."""
 _HELD: Final = {
-    "broker": "INT",
-    "full_ms": "BIGINT",
-    "round_ms": "BIGINT",
-    "log_end_offset": "BIGINT",
-    "size_bytes": "BIGINT",
-    "segments": "INT",
+    "broker": _INT,
+    "full_ms": _LONG,
+    "round_ms": _LONG,
+    "log_end_offset": _LONG,
+    "size_bytes": _LONG,
+    "segments": _INT,
 }
 MEMBER: Final = {
     **_HELD,
-    "read_ms": "BIGINT",
-    **{"before_ms": "BIGINT", "before_end": "BIGINT"},
-    **{"oldest_ms": "BIGINT", "oldest_end": "BIGINT"},
+    "read_ms": _LONG,
+    **{"before_ms": _LONG, "before_end": _LONG},
+    **{"oldest_ms": _LONG, "oldest_end": _LONG},
 }
 """A replica as its broker last reported it (``full_ms``: in full), and its two earlier readings."""
-_TELLER: Final = {"broker": "INT", "read_ms": "BIGINT"}
+_TELLER: Final = {"broker": _INT, "read_ms": _LONG}
 GATHERED: Final[Mapping[str, Any]] = {
-    **{"cluster": "STRING", "topic": "STRING", "partition": "INT"},
-    "rows": ({**_HELD, "again_ms": "BIGINT", "since_ms": "BIGINT", "again_round_ms": "BIGINT"},),
-    "view": {**_TELLER, **VIEW},
-    "log": {**_TELLER, "leads": "BOOLEAN", **LOG},
+    **{"cluster": _TEXT, "topic": _TEXT, "partition": _INT},
+    "rows": pa.list_(
+        pa.struct({**_HELD, "again_ms": _LONG, "since_ms": _LONG, "again_round_ms": _LONG})
+    ),
+    "view": pa.struct({**_TELLER, **VIEW}),
+    "log": pa.struct({**_TELLER, "leads": _FLAG, **LOG}),
 }
 """What a wave says of one partition: each replica's row (``full_ms`` null: none in full;
 ``again_…``: read again unchanged), and in full the view and the log that count among them."""
-POINT: Final = {"ms": "BIGINT", "offset": "BIGINT"}
+POINT: Final = {"ms": _LONG, "offset": _LONG}
 PARTITION_STATE: Final[Mapping[str, Any]] = {
-    **{"cluster": "STRING", "topic": "STRING", "partition": "INT"},
-    **{"view_broker": "INT", "view_ms": "BIGINT", "told_leader": "INT", **VIEW},
-    **{"log_broker": "INT", "log_leads": "BOOLEAN", "log_epoch": "INT", "read_ms": "BIGINT"},
+    **{"cluster": _TEXT, "topic": _TEXT, "partition": _INT},
+    **{"view_broker": _INT, "view_ms": _LONG, "told_leader": _INT, **VIEW},
+    **{"log_broker": _INT, "log_leads": _FLAG, "log_epoch": _INT, "read_ms": _LONG},
     **{name: kind for name, kind in LOG.items() if name not in ("leader_epoch", *READING)},
     **{name: LOG[name] for name in ("high_watermark", "log_end_offset", "size_bytes")},
-    **{"isr_shrinks": "BIGINT", "isr_expands": "BIGINT"},
-    "points": (POINT,),
-    "ends": (READING,),
-    "starts": {"a": POINT, "b": POINT},
-    "members": (MEMBER,),
+    **{"isr_shrinks": _LONG, "isr_expands": _LONG},
+    "points": pa.list_(pa.struct(POINT)),
+    "ends": pa.list_(pa.struct(READING)),
+    "starts": pa.struct({"a": pa.struct(POINT), "b": pa.struct(POINT)}),
+    "members": pa.list_(pa.struct(MEMBER)),
 }
 """What is read back of ``partitions``: view and log with who told them and when, the leader's
 readings (``ends``), and earlier log starts, to see how fast they go (``starts``)."""
@@ -106,33 +116,33 @@ ROW: Final = "row"
 """The place of a row in its table: the fold knows commits and their partitions by number, their
 names stay beside it (``spark_metrics.fold.names``)."""
 COMMIT_STATE: Final[Mapping[str, Any]] = {
-    **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
-    **{"is_owned": "BOOLEAN", "told_lag": "BIGINT", **dict.fromkeys(_KEPT, "BIGINT")},
+    **{"source": _INT, "round_ms": _LONG, "full_ms": _LONG},
+    **{"is_owned": _FLAG, "told_lag": _LONG, **dict.fromkeys(_KEPT, _LONG)},
 }
 """What is read back of ``commits`` (``fold.commits`` tells what each is for)."""
 LOGS: Final[Mapping[str, Any]] = {
-    ROW: "INT",
-    **dict.fromkeys(("end_times", "end_offsets"), "ARRAY<BIGINT>"),
-    **dict.fromkeys(("point_times", "point_offsets", "log_points"), "ARRAY<BIGINT>"),
-    **dict.fromkeys(("log_start_offset", "retention_ms"), "BIGINT"),
-    "start_per_ms": "DOUBLE",
+    ROW: _INT,
+    **dict.fromkeys(("end_times", "end_offsets"), _LONGS),
+    **dict.fromkeys(("point_times", "point_offsets", "log_points"), _LONGS),
+    **dict.fromkeys(("log_start_offset", "retention_ms"), _LONG),
+    "start_per_ms": _FLOAT,
 }
 """What commits are told of ``partitions``: the leader's readings (``end_…``) and the points of its
 log's end, newest first, and how fast its start moves."""
 
 
-_AGAIN: Final = dict.fromkeys(("again_read_ms", "again_since_ms", "again_round_ms"), "BIGINT")
+_AGAIN: Final = dict.fromkeys(("again_read_ms", "again_since_ms", "again_round_ms"), _LONG)
 ROWS: Final[Mapping[str, Mapping[str, str]]] = {
     "replicas": {
-        **{"cluster": "STRING", "topic": "STRING", "partition": "INT", "source": "INT"},
-        **{"round_ms": "BIGINT", "read_ms": "BIGINT", **VIEW, **LOG},
+        **{"cluster": _TEXT, "topic": _TEXT, "partition": _INT, "source": _INT},
+        **{"round_ms": _LONG, "read_ms": _LONG, **VIEW, **LOG},
         **_AGAIN,
     },
     "commits": {
-        **{"cluster": "STRING", "group_id": "STRING", "topic": "STRING", "partition": "INT"},
-        **{"source": "INT", "round_ms": "BIGINT", "read_ms": "BIGINT"},
-        **{"committed_offset": "BIGINT", "commit_ms": "BIGINT", "member_id": "STRING"},
-        "told_lag": "BIGINT",
+        **{"cluster": _TEXT, "group_id": _TEXT, "topic": _TEXT, "partition": _INT},
+        **{"source": _INT, "round_ms": _LONG, "read_ms": _LONG},
+        **{"committed_offset": _LONG, "commit_ms": _LONG, "member_id": _TEXT},
+        "told_lag": _LONG,
         **_AGAIN,
     },
 }
@@ -146,55 +156,31 @@ TOLD: Final = {
 }
 """What a row of ``ROWS`` of commits says, by the names that it has beside the state."""
 FRESH_COMMITS: Final[Mapping[str, Any]] = {
-    **{ROW: "INT", "log_row": "INT", "told_owned": "BOOLEAN"},
-    **{name: "INT" if name == "told_source" else "BIGINT" for name in TOLD},
+    **{ROW: _INT, "log_row": _INT, "told_owned": _FLAG},
+    **{name: _INT if name == "told_source" else _LONG for name in TOLD},
 }
 """A row for each commit that is known, in the order of the state: its partition's row, what the
 wave brings (null: nothing) and when its group committed anything last, as the driver knows."""
 CARRIED: Final = {
-    **{"source": "INT", "round_ms": "BIGINT", "full_ms": "BIGINT"},
-    **{"is_owned": "BOOLEAN", "alive_ms": "BIGINT", "told_lag": "BIGINT"},
+    **{"source": _INT, "round_ms": _LONG, "full_ms": _LONG},
+    **{"is_owned": _FLAG, "alive_ms": _LONG, "told_lag": _LONG},
 }
 """Of a commit's state, what no figure changes (``spark_metrics.fold.newest_readings``)."""
 READING_OF: Final = {"ms": "read_ms", "offset": "committed_offset", "commit_ms": "commit_ms"}
 """Fields of a reading, and the columns of the one that is paired; one that waits lies in
 ``wait_a_…`` or ``wait_b_…``."""
 MET_COMMITS: Final[Mapping[str, Any]] = {
-    **{ROW: "INT", "log_row": "INT", "brings": "BOOLEAN", "is_owned": "BOOLEAN"},
-    **dict.fromkeys((f"newest_{field}" for field in READING_OF), "BIGINT"),
+    **{ROW: _INT, "log_row": _INT, "brings": _FLAG, "is_owned": _FLAG},
+    **dict.fromkeys((f"newest_{field}" for field in READING_OF), _LONG),
     **{name: kind for name, kind in COMMIT_STATE.items() if name not in CARRIED},
-    **{"alive_ms": "BIGINT", "told_lag": "BIGINT"},
+    **{"alive_ms": _LONG, "told_lag": _LONG},
 }
 """What the fold of commits reads: of each its partition's row, its newest reading and whether the
 wave ``brings`` it, who owns it and when its group committed last, and its state."""
 TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 """A text as the driver has it while it looks at rows: a place in a dictionary."""
-_ARROW: Final = {
-    "STRING": pa.string(),
-    "BOOLEAN": pa.bool_(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "DOUBLE": pa.float64(),
-    "ARRAY<INT>": pa.list_(pa.int32()),
-    "ARRAY<BIGINT>": pa.list_(pa.int64()),
-}
-
-
-def arrow_type(kind: Any) -> Any:
-    """A type as Arrow names it."""
-    if isinstance(kind, str):
-        return _ARROW[kind]
-    if isinstance(kind, tuple):
-        return pa.list_(arrow_type(kind[0]))
-    return pa.struct({name: arrow_type(of) for name, of in kind.items()})
-
-
-def arrow_schema(fields: Mapping[str, Any]) -> pa.Schema:
-    """Columns as Arrow names their types."""
-    return pa.schema({name: arrow_type(kind) for name, kind in fields.items()})
 
 
 def coded_schema(fields: Mapping[str, Any]) -> pa.Schema:
-    """The same with texts as places in dictionaries."""
-    schema = arrow_schema(fields)
-    return pa.schema([(it.name, TEXT if it.type == pa.string() else it.type) for it in schema])
+    """These columns with texts as places in dictionaries."""
+    return pa.schema({name: TEXT if of == _TEXT else of for name, of in fields.items()})

@@ -127,7 +127,11 @@ def fold_records(plan: FoldPlan, bucket: int, records: Iterable[KafkaRecord]) ->
     """Fold a bucket's records with its state, and write everything, forced to disk."""
     every = (read_head(record) for record in records)
     read = [head for head in every if head.bucket(plan.buckets) in (None, bucket)]
-    told = [_light(head) for head in read if not bucket or head.is_bad or _is_of_one(head, plan)]
+    told = [
+        _light(head)
+        for head in read
+        if not bucket or head.is_bad or head.bucket(plan.buckets) is not None
+    ]
     judged = judge(plan.known, [of_bucket(head, bucket, plan.buckets) for head in read])
     thinned = [newest_rounds(wave.records) for wave in judged.waves]
     bad = bad_heads(judged.heads, thinned)
@@ -179,10 +183,6 @@ def _needed(parts: int, parts_of: tuple[int, ...], bucket: int, buckets: int) ->
 def _light(head: Head) -> Head:
     """The same without the record's bytes."""
     return replace(head, record=replace(head.record, value=b""), body=b"")
-
-
-def _is_of_one(head: Head, plan: FoldPlan) -> bool:
-    return head.bucket(plan.buckets) is not None
 
 
 def _place(head: Head) -> tuple[int, int]:

@@ -86,7 +86,7 @@ def rows_told(records: Iterable[tuple[int, Head]]) -> int:
     rounds: dict[tuple[SourceKey, int], int] = {}
     for _, head in records:
         assert head.part is not None
-        key = SourceKey(head.part.cluster, head.part.broker), head.part.round_ms
+        key = head.part.source, head.part.round_ms
         rounds[key] = rounds.get(key, 0) + sum((head.rows or {}).values())
     largest: dict[SourceKey, int] = {}
     for (source, _), rows in rounds.items():

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.metrics.columns import LISTS, TEXTS
+from spark_metrics.arrow_tables import with_column
 from spark_metrics.keys import coded
 
 INT_MAX: Final = (1 << 31) - 1
@@ -149,7 +150,7 @@ def with_readable(rows: pa.Table) -> pa.Table:
         return rows
     retention = rows["retention_ms"]
     is_forever = pc.or_(pc.less(retention, 0), pc.greater(retention, LONG_MAX))
-    rows = _with(rows, "retention_ms", pc.if_else(is_forever, FOREVER, retention))
+    rows = with_column(rows, "retention_ms", pc.if_else(is_forever, FOREVER, retention))
     points = rows["log_points"].combine_chunks()
     is_odd = pc.or_(
         _has_item_outside(points, _LONG),
@@ -157,7 +158,7 @@ def with_readable(rows: pa.Table) -> pa.Table:
     )
     if not pc.any(is_odd, min_count=0).as_py():
         return rows
-    return _with(rows, "log_points", pc.if_else(is_odd, pa.scalar(None, points.type), points))
+    return with_column(rows, "log_points", pc.if_else(is_odd, pa.scalar(None, points.type), points))
 
 
 def holds_too_much(places: Any, lists: pa.Array) -> bool:
@@ -193,7 +194,3 @@ def _has_item_outside(lists: Any, of: Range) -> Any:
 def _is_too_long(texts: Any) -> Any:
     sizes = pc.binary_length(texts.dictionary).take(texts.indices)
     return pc.fill_null(pc.greater(sizes, TEXT_BYTES_MAX), False)
-
-
-def _with(rows: pa.Table, name: str, column: Any) -> pa.Table:
-    return rows.set_column(rows.schema.get_field_index(name), name, column)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from broker.metrics.columns import LISTS, NESTED, NUMBERS, TEXTS
 from broker.metrics.packed import CODES, ITEMS, parts_of
+from spark_metrics.arrow_tables import lists_of
 from spark_metrics.decode.checks import (
     LONG_MAX,
     RECORD_ITEMS_MAX,
@@ -206,8 +207,8 @@ def _named(records: Sequence[PackedRecord], name: str, dictionary: str) -> pa.Ar
 def _listed(records: Sequence[PackedRecord], name: str) -> pa.Array:
     lengths, known = _joined(records, name)
     items = [it.items[name] for it in records if name in it.items]
-    return pa.ListArray.from_arrays(
-        pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32()),
+    return lists_of(
         pa.array(np.concatenate(items) if items else np.zeros(0, np.int64)),
+        lengths,
         mask=None if known is None else pa.array(~known),
     )

@@ -236,7 +236,7 @@ def seen_of(heads: Iterable[Head]) -> dict[SourceKey, Seen]:
     found: dict[SourceKey, Seen] = {}
     for head in heads:
         if head.part is not None:
-            key, round_ms = SourceKey(head.part.cluster, head.part.broker), head.part.round_ms
+            key, round_ms = head.part.source, head.part.round_ms
             so_far = found.get(key, Seen(first_ms=round_ms, sent_ms=0))
             found[key] = Seen(
                 first_ms=min(so_far.first_ms, round_ms), sent_ms=max(so_far.sent_ms, _sent_ms(head))
@@ -264,7 +264,7 @@ def _is_taken(head: Head, memory: JobState) -> bool:
         return False
     if head.part is None:
         return True
-    key, round_ms = SourceKey(head.part.cluster, head.part.broker), head.part.round_ms
+    key, round_ms = head.part.source, head.part.round_ms
     clock, source = memory.clocks.get(key), memory.sources.get(key)
     if clock is not None and clock.shift is not None:
         round_ms -= clock.shift.of(round_ms)
@@ -276,8 +276,7 @@ def set_right(heads: Sequence[Head], clocks: Clocks) -> list[Head]:
     shifts = {key: clock.shift for key, clock in clocks.items()}
     return [
         head
-        if head.part is None
-        or (shift := shifts.get(SourceKey(head.part.cluster, head.part.broker))) is None
+        if head.part is None or (shift := shifts.get(head.part.source)) is None
         else head.shifted(shift)
         for head in heads
     ]
@@ -322,11 +321,10 @@ def cut_waves(heads: Sequence[Head]) -> list[list[tuple[int, Head]]]:
     """
     samples = [(number, head) for number, head in enumerate(heads) if head.part is not None]
     rows = sum(sum((head.rows or {}).values()) for _, head in samples)
-    rounds: dict[tuple[str, int], set[int]] = {}
+    rounds: dict[SourceKey, set[int]] = {}
     for _, head in samples:
         assert head.part is not None
-        key = (head.part.cluster, head.part.broker)
-        rounds.setdefault(key, set()).add(head.part.round_ms)
+        rounds.setdefault(head.part.source, set()).add(head.part.round_ms)
     deepest = max(map(len, rounds.values()), default=1)
     count = 1 if rows > WAVES_ROWS_MAX else min(deepest, WAVES_MAX)
     ranks = {
@@ -336,6 +334,6 @@ def cut_waves(heads: Sequence[Head]) -> list[list[tuple[int, Head]]]:
     waves: list[list[tuple[int, Head]]] = [[] for _ in range(count)]
     for number, head in samples:
         assert head.part is not None
-        rank = ranks[head.part.cluster, head.part.broker][head.part.round_ms]
+        rank = ranks[head.part.source][head.part.round_ms]
         waves[max(0, count - 1 - rank)].append((number, head))
     return waves

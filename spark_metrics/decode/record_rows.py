@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from broker.metrics.columns import TEXTS
 from broker.metrics_schema import BUCKETS, RANGE_PARTITIONS, hash_of
+from spark_metrics.arrow_tables import with_column
 from spark_metrics.decode.checks import AHEAD_MS_MAX, is_out_of_range, with_readable
 from spark_metrics.decode.json_columns import Body, Rows, read_bodies
 from spark_metrics.decode.record_head import Head
@@ -87,12 +88,10 @@ def _set_right(read: Rows, heads: Sequence[Head]) -> pa.Table:
         for place in range(4)
     )
     for name in (it for it in ("read_ms", "commit_ms") if it in rows.column_names):
-        place = rows.column_names.index(name)
-        rows = rows.set_column(place, name, pc.subtract(rows[name], by_ms))
-    place = rows.column_names.index("since_ms")
+        rows = with_column(rows, name, pc.subtract(rows[name], by_ms))
     told = rows["since_ms"]
     ahead = pc.if_else(pc.greater_equal(told, since), skew, before)
-    return rows.set_column(place, "since_ms", pc.subtract(told, ahead))
+    return with_column(rows, "since_ms", pc.subtract(told, ahead))
 
 
 def _numbers(heads: Sequence[Head], shifts: Sequence[Shift]) -> list[tuple[int, int, int, int]]:
@@ -137,12 +136,11 @@ def _bad(kind: str, rows: pa.Table) -> Any:
 
 def _committed(rows: pa.Table) -> pa.Table:
     """With null for ``NO_COMMIT``; without what neither is a commit nor has an owner."""
-    place = rows.schema.get_field_index("committed_offset")
     is_commit = pc.fill_null(pc.greater_equal(rows["committed_offset"], 0), True)
     if pc.all(is_commit, min_count=0).as_py():
         return rows
     known = pc.if_else(is_commit, rows["committed_offset"], pa.scalar(None, pa.int64()))
-    rows = rows.set_column(place, "committed_offset", known)
+    rows = with_column(rows, "committed_offset", known)
     return rows.filter(pc.or_(is_commit, pc.is_valid(rows["member_id"])))
 
 
@@ -187,7 +185,7 @@ def _merged(kind: str, rows: pa.Table, codes: Any, schema: pa.Schema) -> pa.Tabl
     told, same = (rows.take(pa.array(place, mask=place < 0)) for place in (full, again))
     keys = rows.take(pa.array(np.where(full < 0, again, full)))
     for name in _IDS[kind]:
-        told = told.set_column(told.column_names.index(name), name, keys[name])
+        told = with_column(told, name, keys[name])
     return _told(told, pa.array(again >= 0), same, pa.array(full >= 0), schema)
 
 

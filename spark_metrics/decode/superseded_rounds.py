@@ -13,19 +13,15 @@ Wave = Sequence[tuple[int, Head]]
 """Heads with the numbers of their records in the batch."""
 
 
-def newest_rounds(
-    wave: Wave, complete: Mapping[SourceKey, int] | None = None
-) -> list[tuple[int, Head]]:
+def newest_rounds(wave: Wave) -> list[tuple[int, Head]]:
     """The same heads, without the rows of rounds before their source's newest complete one.
-
-    ``complete``: ``complete_rounds``, where only some records of the wave are at hand.
 
     Of two rows the newest counts, and what a complete round lacks is gone, so nothing is lost,
     unless some of its rows only say that nothing has changed since an earlier one: then all are
     read. A record that is not read counts as bad where its body is not as it should be, as far as
     that can be told without reading the rows: of columns that are packed, by their layout.
     """
-    complete = complete_rounds(wave) if complete is None else complete
+    complete = _complete_rounds(wave)
     behind = {_source(head) for _, head in wave if _is_before(head, complete)}
     for _, head in wave:
         if head.part is None or _source(head) not in behind or _is_before(head, complete):
@@ -57,7 +53,7 @@ def _is_whole(head: Head) -> bool:
     return all(f"{kind}_columns" in parts for kind, rows in (head.rows or {}).items() if rows)
 
 
-def complete_rounds(wave: Wave) -> dict[SourceKey, int]:
+def _complete_rounds(wave: Wave) -> dict[SourceKey, int]:
     """When each source's newest complete round began."""
     seen: dict[tuple[SourceKey, int], set[int]] = {}
     newest: dict[SourceKey, int] = {}
@@ -74,7 +70,7 @@ def complete_rounds(wave: Wave) -> dict[SourceKey, int]:
 
 def _source(head: Head) -> SourceKey:
     assert head.part is not None
-    return SourceKey(head.part.cluster, head.part.broker)
+    return head.part.source
 
 
 def _is_before(head: Head, complete: Mapping[SourceKey, int]) -> bool:

@@ -25,11 +25,11 @@ from spark_metrics.fold.newest_readings import with_newest
 from spark_metrics.fold.now_tables import hot_flags, replica_table
 from spark_metrics.fold.partitions import newest_partitions
 from spark_metrics.fold.sums import Sums, sums_of
-from spark_metrics.schema import PARTITION_STATE, arrow_schema
+from spark_metrics.schema import PARTITION_STATE
 from spark_metrics.state.job_state import KnownBroker
 from spark_metrics.state.source_clocks import Correction
 
-NO_PARTITIONS: Final = arrow_schema(PARTITION_STATE).empty_table()
+NO_PARTITIONS: Final = pa.schema(PARTITION_STATE).empty_table()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

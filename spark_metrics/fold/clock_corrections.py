@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_metrics.arrow_tables import lists_of, with_column
 from spark_metrics.keys import coded
 from spark_metrics.state.source_clocks import Correction
 
@@ -37,7 +38,7 @@ def corrected_commits(state: pa.Table, corrections: Sequence[Correction]) -> pa.
     is_early = pa.array(early_ms > 0)
     for name in (it for it in _ANCHORS if it in state.column_names):
         nothing = pa.scalar(None, state[name].type)
-        state = _with(state, name, pc.if_else(is_early, nothing, state[name]))
+        state = with_column(state, name, pc.if_else(is_early, nothing, state[name]))
     return _later(state, _TIMES, early_ms)
 
 
@@ -49,10 +50,10 @@ def corrected_partitions(rows: pa.Table, corrections: Sequence[Correction]) -> p
     log_ms = _early_ms(rows["cluster"], rows["log_broker"], rows["read_ms"], corrections)
     rows = _later(_later(rows, ("view_ms",), view_ms), ("read_ms",), log_ms)
     for name, field in (("ends", "read_ms"), ("points", "ms")):
-        rows = _with(rows, name, _later_items(rows[name].combine_chunks(), field, log_ms))
+        rows = with_column(rows, name, _later_items(rows[name].combine_chunks(), field, log_ms))
     starts = rows["starts"].combine_chunks()
     both = [_later_field(starts.field(it), "ms", log_ms) for it in ("a", "b")]
-    return _with(rows, "starts", pa.StructArray.from_arrays(both, ["a", "b"]))
+    return with_column(rows, "starts", pa.StructArray.from_arrays(both, ["a", "b"]))
 
 
 def _early_ms(clusters: Any, brokers: Any, read_ms: Any, corrections: Sequence[Correction]) -> Any:
@@ -72,16 +73,14 @@ def _early_ms(clusters: Any, brokers: Any, read_ms: Any, corrections: Sequence[C
 def _later(rows: pa.Table, names: Sequence[str], by_ms: Any) -> pa.Table:
     """The rows with these times later by so much."""
     for name in (it for it in names if it in rows.column_names):
-        rows = _with(rows, name, pc.add(rows[name], pa.array(by_ms)))
+        rows = with_column(rows, name, pc.add(rows[name], pa.array(by_ms)))
     return rows
 
 
 def _later_items(lists: pa.ListArray, field: str, by_ms: Any) -> pa.ListArray:
     """The same for a field of the structs in each row's list."""
     counts = pc.fill_null(pc.list_value_length(lists), 0).to_numpy()
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    items = _later_field(lists.flatten(), field, np.repeat(by_ms, counts))
-    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), items)
+    return lists_of(_later_field(lists.flatten(), field, np.repeat(by_ms, counts)), counts)
 
 
 def _later_field(structs: pa.StructArray, field: str, by_ms: Any) -> pa.StructArray:
@@ -90,7 +89,3 @@ def _later_field(structs: pa.StructArray, field: str, by_ms: Any) -> pa.StructAr
     place = names.index(field)
     values[place] = pc.add(values[place], pa.array(by_ms))
     return pa.StructArray.from_arrays(values, names)
-
-
-def _with(rows: pa.Table, name: str, values: Any) -> pa.Table:
-    return rows.set_column(rows.schema.get_field_index(name), name, values)

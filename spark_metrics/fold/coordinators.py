@@ -1,7 +1,6 @@
 """Looks up groups and their coordinators for each commit. Pure.
 
-A few hundred names beside a million rows: NumPy looks them up in milliseconds, where a join in
-Spark copies every row once more.
+A few hundred names beside a million rows: NumPy looks them up in milliseconds.
 """
 
 from collections.abc import Mapping, Sequence

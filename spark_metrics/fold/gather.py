@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_metrics.keys import key_codes
-from spark_metrics.schema import GATHERED, LOG, VIEW, arrow_schema, arrow_type
+from spark_metrics.schema import GATHERED, LOG, VIEW
 
 _ROW: Final = {
     "broker": "source",
@@ -38,7 +38,7 @@ _LEADS: Final = 1 << 40
 
 def gather(rows: pa.Table) -> pa.Table:
     """``GATHERED``, one row per partition, of ``ROWS`` of replicas (one per replica)."""
-    schema = arrow_schema(GATHERED)
+    schema = pa.schema(GATHERED)
     if not rows.num_rows:
         return schema.empty_table()
     rows = rows.combine_chunks()
@@ -53,7 +53,7 @@ def gather(rows: pa.Table) -> pa.Table:
     views = logs = np.lexsort((read_ms, epoch + leads, codes))[ends]
     if not leads[views].all():
         logs = np.lexsort((read_ms, epoch + leads * _LEADS, codes))[ends]
-    each = _struct(rows.take(pa.array(order)), _ROW, GATHERED["rows"][0])
+    each = _struct(rows.take(pa.array(order)), _ROW, GATHERED["rows"].value_type)
     of_view = rows.take(pa.array(views))
     of_log = of_view if logs is views else rows.take(pa.array(logs))
     of_log = of_log.append_column("leads", pa.array(leads[logs]))
@@ -77,6 +77,6 @@ def _struct(
     """Columns as fields; ``is_whole``: null where there is no full row."""
     return pa.StructArray.from_arrays(
         [rows[name].combine_chunks() for name in names.values()],
-        fields=list(arrow_type(kind)),
+        fields=list(kind),
         mask=pc.is_null(rows["read_ms"]).combine_chunks() if is_whole else None,
     )

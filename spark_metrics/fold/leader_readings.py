@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from spark_metrics.figures.column import Column
 from spark_metrics.figures.lists import Lists
-from spark_metrics.schema import READING, READINGS_MAX, arrow_type
+from spark_metrics.schema import READING, READINGS_MAX
 
-_KIND: Final = arrow_type((READING,)).value_type
+_KIND: Final = pa.struct(READING)
 
 
 def reading(columns: Mapping[str, Column]) -> Any:

@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.schema import LOGS, ROW, arrow_schema
+from spark_metrics.arrow_tables import lists_of
+from spark_metrics.schema import LOGS, ROW
 
 
 def logs_of(partitions: pa.Table) -> pa.Table:
@@ -29,15 +30,13 @@ def logs_of(partitions: pa.Table) -> pa.Table:
         },
         "start_per_ms": _pace(starts),
     }
-    return pa.table(columns, schema=arrow_schema(LOGS))
+    return pa.table(columns, schema=pa.schema(LOGS))
 
 
 def _listed(structs: pa.ListArray, field: str) -> pa.ListArray:
     """The list of one field of each list of structs."""
     values = structs.flatten().field(field)
-    lengths = pc.fill_null(pc.list_value_length(structs), 0).to_numpy()
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), values)
+    return lists_of(values, pc.fill_null(pc.list_value_length(structs), 0).to_numpy())
 
 
 def _pace(starts: pa.StructArray) -> Any:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_metrics.arrow_tables import with_column
 from spark_metrics.keys import coded, key_codes, places_of
 from spark_metrics.schema import CARRIED, FRESH_COMMITS, ROW, TEXT, TOLD
 
@@ -44,8 +45,7 @@ def aligned(rows: pa.Table, known: pa.Table, logs: pa.Table) -> Aligned:
     ``known``: ``names_of`` the state; ``logs``: the partitions, in the order of their file.
     """
     for name in (it for it in NAMES if it != "partition"):
-        place = rows.schema.get_field_index(name)
-        rows = rows.set_column(place, name, coded(rows[name]))
+        rows = with_column(rows, name, coded(rows[name]))
     places = places_of(*key_codes([rows, known], ID))
     is_new = places < 0
     places[is_new] = known.num_rows + np.arange(is_new.sum())

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_metrics.arrow_tables import conform, with_column
 from spark_metrics.fold.sums import RATES, Sums, added, with_known_rates
-from spark_metrics.store.files import conform
 from spark_metrics.window.history_points import ALL_BROKERS, HISTORY_TABLES
 
 
@@ -39,8 +39,7 @@ def partition_points(partitions: pa.Table, clocks: Clocks) -> pa.Table:
     for name, listed in {"isr_count": "isr", "replicas_count": "replicas"}.items():
         both = both.append_column(name, pc.list_value_length(both[listed]))
     for name in ("replicas", "isr"):
-        place = both.schema.get_field_index(name)
-        both = both.set_column(place, name, id_texts(both[name]))
+        both = with_column(both, name, id_texts(both[name]))
     return conform(both, HISTORY_TABLES["partition_history"])
 
 
@@ -103,6 +102,5 @@ def _broker_points(sums: Sums, brokers: pa.Table) -> pa.Table:
     total = total.append_column("broker", all_of_them)
     leads_nothing = pc.is_null(each["led"])
     for name in RATES:  # of nothing they are 0; of what is led they may be unknown
-        place = each.schema.get_field_index(name)
-        each = each.set_column(place, name, pc.if_else(leads_nothing, 0.0, each[name]))
+        each = with_column(each, name, pc.if_else(leads_nothing, 0.0, each[name]))
     return pa.concat_tables([each, total], promote_options="permissive")

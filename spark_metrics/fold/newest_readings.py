@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.schema import CARRIED, COMMIT_STATE, MET_COMMITS, READING_OF, arrow_schema
+from spark_metrics.schema import CARRIED, COMMIT_STATE, MET_COMMITS, READING_OF
 
 _EARLIER: Final = ("wait_b", "wait_a")
 """Readings that wait, the newest first."""
@@ -28,7 +28,7 @@ class Met(NamedTuple):
 def with_newest(fresh: pa.Table, state: pa.Table) -> Met:
     """``schema.FRESH_COMMITS`` beside the state, whose rows are the first of them."""
     told = {name: fresh[name] for name in fresh.column_names}
-    held = {item.name: _held(state, item, fresh.num_rows) for item in arrow_schema(COMMIT_STATE)}
+    held = {item.name: _held(state, item, fresh.num_rows) for item in pa.schema(COMMIT_STATE)}
     newest = {field: _newest(held, field) for field in READING_OF}
     is_full = pc.and_kleene(
         pc.is_valid(told["told_ms"]), _or_true(pc.greater_equal(told["told_ms"], newest["ms"]))

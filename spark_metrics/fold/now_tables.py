@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.metrics_schema import RANGE_PARTITIONS
+from spark_metrics.arrow_tables import conform
 from spark_metrics.fold.sums import GROUP_SUMS, STATUS_ORDER, Sums, with_known_rates
 from spark_metrics.state.job_state import JobState
 from spark_metrics.state.known_groups import RegisteredGroup
 from spark_metrics.state.rounds import SourceKey
-from spark_metrics.store.files import conform
 from spark_metrics.window.tables import BROKERS, GROUPS, REPLICAS
 
 _KEY: Final = ("cluster", "topic", "partition")

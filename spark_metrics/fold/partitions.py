@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_metrics.arrow_tables import conform, lists_of
 from spark_metrics.figures import log_end
 from spark_metrics.figures.column import Column, column, first_of, greatest, where
 from spark_metrics.figures.followers import LogEnd, follower_lag
@@ -32,15 +33,13 @@ from spark_metrics.schema import (
     READING,
     READINGS_MAX,
     VIEW,
-    arrow_schema,
 )
 from spark_metrics.state.job_state import KnownBroker
-from spark_metrics.store.files import conform
 
 MISSING_MS: Final = 5_000
 """How much later than a partition's newest row a replica's broker must have finished a round
 without it, before the partition counts as deleted; later still where who told that row has not had
-the time to tell it again (``memory.KnownBroker.patience_ms``)."""
+the time to tell it again (``KnownBroker.patience_ms``)."""
 _NEVER_BACK_MS: Final = 1 << 61
 """Above it: a broker that is unregistered, whose rounds prove nothing."""
 KEY: Final = ("cluster", "topic", "partition")
@@ -50,7 +49,7 @@ _OF_LOG: Final = (
     *("high_watermark", "log_end_offset", "size_bytes"),
 )
 _SIZES: Final = ("log_end_offset", "size_bytes")
-_STATE: Final = pa.schema([it for it in arrow_schema(PARTITION_STATE) if it.name not in KEY])
+_STATE: Final = pa.schema([it for it in pa.schema(PARTITION_STATE) if it.name not in KEY])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +120,7 @@ def newest_partitions(rows: pa.Table, state: pa.Table, known: Sequence[KnownBrok
     given = {name: it.values for name, it in columns.items()}
     given |= {name: met.ids[name] for name in KEY}
     given |= _over_time(met, log, ends, takes_log)
-    given |= {"ends": _as_lists(ends), "members": replicas.members()}
+    given |= {"ends": lists_of(ends.packed(), ends.counts), "members": replicas.members()}
     given |= _of_replicas(replicas, view, ends)
     return pa.table(given)
 
@@ -137,7 +136,7 @@ def _met(rows: pa.Table, state: pa.Table) -> Met:
     ids = pa.concat_tables(
         [
             conform(table.select(KEY), pa.schema({it: schema.field(it).type for it in KEY}))
-            for schema in (arrow_schema(PARTITION_STATE),)
+            for schema in (pa.schema(PARTITION_STATE),)
             for table in (state, rows.take(pa.array(new)))
         ]
     )
@@ -332,7 +331,7 @@ def _over_time(met: Met, log: dict[str, Column], ends: Lists, takes: Column) -> 
     both = [pa.StructArray.from_arrays([it.values for it in start], names) for start in found]
     as_points = pa.StructArray.from_arrays([ms, offset], names)
     return {
-        "points": _as_lists(Lists(as_points, np.cumsum(counts) - counts, counts)),
+        "points": lists_of(as_points, counts),
         "log_points": log_points.take(kept).values,
         "starts": pa.StructArray.from_arrays(both, ["a", "b"]),
     }
@@ -363,8 +362,3 @@ def _of_replicas(replicas: Replicas, view: dict[str, Column], ends: Lists) -> di
         "in_sync": replicas.lists(Column(in_sync).where(is_known).values),
         "behind": replicas.lists(behind.values),
     }
-
-
-def _as_lists(lists: Lists) -> Any:
-    starts = np.concatenate([[0], np.cumsum(lists.counts)])
-    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), lists.packed())

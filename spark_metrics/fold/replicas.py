@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from spark_metrics.arrow_tables import lists_of
 from spark_metrics.figures.column import Column, column, first_of, greatest, where
 from spark_metrics.figures.lists import Lists
 from spark_metrics.fold.known_brokers import KnownBrokers
-from spark_metrics.schema import MEMBER, arrow_type
+from spark_metrics.schema import MEMBER
 
 _IDS: Final = 1 << 33
 """More than there are ids of brokers, those below 0 included."""
@@ -47,12 +48,11 @@ class Replicas:
 
     def lists(self, items: Any) -> Any:
         """A value for each replica as a list for each partition."""
-        starts = np.concatenate([[0], np.cumsum(self.counts)])
-        return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), items)
+        return lists_of(items, self.counts)
 
     def members(self) -> Any:
         """As the state keeps them."""
-        kind = arrow_type((MEMBER,)).value_type
+        kind = pa.struct(MEMBER)
         fields = [self.columns[it.name].values.cast(it.type) for it in kind]
         return self.lists(pa.StructArray.from_arrays(fields, fields=list(kind)))
 

@@ -106,10 +106,6 @@ class DeltaState:
             removed=removed,
         )
 
-    def without_removed(self, kept: Mapping[str, Action]) -> "DeltaState":
-        """The same version; only these removed files are told of."""
-        return replace(self, removed=kept)
-
     def actions(self) -> list[Action]:
         """All that a checkpoint says."""
         return [

@@ -9,7 +9,7 @@ export of the same version changes nothing.
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -113,7 +113,10 @@ class _Export:
                 *told,
                 {"txn": {"appId": APPLICATION, "version": version}},
                 *(self._added(file) for file in new),
-                *({"remove": self._removed(name)} for name in gone),
+                *(
+                    {"remove": {"path": it, "deletionTimestamp": self._now_ms, "dataChange": True}}
+                    for it in gone
+                ),
             ]
             state = commit(self._target, self._table, state, actions, self._now_ms)
             state = self._without_old(state)
@@ -171,9 +174,6 @@ class _Export:
             }
         }
 
-    def _removed(self, name: str) -> Action:
-        return {"path": name, "deletionTimestamp": self._now_ms, "dataChange": True}
-
     def _without_old(self, state: DeltaState) -> DeltaState:
         """Delete files that the table has lost long ago."""
         since_ms = self._now_ms - REMOVED_KEPT_MS
@@ -184,7 +184,7 @@ class _Export:
         }
         for name in state.removed.keys() - kept.keys():
             self._target.delete(f"{self._table}/{name}")
-        return state.without_removed(kept)
+        return replace(state, removed=kept)
 
 
 def _name(file: HistoryFile) -> str:

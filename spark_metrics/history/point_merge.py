@@ -1,6 +1,6 @@
 """Points of history merged in memory, by the rule of ``spark_metrics.window.history_points``. Pure.
 
-The same as the SQL of ``queries.merged`` over the same rows, which a test holds; without DuckDB,
+The same as the SQL of ``sql.merged`` over the same rows, which a test holds; without DuckDB,
 whose first answer costs a small process 70 MB, and in a third of its time: each key is a number
 (``spark_metrics.keys``), rows are put in order by it once, and those of a point lie side by side.
 """

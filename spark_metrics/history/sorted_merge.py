@@ -14,9 +14,10 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from spark_metrics.arrow_tables import conform
 from spark_metrics.keys import sorted_by
 from spark_metrics.schema import TEXT
-from spark_metrics.store.files import conform, is_sorted_by
+from spark_metrics.store.files import is_sorted_by
 from spark_metrics.store.indexed_parquet import footers
 
 HELD_ROWS: Final = 131_072

@@ -1,9 +1,8 @@
 """A first picture before Spark starts: what samples say without any history.
 
 A JVM, its session and the first, cold batch take ten seconds and more. The driver itself can read
-the newest round of each source at once, and learns from it how large a JVM is wanted. What needs
-two readings or more (rates, status, time lag) is null until the first batch, which knows nothing
-of this and replaces it.
+the newest round of each source at once. What needs two readings or more (rates, most verdicts) is
+null until the first batch, which knows nothing of this and replaces it.
 """
 
 import asyncio
@@ -11,12 +10,12 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
+from spark_metrics.arrow_tables import conform
+from spark_metrics.buckets.shares import read_rows
 from spark_metrics.decode.record_head import (
     Head,
     KafkaRecord,
@@ -25,32 +24,20 @@ from spark_metrics.decode.record_head import (
     seen_of,
     set_right,
 )
-from spark_metrics.decode.record_rows import parse_rows
-from spark_metrics.fold.gather import gather
-from spark_metrics.fold.now_tables import broker_table, group_table, replica_table
-from spark_metrics.fold.sums import sums_of
+from spark_metrics.fold.bucket import NO_PARTITIONS, Around, BucketState, fold_bucket
+from spark_metrics.fold.names import NOBODY
+from spark_metrics.fold.new_points import Clocks
+from spark_metrics.fold.now_tables import broker_table, group_table
 from spark_metrics.job.kafka_source import SourceSettings
-from spark_metrics.schema import LOG, ROWS, VIEW, arrow_schema
 from spark_metrics.state.job_state import JobState
 from spark_metrics.state.known_groups import merge_groups
 from spark_metrics.state.source_clocks import observe_clocks
-from spark_metrics.store.files import conform
 from spark_metrics.store.writer import Commit, StoreWriter, wall_clock_ms
 from spark_metrics.window.tables import COMMITS, HEALTH, PARTITIONS
 
 LOOK_BACK_MS: Final = 15_000
 """Older rounds are no news, and there may be many."""
 POLL_MS: Final = 100
-_KEY: Final = ["cluster", "topic", "partition"]
-_MEMBER: Final = {
-    "broker": "broker",
-    "log_end_offset": "log_end_offset",
-    "size_bytes": "size_bytes",
-    "segments": "segments",
-    "full_ms": "read_ms",
-}
-_IDS: Final = 1 << 32
-"""Above any broker's id."""
 
 
 def has_snapshot(writer: StoreWriter) -> bool:
@@ -86,34 +73,31 @@ def show_first_snapshot(
 
 def first_snapshot(heads: Sequence[Head]) -> Commit:
     """The tables of "now" of these samples. Pure."""
-    numbered = [(number, head) for number, head in enumerate(heads) if head.part is not None]
     memory = _memory_of(heads)
-    rows = parse_rows("replicas", numbered).rows
-    partitions = _partitions(gather(rows))
-    told = conform(parse_rows("commits", numbered).rows, arrow_schema(ROWS["commits"]))
-    commits = _commits(told, partitions)
+    rows, _ = read_rows([(number, head) for number, head in enumerate(heads) if head.part])
+    around = Around(brokers=memory.known_brokers(), alive={}, clocks=Clocks(before_ms={}))
+    nothing = BucketState(partitions=NO_PARTITIONS, commits=NOBODY)
+    folded = fold_bucket(nothing, (), [(rows, around)])
     groups = merge_groups(
         (),
         (group for head in heads for group in head.groups),
         memory.complete_rounds(),
         memory.silent_sources(),
     )
-    replicas = replica_table(partitions)
-    sums = sums_of(conform(partitions, PARTITIONS), replicas, commits)
     return Commit(
         query_id="",
         batch_id=-1,
         interval_ms=memory.interval_ms,
         now={
-            "partitions": conform(partitions, PARTITIONS),
-            "replicas": replicas,
-            "commits": commits,
-            "groups": group_table(groups, sums),
-            "brokers": broker_table(sums, memory),
+            "partitions": conform(folded.state.partitions, PARTITIONS),
+            "replicas": folded.replicas,
+            "commits": conform(folded.state.commits, COMMITS),
+            "groups": group_table(groups, folded.sums),
+            "brokers": broker_table(folded.sums, memory),
             "health": HEALTH.empty_table(),
         },
         history={},
-        state_rows=replicas.num_rows + commits.num_rows,
+        state_rows=folded.state.rows,
     )
 
 
@@ -166,65 +150,3 @@ def _record(record: Any) -> KafkaRecord:
         timestamp_ms=record.timestamp,
         value=record.value or b"",
     )
-
-
-def _partitions(gathered: pa.Table) -> pa.Table:
-    """``PARTITIONS``, with what ``rollup.replica_table`` asks of an answer."""
-    told = gathered.filter(pc.is_valid(gathered["view"])).combine_chunks()
-    view, log, rows = (_whole(told[name]) for name in ("view", "log", "rows"))
-    of_log = [name for name in LOG if name in PARTITIONS.names and name not in VIEW]
-    owners, members = pc.list_parent_indices(rows), rows.flatten()
-    counts = np.concatenate([[0], np.cumsum(rows.value_lengths().to_numpy())])
-    each = pa.StructArray.from_arrays(
-        [pc.struct_field(members, name) for name in _MEMBER], list(_MEMBER.values())
-    )
-    in_sync = np.isin(
-        _pairs(owners, pc.struct_field(members, "broker")), _listed_pairs(view, "isr")
-    )
-
-    def by_partition(values: pa.Array) -> pa.ListArray:
-        return pa.ListArray.from_arrays(pa.array(counts, pa.int32()), values)
-
-    return pa.table(
-        {
-            **{name: told[name] for name in _KEY},
-            **{name: pc.struct_field(view, name) for name in VIEW},
-            **{name: pc.struct_field(log, name) for name in of_log},
-            "read_ms": pc.struct_field(log, "read_ms"),
-            "in_bytes_per_s": pa.nulls(told.num_rows, pa.float64()),
-            "out_bytes_per_s": pa.nulls(told.num_rows, pa.float64()),
-            "members": by_partition(each),
-            "in_sync": by_partition(pa.array(in_sync)),
-            "behind": by_partition(pa.nulls(len(members), pa.int64())),
-        }
-    )
-
-
-def _whole(column: Any) -> Any:
-    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-
-
-def _pairs(owners: Any, brokers: Any) -> Any:
-    """Numbers for (row, broker)."""
-    return owners.to_numpy().astype(np.int64) * _IDS + brokers.to_numpy()
-
-
-def _listed_pairs(view: Any, name: str) -> Any:
-    listed = pc.struct_field(view, name)
-    return _pairs(pc.list_parent_indices(listed), pc.list_flatten(listed))
-
-
-def _commits(rows: pa.Table, partitions: pa.Table) -> pa.Table:
-    """``COMMITS``: lag where the end was read at or after the commit."""
-    ends = partitions.select([*_KEY, "high_watermark", "log_start_offset", "read_ms"])
-    ends = ends.rename_columns([*_KEY, "end", "start", "end_read_ms"])
-    known = rows.filter(pc.is_valid(rows["read_ms"]))
-    both = known.join(ends, keys=_KEY, join_type="left outer")
-    is_later = pc.fill_null(pc.greater_equal(both["end_read_ms"], both["read_ms"]), False)
-    committed, nothing = both["committed_offset"], pa.scalar(None, pa.int64())
-    end = pc.if_else(is_later, both["end"], nothing)
-    lag = pc.max_element_wise(pc.subtract(end, committed), 0, skip_nulls=False)
-    lost = pc.max_element_wise(pc.subtract(both["start"], committed), 0, skip_nulls=False)
-    told = both.append_column("end_offset", end).append_column("lag", lag)
-    told = told.append_column("lost_records", pc.min_element_wise(lost, lag, skip_nulls=False))
-    return conform(told, COMMITS)

@@ -1,12 +1,11 @@
 """Footers of files of history, kept: a file never changes."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping, Sequence
-from threading import Lock
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow.parquet as pq
 
+from spark_metrics.read.file_cache import FileCache
 from spark_metrics.store.indexed_parquet import Index, read_index
 
 BYTES_MAX: Final = 64 << 20
@@ -71,22 +70,11 @@ class Whole:
     size = 0
 
 
-class Footers:
-    """The least recently asked for go first. Safe to share between threads."""
+class Footers(FileCache):
+    """The index of each file, and the footers of its stretches."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int | None], Any] = OrderedDict()
-        self._bytes = 0
-        self._lock = Lock()
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def forget_all_but(self, paths: Collection[str]) -> None:
-        """Those of other files: they were merged, or have grown too old."""
-        with self._lock:
-            for key in [key for key in self._kept if key[0] not in paths]:
-                self._bytes -= self._kept.pop(key).size
+        super().__init__(BYTES_MAX)
 
     def of(self, path: str, source: Any, keys: Keys) -> list[Footer]:
         """Those of the stretches of an open file that can hold these keys.
@@ -104,19 +92,10 @@ class Footers:
         return found
 
     def _known(self, key: tuple[str, int | None], read: Callable[[], Any]) -> Any:
-        with self._lock:
-            known = self._kept.get(key)
-            if known is not None:
-                self._kept.move_to_end(key)
-                return known
-        found = read()
-        with self._lock:
-            if key not in self._kept:
-                self._kept[key] = found
-                self._bytes += found.size
-            while self._bytes > BYTES_MAX and len(self._kept) > 1:
-                self._bytes -= self._kept.popitem(last=False)[1].size
-        return found
+        if (known := self.find(key)) is None:
+            known = read()
+            self.keep(key, known, known.size)
+        return known
 
 
 def _columns(metadata: Any) -> list[str]:

@@ -121,8 +121,14 @@ class OpenedStore:
                 self._duckdb = duckdb.connect(config=DUCKDB)
             return self._duckdb
 
+    def table(self, read: Callable[[Manifest], pa.Table], schema: Any) -> pa.Table:
+        """``again``; without rows where there is no store yet."""
+        found = self.again(read)
+        return schema.empty_table() if found is None else found
+
     def again(self, read: Callable[[Manifest], _T]) -> _T | None:
-        """Read by the newest manifest; begin again when the job has replaced its files.
+        """Read by the newest manifest; begin again when the job has replaced its files. None: there
+        is no store yet.
 
         Raises:
             StoreUnreadableError: it fails however often it is begun.

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_metrics.arrow_tables import conform, with_column
 from spark_metrics.history.sql import HistoryRange, last_told, newest
 from spark_metrics.read.file_selection import files_at, range_at
 from spark_metrics.read.open_store import OpenedStore
-from spark_metrics.store.files import conform
 from spark_metrics.store.layout import Manifest
 from spark_metrics.window.history_points import ALL_BROKERS, BROKER_HISTORY, SHAPES
 from spark_metrics.window.tables import NOW_TABLES
@@ -69,8 +69,7 @@ def _newest(opened: OpenedStore, table: str, keys: Mapping[str, object], at_ms: 
             return shape.schema.empty_table()
         return opened.run(newest(shape, keys, span), files_at(files, span), shape.schema)
 
-    found = opened.again(read)
-    return shape.schema.empty_table() if found is None else found
+    return opened.table(read, shape.schema)
 
 
 def now_tables_of(newest: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
@@ -98,8 +97,7 @@ def _read(points: pa.Table, *further: str) -> pa.Table:
 def _partitions(points: pa.Table) -> pa.Table:
     table = _read(points)
     for name in ("replicas", "isr"):
-        place = table.schema.get_field_index(name)
-        table = table.set_column(place, name, _ids(table[name]))
+        table = with_column(table, name, _ids(table[name]))
     nobody = pa.array([[]] * table.num_rows, _IDS)
     for name in ("adding_replicas", "removing_replicas"):
         table = table.append_column(name, nobody)
@@ -136,5 +134,5 @@ def _health(points: pa.Table) -> pa.Table:
     table = points.append_column("written_ms", points["at_ms"])
     for name in ("batch_ms", "records", "delay_ms"):
         whole = pc.cast(pc.round(table[name]), pa.int64())
-        table = table.set_column(table.schema.get_field_index(name), name, whole)
+        table = with_column(table, name, whole)
     return table.append_column("bad_records", pa.array([0] * table.num_rows, pa.int64()))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
+from typing import Required, TypedDict, Unpack
 
 import pyarrow as pa
 
@@ -27,6 +28,17 @@ class Aggregates:
     """Keyed by ``NOW_TABLES``, with exactly these schemas."""
     gap_since_ms: int | None = None
     """Of a moment at which nothing was measured: when the state was told, before it."""
+
+
+class Asked(TypedDict, total=False):
+    """The part of a question of history that does not depend on whose points it wants."""
+
+    since_ms: Required[int]
+    until_ms: Required[int]
+    points_max: int
+    """Of each key; 600 where nothing is said."""
+    columns: Sequence[str] | None
+    """Figures that are wanted; to read some is a fraction of reading all."""
 
 
 class AggregatesReader:
@@ -60,8 +72,7 @@ class AggregatesReader:
     def now_table(self, name: str) -> pa.Table:
         """One table of "now" by itself; without rows while there is no store yet."""
         schema, files = NOW_TABLES[name], self._opened.files
-        found = self._opened.again(lambda manifest: files.read_table(manifest.now[name], schema))
-        return schema.empty_table() if found is None else found
+        return self._opened.table(lambda it: files.read_table(it.now[name], schema), schema)
 
     def as_of(self, *, cluster: str, at_ms: int) -> Aggregates | None:
         """The state as history kept it at that time; None: nothing of it is kept.
@@ -92,29 +103,16 @@ class AggregatesReader:
     def top_commits(self, *, cluster: str, count: int, group_id: str | None = None) -> pa.Table:
         """The rows of ``COMMITS`` with the most lag, most first: what a list shows of millions."""
         query = most_lag(cluster, group_id, count)
-        found = self._opened.again(
-            lambda manifest: self._opened.run(query, manifest.now["commits"], COMMITS)
+        return self._opened.table(
+            lambda manifest: self._opened.run(query, manifest.now["commits"], COMMITS), COMMITS
         )
-        return COMMITS.empty_table() if found is None else found
 
     def partition_history(
-        self,
-        *,
-        cluster: str,
-        topic: str,
-        partition: int | None = None,
-        since_ms: int,
-        until_ms: int,
-        points_max: int = 600,
-        columns: Sequence[str] | None = None,
+        self, *, cluster: str, topic: str, partition: int | None = None, **asked: Unpack[Asked]
     ) -> pa.Table:
-        """Rows of ``PARTITION_HISTORY`` by partition and time.
-
-        ``columns`` names the figures that are wanted: reading some is a fraction of reading all.
-        """
+        """Rows of ``PARTITION_HISTORY`` by partition and time."""
         keys = {"cluster": cluster, "topic": topic, "partition": partition}
-        span = _range(since_ms, until_ms, points_max)
-        return self._history("partition_history", keys, span, columns)
+        return self._history("partition_history", keys, **asked)
 
     def commit_history(
         self,
@@ -123,78 +121,33 @@ class AggregatesReader:
         group_id: str,
         topic: str | None = None,
         partition: int | None = None,
-        since_ms: int,
-        until_ms: int,
-        points_max: int = 600,
-        columns: Sequence[str] | None = None,
+        **asked: Unpack[Asked],
     ) -> pa.Table:
         """Rows of ``COMMIT_HISTORY`` by topic, partition and time."""
         keys = {"cluster": cluster, "group_id": group_id, "topic": topic, "partition": partition}
-        span = _range(since_ms, until_ms, points_max)
-        return self._history("commit_history", keys, span, columns)
+        return self._history("commit_history", keys, **asked)
 
-    def topic_history(
-        self,
-        *,
-        cluster: str,
-        topic: str,
-        since_ms: int,
-        until_ms: int,
-        points_max: int = 600,
-        columns: Sequence[str] | None = None,
-    ) -> pa.Table:
+    def topic_history(self, *, cluster: str, topic: str, **asked: Unpack[Asked]) -> pa.Table:
         """Rows of ``TOPIC_HISTORY`` of one topic."""
-        keys = {"cluster": cluster, "topic": topic}
-        span = _range(since_ms, until_ms, points_max)
-        return self._history("topic_history", keys, span, columns)
+        return self._history("topic_history", {"cluster": cluster, "topic": topic}, **asked)
 
     def broker_history(
-        self,
-        *,
-        cluster: str,
-        broker: int | None,
-        since_ms: int,
-        until_ms: int,
-        points_max: int = 600,
-        columns: Sequence[str] | None = None,
+        self, *, cluster: str, broker: int | None, **asked: Unpack[Asked]
     ) -> pa.Table:
         """Rows of ``BROKER_HISTORY`` of one broker; None: of all, and of their sums."""
-        keys = {"cluster": cluster, "broker": broker}
-        span = _range(since_ms, until_ms, points_max)
-        return self._history("broker_history", keys, span, columns)
+        return self._history("broker_history", {"cluster": cluster, "broker": broker}, **asked)
 
-    def cluster_history(
-        self,
-        *,
-        cluster: str,
-        since_ms: int,
-        until_ms: int,
-        points_max: int = 600,
-        columns: Sequence[str] | None = None,
-    ) -> pa.Table:
+    def cluster_history(self, *, cluster: str, **asked: Unpack[Asked]) -> pa.Table:
         """Rows of ``BROKER_HISTORY`` that are the sums over all brokers."""
-        keys = {"cluster": cluster, "broker": ALL_BROKERS}
-        span = _range(since_ms, until_ms, points_max)
-        return self._history("broker_history", keys, span, columns)
+        return self.broker_history(cluster=cluster, broker=ALL_BROKERS, **asked)
 
-    def group_history(
-        self,
-        *,
-        cluster: str,
-        group_id: str,
-        since_ms: int,
-        until_ms: int,
-        points_max: int = 600,
-        columns: Sequence[str] | None = None,
-    ) -> pa.Table:
+    def group_history(self, *, cluster: str, group_id: str, **asked: Unpack[Asked]) -> pa.Table:
         """Rows of ``GROUP_HISTORY`` of one group: its partitions summed."""
-        keys = {"cluster": cluster, "group_id": group_id}
-        span = _range(since_ms, until_ms, points_max)
-        return self._history("group_history", keys, span, columns)
+        return self._history("group_history", {"cluster": cluster, "group_id": group_id}, **asked)
 
-    def job_history(self, *, since_ms: int, until_ms: int, points_max: int = 600) -> pa.Table:
+    def job_history(self, **asked: Unpack[Asked]) -> pa.Table:
         """Rows of ``JOB_HISTORY``: the health of the metrics job itself."""
-        return self._history("job_history", {}, _range(since_ms, until_ms, points_max))
+        return self._history("job_history", {}, **asked)
 
     def _read_now(self, manifest: Manifest) -> Aggregates:
         if self._cached is not None and self._cached.version == manifest.version:
@@ -213,9 +166,13 @@ class AggregatesReader:
         self,
         table: str,
         keys: Mapping[str, object],
-        span: HistoryRange,
+        *,
+        since_ms: int,
+        until_ms: int,
+        points_max: int = 600,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
+        span = HistoryRange(since_ms=since_ms, until_ms=until_ms, points_max=points_max)
         shape = SHAPES[table]
         schema = shape.schema if columns is None else shape.schema_of(columns)
         reads = shape.schema if columns is None else shape.schema_of([*columns, "readings"])
@@ -229,9 +186,4 @@ class AggregatesReader:
                 merge=lambda rows: merged_few(rows, shape, span, choice.bucket_ms, schema),
             )
 
-        found = self._opened.again(read)
-        return schema.empty_table() if found is None else found
-
-
-def _range(since_ms: int, until_ms: int, points_max: int) -> HistoryRange:
-    return HistoryRange(since_ms=since_ms, until_ms=until_ms, points_max=points_max)
+        return self._opened.table(read, schema)

@@ -7,7 +7,7 @@ else. (DuckDB reads and judges the footers of all files for each question; that 
 day of one partition cost.)
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial, reduce
 from typing import Any, Final
@@ -16,13 +16,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from spark_metrics.arrow_tables import conform
+from spark_metrics.read.file_cache import FileCache
 from spark_metrics.read.footer_cache import Footers, Keys
-from spark_metrics.read.row_cache import KeptRows
-from spark_metrics.store.files import StoreFiles, conform
+from spark_metrics.store.files import StoreFiles
 
 THREADS: Final = 2
 ROWS_MAX: Final = 4_000_000
 """A question that finds more is not one for some keys."""
+KEPT_BYTES_MAX: Final = 8 << 20
+"""Of all rows that are kept: some hundred charts of ten minutes."""
+KEPT_SHARE_MAX: Final = 8
+"""A question that finds more than one part in so many of all that may be kept is asked again."""
+TABLE_BYTES: Final = 1_000
+COLUMN_BYTES: Final = 500
+"""What Arrow takes beside the values, about."""
 
 
 class Lookup:
@@ -31,7 +39,7 @@ class Lookup:
     def __init__(self, files: StoreFiles) -> None:
         self._files = files
         self._footers = Footers()
-        self._kept = KeptRows()
+        self._kept = FileCache(KEPT_BYTES_MAX)
 
     def forget_all_but(self, paths: Collection[str]) -> None:
         """Drop what is kept of all files but these."""
@@ -56,13 +64,18 @@ class Lookup:
                 if part is None or rows_left < 0:
                     threads.shutdown(cancel_futures=True)
                     return None
-                self._kept.keep((path, asked), part)
+                self._keep((path, asked), part)
                 found[path] = part
         table = pa.concat_tables([wanted.empty_table(), *found.values()], promote_options="default")
         for name, value in keys.items():
             same = pa.repeat(pa.scalar(value, schema.field(name).type), table.num_rows)
             table = table.append_column(name, same)
         return conform(table, schema)
+
+    def _keep(self, key: tuple[str, Hashable], rows: pa.Table) -> None:
+        size = rows.nbytes + TABLE_BYTES + COLUMN_BYTES * rows.num_columns
+        if size * KEPT_SHARE_MAX <= KEPT_BYTES_MAX:
+            self._kept.keep(key, rows, size)
 
     def _read(self, keys: Keys, wanted: Sequence[str], path: str) -> pa.Table | None:
         parts, rows_left = [], ROWS_MAX

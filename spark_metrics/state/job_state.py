@@ -142,12 +142,11 @@ class JobState:
     def _late(self, parts: Iterable[RoundPart]) -> int:
         late = set()
         for part in parts:
-            key = SourceKey(part.cluster, part.broker)
-            source = self.sources.get(key)
+            source = self.sources.get(part.source)
             if source is None or part.round_ms >= source.newest_ms:
                 continue
             if part.round_ms not in {opened.round_ms for opened in source.open_rounds}:
-                late.add((key, part.round_ms))
+                late.add((part.source, part.round_ms))
         return len(late)
 
     def _lost(self, offsets: Mapping[int, tuple[int, int]]) -> int:

@@ -1,7 +1,7 @@
 """The groups that the job knows of, pure: whether or not they ever committed.
 
 Groups are hundreds to thousands, commits up to millions: the driver keeps the list of groups
-itself and Spark computes the commits.
+itself, and buckets hold the commits.
 """
 
 from collections.abc import Container, Iterable, Mapping

@@ -5,7 +5,7 @@ round of which every part was seen tells what is *not* there any more: a row tha
 reported in an earlier round, and not in this one, is gone.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -45,6 +45,11 @@ class RoundPart:
     """How many parts there are of each bucket; unknown: all concern every bucket."""
     needed: frozenset[int] | None = None
     """The parts of the round that are looked for; unknown: all."""
+
+    @property
+    def source(self) -> SourceKey:
+        """The broker that sent it."""
+        return SourceKey(self.cluster, self.broker)
 
     def is_whole(self, seen: Set[int]) -> bool:
         """Whether these are all parts of its round that are looked for."""
@@ -102,9 +107,8 @@ def observe_rounds(
     ``at_ms``."""
     known = dict(sources)
     for part in sorted(parts, key=lambda part: (part.round_ms, part.part)):
-        key = SourceKey(part.cluster, part.broker)
-        before = known.get(key, Source(cluster=part.cluster, broker=part.broker))
-        known[key] = _observe(before, part, at_ms)
+        before = known.get(part.source, Source(cluster=part.cluster, broker=part.broker))
+        known[part.source] = _observe(before, part, at_ms)
     return known
 
 
@@ -152,18 +156,12 @@ def _complete(source: Source, complete: OpenRound, last: RoundPart, at_ms: int) 
 
 def newest_by_cluster(sources: Sources) -> dict[str, int]:
     """Begin of each cluster's newest round, whoever reported it."""
-    newest: dict[str, int] = {}
-    for source in sources.values():
-        newest[source.cluster] = max(newest.get(source.cluster, 0), source.newest_ms)
-    return newest
+    return _latest(sources, lambda source: source.newest_ms)
 
 
 def registry_by_cluster(sources: Sources) -> dict[str, int]:
     """Begin of each cluster's newest complete round that listed the registered brokers."""
-    newest: dict[str, int] = {}
-    for source in sources.values():
-        newest[source.cluster] = max(newest.get(source.cluster, 0), source.registry_ms)
-    return newest
+    return _latest(sources, lambda source: source.registry_ms)
 
 
 def orphans_by_cluster(sources: Sources) -> dict[str, Source]:
@@ -191,10 +189,15 @@ def unheard_ms(sources: Sources) -> dict[SourceKey, int]:
 
 def heard_by_cluster(sources: Sources) -> dict[str, int]:
     """When anything was heard of each cluster last, by the job's clock."""
-    heard: dict[str, int] = {}
+    return _latest(sources, lambda source: source.heard_ms or 0)
+
+
+def _latest(sources: Sources, of: Callable[[Source], int]) -> dict[str, int]:
+    """The latest of these times of the sources of each cluster."""
+    latest: dict[str, int] = {}
     for source in sources.values():
-        heard[source.cluster] = max(heard.get(source.cluster, 0), source.heard_ms or 0)
-    return heard
+        latest[source.cluster] = max(latest.get(source.cluster, 0), of(source))
+    return latest
 
 
 def retired_clusters(sources: Sources) -> set[str]:

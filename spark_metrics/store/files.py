@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import fs
 
+from spark_metrics.arrow_tables import conform
 from spark_metrics.store.indexed_parquet import StretchWriter
 
-BUFFER_BYTES: Final = 1 << 20
 ROWS_PER_GROUP_SQUARED: Final = 667
 """Rows that are read in the time in which a row group is found to hold nothing that is wanted:
 a query for one key reads one group of each file, and looks at all."""
@@ -254,16 +254,3 @@ def _of_size(tables: Iterable[Any], rows: int) -> Iterator[Any]:
 
 def _is_text(of: Any) -> bool:
     return bool(pa.types.is_string(of) or pa.types.is_dictionary(of))
-
-
-def conform(table: Any, schema: Any) -> Any:
-    """The table with exactly the columns of ``schema``, in its order and types."""
-    if table.schema == schema:
-        return table
-    columns = [
-        table[item.name].cast(item.type)
-        if item.name in table.column_names
-        else pa.nulls(table.num_rows, item.type)
-        for item in schema
-    ]
-    return pa.table(columns, schema=schema)

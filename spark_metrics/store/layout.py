@@ -46,7 +46,7 @@ class HistoryFile:
 
     path: str
     span: str
-    """How much time one of its points stands for (``points.SPANS_MS``): fine, minute or hour."""
+    """How much time one of its points stands for (``SPANS_MS``): fine, minute or hour."""
     level: int
     """How often its rows were merged: 0 as they were first written."""
     rows: int

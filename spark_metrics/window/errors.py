@@ -6,7 +6,6 @@ MetricsError            carries what happened, why, and what to do next
 ├── StoreUnfitError         two jobs could write the same store, unseen
 ├── ExportError             Delta tables cannot be read or written
 ├── JarsError               Spark's Kafka connector cannot be had
-├── TopicError              the metrics topic cannot be reached
 ├── SparkStartError         Spark, or the master that was named, cannot be had
 └── SparkDiedError          Spark's JVM has ended while the job ran
 
@@ -69,7 +68,3 @@ class SparkDiedError(MetricsError):
             what_next="Nothing that was committed is lost. Start the job again (`partiscope up` "
             "does); if it was memory, see the system's log and give the machine more",
         )
-
-
-class TopicError(MetricsError):
-    """The brokers or the metrics topic cannot be reached."""

@@ -2,7 +2,7 @@
 
 A point of the *fine* span is a reading. The job merges the points of each minute into one of the
 *minute* span, and those of each hour into one of the *hour* span; a reader that draws a chart
-merges by the same rule (``queries.merged``): the newest of what is a state, the mean of what is a
+merges by the same rule (``sql.merged``): the newest of what is a state, the mean of what is a
 rate, and beside them the least and the greatest of what has peaks. Merging points that were
 merged before gives what merging their readings gives, in whatever parts they came, so late
 points and halves of a minute are no special case.

@@ -1,6 +1,7 @@
 """The tables of "now": what a row is, what each column means, in which unit.
 
-How the figures are computed is told in docs/reference/definitions.md; history is in ``points``.
+How the figures are computed is told in docs/reference/definitions.md; history is in
+``history_points``.
 """
 
 from typing import Final

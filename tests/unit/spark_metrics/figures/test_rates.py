@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from spark_metrics.figures.column import Column
 from spark_metrics.figures.lists import Lists
 from spark_metrics.figures.rates import RATE_WINDOW_MS, leader_rates
-from spark_metrics.schema import READING, READINGS_MAX, arrow_type
+from spark_metrics.schema import READING, READINGS_MAX
 from tests.unit.spark_metrics.figures.rows import Row, falling, flags, listed, maybe, rows_of
 
 _COUNTER = st.integers(0, 1_000)
@@ -66,7 +66,7 @@ def _oracle(row: Row) -> dict[str, float | None]:
 
 @given(rows_of(readings=_readings(), is_offline=st.booleans()))
 def test_rates_of_a_leaders_counters(rows: list[Row]) -> None:
-    readings = Lists.of(pa.array([it["readings"] for it in rows], arrow_type((READING,))))
+    readings = Lists.of(pa.array([it["readings"] for it in rows], pa.list_(pa.struct(READING))))
     found = leader_rates(readings, flags(rows, "is_offline"), READINGS_MAX)
     for name, column in found.items():
         expected = [_oracle(row)[name] for row in rows]

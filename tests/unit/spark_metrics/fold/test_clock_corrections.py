@@ -7,7 +7,7 @@ import pytest
 
 from spark_metrics.fold.clock_corrections import corrected_commits, corrected_partitions
 from spark_metrics.fold.names import NAMES
-from spark_metrics.schema import COMMIT_STATE, PARTITION_STATE, TEXT, arrow_schema
+from spark_metrics.schema import COMMIT_STATE, PARTITION_STATE, TEXT
 from spark_metrics.state.rounds import SourceKey
 from spark_metrics.state.source_clocks import (
     Correction,
@@ -41,7 +41,7 @@ def found(skews_ms: list[int]) -> list[tuple[int, Correction]]:
 
 def state(*rows: dict[str, Any]) -> pa.Table:
     """State of as many commits of broker 1, unless told otherwise."""
-    schema = arrow_schema(COMMIT_STATE)
+    schema = pa.schema(COMMIT_STATE)
     names = dict.fromkeys(NAMES, "x") | {"cluster": "c", "partition": 0}
     kinds = {name: pa.int32() if name == "partition" else TEXT for name in NAMES}
     known = {
@@ -81,7 +81,7 @@ def test_readings_of_a_leader_whose_clock_is_behind_are_set_right() -> None:
         "ends": [{"read_ms": 900, "broker_epoch": 1, "high_watermark": 2}],
     }
     rows = [told, {**told, "log_broker": 2}, {**told, "read_ms": 1_000}, {**told, "points": None}]
-    before = pa.Table.from_pylist(rows, schema=arrow_schema(PARTITION_STATE))
+    before = pa.Table.from_pylist(rows, schema=pa.schema(PARTITION_STATE))
     mended, of_other, of_now, unpointed = corrected_partitions(before, [correction]).to_pylist()
     assert (mended["view_ms"], mended["read_ms"], mended["ends"][0]["read_ms"]) == (905, 1300, 1300)
     assert mended["ends"][0]["high_watermark"] == 2

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark_metrics.fold.coordinators import told_still, with_alive
-from spark_metrics.schema import ROWS, arrow_schema
+from spark_metrics.schema import ROWS
 from spark_metrics.state.job_state import KnownBroker
 
 
@@ -13,7 +13,7 @@ def commits(*rows: tuple[str, str, int, int]) -> pa.Table:
     """Rows of cluster, group, source and round."""
     names = ("cluster", "group_id", "source", "round_ms")
     made: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in rows]
-    return pa.Table.from_pylist(made, schema=arrow_schema(ROWS["commits"]))
+    return pa.Table.from_pylist(made, schema=pa.schema(ROWS["commits"]))
 
 
 def known(cluster: str, broker: int, complete_ms: int, silent_ms: int = 0) -> KnownBroker:

@@ -5,7 +5,7 @@ from typing import Any
 import pyarrow as pa
 
 from spark_metrics.fold.gather import gather
-from spark_metrics.schema import ROWS, arrow_schema
+from spark_metrics.schema import ROWS
 
 
 def row(broker: int, **further: Any) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def again(broker: int) -> dict[str, Any]:
 
 def gathered(*rows: dict[str, Any]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = gather(
-        pa.Table.from_pylist(list(rows), schema=arrow_schema(ROWS["replicas"]))
+        pa.Table.from_pylist(list(rows), schema=pa.schema(ROWS["replicas"]))
     ).to_pylist()
     return found
 

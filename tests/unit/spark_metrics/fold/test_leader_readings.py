@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from spark_metrics.figures.lists import Lists
 from spark_metrics.fold.leader_readings import with_brought
-from spark_metrics.schema import READING, READINGS_MAX, arrow_type
+from spark_metrics.schema import READING, READINGS_MAX
 
-_KIND = arrow_type((READING,))
+_KIND = pa.list_(pa.struct(READING))
 
 
 @st.composite

@@ -5,11 +5,11 @@ from typing import Any
 import pyarrow as pa
 
 from spark_metrics.fold.logs import logs_of
-from spark_metrics.schema import PARTITION_STATE, arrow_schema
+from spark_metrics.schema import PARTITION_STATE
 
 
 def partitions(*rows: dict[str, Any]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=arrow_schema(PARTITION_STATE))
+    return pa.Table.from_pylist(list(rows), schema=pa.schema(PARTITION_STATE))
 
 
 def test_readings_and_points_lie_flat_beside_each_other() -> None:

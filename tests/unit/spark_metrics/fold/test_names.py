@@ -9,7 +9,7 @@ import pytest
 
 from spark_metrics.fold.names import ID, NAMES, NOBODY, Aligned, aligned, named, names_of
 from spark_metrics.keys import key_codes, places_of, sorted_by
-from spark_metrics.schema import CARRIED, ROWS, arrow_schema
+from spark_metrics.schema import CARRIED, ROWS
 from spark_metrics.store.files import StoreFiles
 
 Name = tuple[str, str, str, int]
@@ -25,7 +25,7 @@ def wave(*rows: tuple[Name, int, str | None]) -> pa.Table:
         {**dict(zip(ID, name, strict=True)), "committed_offset": offset, "member_id": member}
         for name, offset, member in rows
     ]
-    table = pa.Table.from_pylist(made, schema=arrow_schema(ROWS["commits"]))
+    table = pa.Table.from_pylist(made, schema=pa.schema(ROWS["commits"]))
     return table.append_column("alive_ms", pa.nulls(table.num_rows, pa.int64()))
 
 

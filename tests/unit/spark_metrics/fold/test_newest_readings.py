@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from spark_metrics.fold.newest_readings import with_newest
-from spark_metrics.schema import CARRIED, COMMIT_STATE, FRESH_COMMITS, MET_COMMITS, arrow_schema
+from spark_metrics.schema import CARRIED, COMMIT_STATE, FRESH_COMMITS, MET_COMMITS
 
 Row = dict[str, Any]
 KNOWN, NEW = 400, 100
@@ -73,13 +73,13 @@ def judged(told: Row, held: Row) -> tuple[Row, Row]:
 @pytest.mark.parametrize("seed", range(5))
 def test_each_row_is_judged_by_the_rules(seed: int) -> None:
     dice = Random(seed)
-    fresh = some(arrow_schema(FRESH_COMMITS), KNOWN + NEW, dice)
+    fresh = some(pa.schema(FRESH_COMMITS), KNOWN + NEW, dice)
     for number, row in enumerate(fresh):
         row["row"] = number
-    state = some(arrow_schema(COMMIT_STATE), KNOWN, dice)
+    state = some(pa.schema(COMMIT_STATE), KNOWN, dice)
     rows, carried = with_newest(
-        pa.Table.from_pylist(fresh, arrow_schema(FRESH_COMMITS)),
-        pa.Table.from_pylist(state, arrow_schema(COMMIT_STATE)),
+        pa.Table.from_pylist(fresh, pa.schema(FRESH_COMMITS)),
+        pa.Table.from_pylist(state, pa.schema(COMMIT_STATE)),
     )
     nothing = dict.fromkeys(COMMIT_STATE)
     expected = [
@@ -98,7 +98,7 @@ def test_each_row_is_judged_by_the_rules(seed: int) -> None:
 def test_a_state_of_an_earlier_version_lacks_columns() -> None:
     fresh = pa.Table.from_pylist(
         [{"row": number, "told_ms": 5, "told_offset": 10 + number} for number in range(2)],
-        arrow_schema(FRESH_COMMITS),
+        pa.schema(FRESH_COMMITS),
     )
     rows, carried = with_newest(fresh, pa.table({"lag": [7], "member_id": ["m"], "full_ms": [9]}))
     assert rows["lag"].to_pylist() == [7, None]
