@@ -132,8 +132,6 @@ class Run:
         folders = {"spark.local.dir": self._folder, **wanted.further}
         session = build_session(replace(wanted, further=folders))
         if wanted.has_executors:
-            # Executors take it over: otherwise their logs tell each seek of a consumer.
-            session.sparkContext.setLogLevel("ERROR")
             session.sparkContext.addPyFile(str(write_archive(self._folder)))
         return session
 

@@ -31,10 +31,18 @@ JAVA_OPTIONS: Final = (
     "-Xlog:all=error:stderr",
 )
 """One collector thread is enough for 2 cores."""
+EXECUTOR_LOG: Final = "-Dorg.apache.logging.log4j.level=WARN"
+"""Executors log warnings and errors, on standard output, by Log4j's own configuration. Where there
+is none yet Spark loads another one, by which each batch has some thirty lines. A level that the
+driver sets (``syncLogLevel``) does not help: an executor hears of it, and loads that configuration
+afterwards. To Spark, Log4j's own with the level ERROR is as good as none."""
 DRIVER_MEMORY: Final = "768m"
 """The JVM only reads the topic, whatever the size of the cluster."""
 NO_JVM: Final = "JAVA_GATEWAY_EXITED"
 """PySpark's condition where the program it started ends before it says its port."""
+_RAISED: Final = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*([^\s].*)")
+"""What each of Python's tracebacks ends with. Of an error in a task there are two: the driver's,
+which only says that there was one, and that of the task."""
 TASK_ATTEMPTS_MAX: Final = 30
 """Of a task in one JVM; with Spark's single one, a reader that gives up would end the query."""
 
@@ -106,8 +114,7 @@ def _options(settings: SessionSettings) -> dict[str, str]:
         **({} if is_local else {"spark.jars": ",".join(jars)}),
         **({"spark.driver.host": "127.0.0.1"} if is_local else {}),
         **({"spark.driver.bindAddress": "127.0.0.1"} if is_local else {}),
-        "spark.executor.extraJavaOptions": " ".join(JAVA_OPTIONS),
-        "spark.executor.syncLogLevel.enabled": "true",
+        "spark.executor.extraJavaOptions": " ".join((*JAVA_OPTIONS, EXECUTOR_LOG)),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
@@ -139,9 +146,10 @@ def with_retries(master: str) -> str:
 
 
 def gist(error: Exception) -> str:
-    """The reason without Spark's stack; of an error in our own code, its last line."""
+    """The reason without Spark's stack: where Python failed, the innermost of its errors. Pure."""
     lines = [line for line in str(error).strip().splitlines() if line.strip()]
-    ours = [line for line in lines if "Error: " in line or "Exception: " in line]
+    ours = _RAISED.findall(str(error))
+    ours = ours or [line for line in lines if "Error: " in line or "Exception: " in line]
     return (ours or lines or [type(error).__name__])[-1 if ours else 0].strip(" :.")[:500]
 
 

@@ -153,7 +153,6 @@ def test_executors_write_and_the_driver_commits(
         job.environment, job.timeout_s = spark.environment, 300.0
         job.flags += ("--master", spark.master, "--conf", "spark.executor.memory=512m")
         samples = Samples(cluster.bootstrap)
-        samples.send(rounds=3, bad=1)
         try:
             job.start()
             job.wait_ready()

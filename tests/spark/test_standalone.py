@@ -1,6 +1,7 @@
 """The job, unchanged, on a standalone Spark; its store and checkpoint are URLs."""
 
 import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
         yield running
 
 
+LINES_MAX: Final = 12
+"""Of an executor: Spark's head with the command, Java's and Hadoop's warnings."""
 SMALL: Final = ("--conf", "spark.executor.memory=512m")
 EAGER: Final = (
     *("--conf", "spark.speculation=true", "--conf", "spark.speculation.interval=50ms"),
@@ -52,7 +55,11 @@ def spark(tmp_path: Path) -> Iterator[StandaloneSpark]:
 def job_on(
     spark: StandaloneSpark, bootstrap: str, folder: Path, *more: str
 ) -> Iterator[MetricsJob]:
-    """The job with its store in this folder; it must end as it should."""
+    """The job with its store in this folder, ready; it must end as it should.
+
+    A new job takes in the samples of the last two minutes: those that are sent earlier may be too
+    old where Spark starts slowly.
+    """
     job = MetricsJob(bootstrap=bootstrap, base_dir=folder)
     job.environment = spark.environment
     job.timeout_s = 300.0
@@ -72,8 +79,8 @@ def job_on(
 def test_an_executor_that_is_killed_neither_loses_nor_doubles(
     cluster: LocalCluster, samples: Samples, spark: StandaloneSpark, tmp_path: Path
 ) -> None:
-    samples.send(rounds=3, bad=1)
     with job_on(spark, cluster.bootstrap, tmp_path) as job:
+        samples.send(rounds=3, bad=1)
         for _ in range(2):
             job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
             job.wait_until(lambda: bool(spark.executors()), "an executor")
@@ -93,8 +100,8 @@ def test_a_second_attempt_beside_a_slow_one_neither_loses_nor_doubles(
         *("--conf", "spark.eventLog.enabled=true", "--conf", "spark.eventLog.compress=false"),
         *("--conf", f"spark.eventLog.dir=file://{events}"),
     )
-    samples.send(rounds=3, bad=1)
     with job_on(spark, cluster.bootstrap, tmp_path, *EAGER, *log) as job:
+        samples.send(rounds=3, bad=1)
         job.wait_until(lambda: len(spark.executors()) == 2, "two executors")
         for number in range(4):
             slow = spark.executors()[number % 2]
@@ -106,3 +113,26 @@ def test_a_second_attempt_beside_a_slow_one_neither_loses_nor_doubles(
         each_counted_once(job, samples)
     told = [it.read_text() for it in events.rglob("*") if it.is_file()]
     assert any('"Speculative":true' in text for text in told), "no task was tried twice"
+
+
+def test_executors_log_errors_alone_and_an_error_with_its_cause(
+    cluster: LocalCluster, samples: Samples, spark: StandaloneSpark, tmp_path: Path
+) -> None:
+    with job_on(spark, cluster.bootstrap, tmp_path) as job:
+        for number in range(6):
+            samples.send(rounds=1, bad=1)
+            job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
+            if number == 2:
+                os.kill(spark.executors()[0], signal.SIGKILL)
+        job.wait_until(lambda: len(spark.executors()) == 2, "one in its place")
+        logs = spark.logs()
+        assert len({path.rpartition("/")[0] for path in logs}) == 3
+        for path, text in logs.items():
+            assert not re.search(r"\b(INFO|DEBUG|ERROR)\b", text), f"{path}:\n{text}"
+            assert len(text.splitlines()) <= LINES_MAX, f"{path}:\n{text}"
+        for state in (tmp_path / "store" / "now").glob("partitions-*"):
+            state.write_bytes(b"spoilt")
+        samples.send(rounds=1)
+        cause = "pyarrow.lib.ArrowInvalid: Parquet file size is 6 bytes"
+        job.wait_until(lambda: f"the query failed: {cause}" in job.words(), "told")
+        assert any("ERROR" in text and cause in text for text in spark.logs().values())

@@ -69,6 +69,12 @@ class StandaloneSpark:
             if b"CoarseGrainedExecutorBackend" in _command(pid)
         ]
 
+    def logs(self) -> dict[str, str]:
+        """What each executor has written so far, by the paths of its `stdout` and `stderr`."""
+        folder = Path(self.environment["SPARK_WORKER_DIR"])
+        found = sorted(folder.glob("app-*/*/std*"))
+        return {str(it.relative_to(folder)): it.read_text(errors="replace") for it in found}
+
     def _start(self, *arguments: str) -> None:
         with (self._base_dir / f"{arguments[0]}.log").open("ab") as log:
             self._processes.append(
