@@ -13,7 +13,9 @@ ENV PATH=/opt/partiscope/.venv/bin:$PATH \
 
 # Dependencies change less often than code: their layers come first.
 COPY pyproject.toml uv.lock README.md LICENSE ./
-RUN uv sync --locked --no-dev --no-install-project
+# "--extra executors" brings what the metrics job needs on a Spark cluster.
+ARG EXTRAS=""
+RUN uv sync --locked --no-dev --no-install-project $EXTRAS
 
 COPY partiscope partiscope
 COPY broker broker
@@ -21,7 +23,7 @@ COPY spark_metrics spark_metrics
 COPY control control
 COPY dashboard dashboard
 COPY tui tui
-RUN uv sync --locked --no-dev && python -m spark_metrics.job.set_up
+RUN uv sync --locked --no-dev $EXTRAS && python -m spark_metrics.job.set_up
 
 RUN useradd --system --home-dir /data --create-home partiscope
 USER partiscope

@@ -33,7 +33,7 @@ NOT_TYPED: Final = {
     "git clone ": "the checkout is there",
     "uv ": "installs from the network; tests/contract/test_kerberos.py and the notebook's test "
     "run what it installs",
-    "docker compose ": "needs a container runtime; the file is read below",
+    "docker ": "needs a container runtime; the file of `docker compose` is read below",
     "ssh ": "needs another machine; ssh itself reads its words below",
     "kafka-acls.sh ": "bundled brokers have no ACLs; tests/contract/test_told_rights.py grants by "
     "the commands that are told",
