@@ -4,7 +4,7 @@ Behaviour: -1 is the high watermark for consumers (the end for replicas), -2 the
 the newest timestamp (from v7), other timestamps the first record not older; consumers are told of
 neither above the high watermark. Below v4 leader epochs are not checked. A leader that does not yet
 know its high watermark answers OFFSET_NOT_AVAILABLE (before v5 LEADER_NOT_AVAILABLE), so that
-"latest" never goes back.
+"latest" never goes back. A partition named twice is INVALID_REQUEST, told once.
 Notes: without tiered storage -4 (earliest local) equals -2, -5 and -6 are unknown (-1). What lies
 below means nothing yet: UNSUPPORTED_VERSION.
 """
@@ -37,26 +37,35 @@ def handle_list_offsets(request: Request, node: NodeServices) -> Any:
     """Offsets by time, for every partition named."""
     message = request.message
     is_consumer = message.replica_id == CONSUMER
+    topics: dict[str, dict[int, list[Any]]] = {}
+    for topic in message.topics:
+        partitions = topics.setdefault(topic.name, {})
+        for asked in topic.partitions:
+            partitions.setdefault(asked.partition_index, []).append(asked)
     return codec.build_response(
         API_KEY,
         request.api_version,
         topics=[
             {
-                "name": topic.name,
+                "name": name,
                 "partitions": [
-                    _answer(node, topic.name, asked, request.api_version, is_consumer)
-                    for asked in topic.partitions
+                    _answer(node, name, asked, request.api_version, is_consumer)
+                    for asked in partitions.values()
                 ],
             }
-            for topic in message.topics
+            for name, partitions in topics.items()
         ],
     )
 
 
 def _answer(
-    node: NodeServices, topic: str, asked: Any, version: int, is_consumer: bool
+    node: NodeServices, topic: str, named: list[Any], version: int, is_consumer: bool
 ) -> dict[str, Any]:
-    error, found = _find(node, topic, asked, version, is_consumer)
+    """Of one partition, however often it is named."""
+    asked = named[0]
+    error, found = ErrorCode.invalid_request, UNKNOWN
+    if len(named) == 1:
+        error, found = _find(node, topic, asked, version, is_consumer)
     timestamp, offset, leader_epoch = found
     return {
         "partition_index": asked.partition_index,

@@ -1,7 +1,7 @@
 """Metadata, versions 0-13.
 
 Behaviour: brokers that are alive, the active controller, and the topics asked for by name or
-(v10+) by id; null topics (v0: an empty list) mean all. An unknown name is created with
+(v10+) by id, each once; null topics (v0: an empty list) mean all. An unknown name is created with
 num.partitions and default.replication.factor when both the request (v4+) and
 auto.create.topics.enable allow it; the answer then waits up to a second for the new topic.
 Notes: Kafka answers at once and lets the client come back; waiting saves that round trip. Names
@@ -65,7 +65,8 @@ def _encode_topics(
     if _wants_all(message, version):
         found = [topic for _, topic in sorted(image.topics.items())]
     else:
-        found = [_find(asked, node, created) for asked in message.topics]
+        asked_once = {(it.name, getattr(it, "topic_id", None)): it for it in message.topics}
+        found = [_find(asked, node, created) for asked in asked_once.values()]
     return [
         encode_topic(version, topic)
         if isinstance(topic, dict)

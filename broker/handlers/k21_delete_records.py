@@ -3,7 +3,8 @@
 Behaviour: moves the log's start to the offset (-1: to the high watermark) and answers with the
 low watermark once every live replica has followed, or after the request's timeout with
 REQUEST_TIMED_OUT. An offset beyond the high watermark is OFFSET_OUT_OF_RANGE; an internal
-topic is INVALID_TOPIC_EXCEPTION, one that is only compacted POLICY_VIOLATION.
+topic is INVALID_TOPIC_EXCEPTION, one that is only compacted POLICY_VIOLATION. Of a partition named
+twice the last offset counts, and it is answered once.
 Notes: space is freed by the segment, at the next retention check.
 """
 
@@ -26,29 +27,33 @@ async def handle_delete_records(request: Request, node: NodeServices) -> Any:
     """All partitions at once, each with its own verdict."""
     message = request.message
     timeout_ms = int(message.timeout.total_seconds() * 1000)
+    offsets = {
+        (topic.name, asked.partition_index): asked.offset
+        for topic in message.topics
+        for asked in topic.partitions
+    }
     answers = await asyncio.gather(
         *(
-            _delete(node, topic.name, asked, timeout_ms)
-            for topic in message.topics
-            for asked in topic.partitions
+            _delete(node, topic, number, offset, timeout_ms)
+            for (topic, number), offset in offsets.items()
         )
     )
-    remaining = iter(answers)
+    topics: dict[str, list[dict[str, Any]]] = {topic.name: [] for topic in message.topics}
+    for (topic, _), answer in zip(offsets, answers, strict=True):
+        topics[topic].append(answer)
     return codec.build_response(
         API_KEY,
         request.api_version,
-        topics=[
-            {"name": topic.name, "partitions": [next(remaining) for _ in topic.partitions]}
-            for topic in message.topics
-        ],
+        topics=[{"name": name, "partitions": rows} for name, rows in topics.items()],
     )
 
 
-async def _delete(node: NodeServices, topic: str, asked: Any, timeout_ms: int) -> dict[str, Any]:
-    number = asked.partition_index
+async def _delete(
+    node: NodeServices, topic: str, number: int, offset: int, timeout_ms: int
+) -> dict[str, Any]:
     if topic in INTERNAL_TOPICS:
         return _answer(number, ErrorCode.invalid_topic_exception)
-    outcome = await node.replicas.delete_records(topic, number, asked.offset, timeout_ms=timeout_ms)
+    outcome = await node.replicas.delete_records(topic, number, offset, timeout_ms=timeout_ms)
     if isinstance(outcome, Exception):
         error = located_error(node.metadata.image, topic, number, outcome)
         return _answer(number, partition_error_code(error))

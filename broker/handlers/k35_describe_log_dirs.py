@@ -48,11 +48,8 @@ def handle_describe_log_dirs(request: Request, node: NodeServices) -> Any:
 def _asked(node: NodeServices, topics: Any) -> Iterable[Partition]:
     if topics is None:
         return sorted(node.replicas.partitions(), key=lambda p: (p.topic, p.partition))
-    found = (
-        node.replicas.partition(topic.topic, number)
-        for topic in topics
-        for number in topic.partitions
-    )
+    named = {(topic.topic, number): None for topic in topics for number in topic.partitions}
+    found = (node.replicas.partition(topic, number) for topic, number in named)
     return [partition for partition in found if partition is not None]
 
 

@@ -1,6 +1,7 @@
 """DeleteGroups, versions 0-2.
 
-Behaviour: removes groups without members, with their offsets; one verdict per group.
+Behaviour: removes groups without members, with their offsets; one verdict per group, however often
+it is named.
 """
 
 from typing import Any
@@ -17,7 +18,7 @@ API_KEY = 42
 async def handle_delete_groups(request: Request, node: NodeServices) -> Any:
     """Delete each group that is empty."""
     results = []
-    for group_id in request.message.groups_names:
+    for group_id in dict.fromkeys(request.message.groups_names):
         error = await node.groups.offsets.delete_group(group_id)
         results.append({"group_id": group_id, "error_code": to_error_code(error)})
     return codec.build_response(API_KEY, request.api_version, results=results)
