@@ -1,5 +1,5 @@
-"""Errors that pass by themselves: a moving controller, an election, a loading coordinator; and who
-is asked when only the controller answers."""
+"""Errors that pass by themselves: a moving controller, an election, a leader that does not know its
+high watermark yet, a loading coordinator; and who is asked when only the controller answers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,6 +23,7 @@ PASSING_CODES: Final = frozenset(
         ErrorCode.fenced_leader_epoch,
         ErrorCode.unknown_leader_epoch,
         ErrorCode.broker_not_available,
+        ErrorCode.offset_not_available,
     }
 )
 ATTEMPTS_MAX: Final = 8

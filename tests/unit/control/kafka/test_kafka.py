@@ -40,13 +40,14 @@ def test_refusals_speak_and_advise() -> None:
     assert "another name" in error.value.next_step
 
 
-async def test_passing_refusals_are_tried_again_and_others_are_not() -> None:
+@pytest.mark.parametrize("code", [ErrorCode.not_controller, ErrorCode.offset_not_available])
+async def test_passing_refusals_are_tried_again_and_others_are_not(code: ErrorCode) -> None:
     calls = []
 
     async def passes() -> int:
         calls.append(1)
         if len(calls) < 3:
-            raise RefusedError(ErrorCode.not_controller, what="it")
+            raise RefusedError(code, what="it")
         return 7
 
     assert await retry_passing(passes) == 7
