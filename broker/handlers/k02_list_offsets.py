@@ -61,7 +61,7 @@ def handle_list_offsets(request: Request, node: NodeServices) -> Any:
 def _answer(
     node: NodeServices, topic: str, named: list[Any], version: int, is_consumer: bool
 ) -> dict[str, Any]:
-    """Of one partition, however often it is named."""
+    """The answer for one partition, however often it is named."""
     asked = named[0]
     error, found = ErrorCode.invalid_request, UNKNOWN
     if len(named) == 1:
