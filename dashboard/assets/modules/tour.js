@@ -5,6 +5,7 @@ import { closeDialogs, isDialogOpen } from "./dialogs.js";
 import { toast } from "./toast.js";
 
 const BEGAN = "partiscope-tour-began";
+const STEP = "partiscope-tour-step";
 const STARTS = ["/", "/overview"];
 const LOOK_AGAIN_MS = 120;
 const LOOKS_MAX = 60;
@@ -63,6 +64,7 @@ for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) {
 function show(wanted) {
   const { path, at, title, words } = steps()[wanted];
   place = wanted;
+  window.sessionStorage.setItem(STEP, place);
   bar().hidden = false;
   bar().querySelector(".tour-title").textContent = `${place + 1} of ${steps().length}: ${title}`;
   bar().querySelector(".tour-words").textContent = words;
@@ -78,6 +80,7 @@ function show(wanted) {
 
 export function endTour() {
   place = -1;
+  window.sessionStorage.removeItem(STEP);
   letBe();
   bar().hidden = true;
   highlight.textContent = "";
@@ -98,13 +101,24 @@ function begin() {
   }
 }
 
+// A page that is loaded again, by the viewer or by itself, goes on where it was.
+function goesOn() {
+  const kept = window.sessionStorage.getItem(STEP);
+  const step = kept === null ? null : steps()[kept];
+  const isHere = step && window.location.pathname === "/" + step.path.split("?")[0];
+  if (isHere) show(Number(kept));
+  else window.sessionStorage.removeItem(STEP);
+  return Boolean(isHere);
+}
+
 // By itself once in a browser, and only to who has just opened the page without naming a view:
 // whoever follows a link is at work.
 export function greet(pathname) {
   const isFirst = !isOpened;
   isOpened = true;
-  const isGreeted = bar() && bar().dataset.offer === "once" && STARTS.includes(pathname || "/");
-  if (!isFirst || !isGreeted || window.location.search) return;
+  if (!isFirst || !bar() || goesOn()) return;
+  const isGreeted = bar().dataset.offer === "once" && STARTS.includes(pathname || "/");
+  if (!isGreeted || window.location.search) return;
   if (window.localStorage.getItem(BEGAN)) return;
   window.localStorage.setItem(BEGAN, "yes");
   begin();
