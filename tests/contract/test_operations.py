@@ -37,6 +37,12 @@ from tests.support.settle import eventually
 RATE = 1_000_000
 FROM = (101, 102)
 TO = (103, 102)
+HERE = [
+    pytest.param("our_cluster", id="ours"),
+    pytest.param("kafka_cluster", id="kafka", marks=(pytest.mark.kafka_oracle, pytest.mark.soak)),
+]
+"""In `make test` on ours alone. On Kafka the successor of a killed executor, the members of
+test_groups and the controls of test_catalogue show the parts of it."""
 
 
 @pytest.fixture
@@ -196,6 +202,7 @@ async def test_of_two_executors_one_runs_and_the_other_takes_over(
     await eventually(lambda: throttles(admin, topic), {})
 
 
+@pytest.mark.parametrize("bootstrap", HERE, indirect=True)
 async def test_an_executor_that_slept_through_its_session_touches_nothing(
     bootstrap: str, admin: KafkaAdmin, client: OperationsClient, tmp_path: Path
 ) -> None:
@@ -216,6 +223,7 @@ async def test_an_executor_that_slept_through_its_session_touches_nothing(
     await eventually(lambda: throttles(admin, topic), {})
 
 
+@pytest.mark.parametrize("bootstrap", HERE, indirect=True)
 async def test_a_paused_operation_starts_no_wave_until_it_is_resumed(
     bootstrap: str, admin: KafkaAdmin, client: OperationsClient, tmp_path: Path
 ) -> None:

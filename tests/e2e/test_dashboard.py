@@ -27,7 +27,6 @@ from tests.support.store_builder import (
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(180)]
 
-expect.set_options(timeout=60_000)
 SIZES = SyntheticSizes(topics=4, partitions=40, groups=3)
 VIEWS = {
     "overview": "#broker-bars .bar-part",

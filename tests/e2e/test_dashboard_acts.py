@@ -29,7 +29,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 TOPIC: Final = "user-activity"
 PARTITIONS: Final = 3
 FROM_TOP: Final = "row => Math.round(row.getBoundingClientRect().top + window.scrollY)"
-expect.set_options(timeout=60_000)
 
 
 @pytest.fixture(scope="module")

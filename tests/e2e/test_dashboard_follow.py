@@ -95,7 +95,6 @@ def server(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    expect.set_options(timeout=30_000)
     with chromium() as browser:
         yield browser
 

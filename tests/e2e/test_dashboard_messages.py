@@ -21,7 +21,6 @@ from tests.support.store_builder import StoreBuilder
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 
-expect.set_options(timeout=60_000)
 TOPIC: Final = "notes"
 LONG: Final = "long"
 """Holds more records than a page shows at once."""

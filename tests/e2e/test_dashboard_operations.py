@@ -24,7 +24,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 GROUPS: Final = ("team/app", "a[/b]c?x#y")
 COMMITTED: Final = 4
 END: Final = 10
-expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="module")

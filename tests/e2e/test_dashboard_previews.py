@@ -24,7 +24,6 @@ from tests.support.store_builder import StoreBuilder
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 
 TOPICS: Final = {"test-logs": 8, "orders": 2}
-expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,6 @@ pytestmark = [
     pytest.mark.timeout(180),
 ]
 
-expect.set_options(timeout=60_000)
 QUESTIONS_MIN = 20
 
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 
 import pytest
-from playwright.sync_api import expect
 
 from tests.support.installation import Installation
 from tests.support.tasks import TASKS
@@ -20,7 +19,6 @@ from tests.support.tasks.proofs import PROOFS, prove
 from tests.support.tasks.task import STEPS_MAX, Task
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.timeout(240)]
-expect.set_options(timeout=30_000)
 BROKERS = 4
 
 
