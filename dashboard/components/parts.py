@@ -70,6 +70,10 @@ def graph(
     return html.Div(chart, className=f"graph-place{growing}", style={"minHeight": f"{height}px"})
 
 
+TILE_CHARACTERS: Final = 22
+"""A longer text takes two places: in one it would be many lines tall."""
+
+
 def tiles(facts: Iterable[Fact]) -> list[html.Div]:
     """A tile for each figure of a view about one thing."""
     return [tile(*fact) for fact in facts]
@@ -81,7 +85,7 @@ def tile(label: str, cell: Cell, why: str = "") -> html.Div:
     value.children = _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", value.children)
     return html.Div(
         [html.Div(label, className="tile-label"), html.Div(value, className="tile-value")],
-        className="tile",
+        className="tile long" if len(cell.text) > TILE_CHARACTERS else "tile",
         title=why or None,
     )
 

@@ -42,7 +42,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
             [operation_button(form, {"group": group}) for form in forms_about(FieldKind.GROUP)],
             className="actions",
         ),
-        html.Div(id=ids.GROUP_FACTS),
+        html.Div(id=ids.GROUP_FACTS, className="stack"),
         card("Lag by partition, in records", graph(ids.GROUP_LAG)),
         grid_block(COMMITS, query=path.query, scope=group),
     ]
