@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from textual import events
 from textual.app import App
 from textual.widgets import Select, Static, TextArea
 
@@ -69,3 +70,19 @@ async def test_entries_are_judged_at_once_and_taken_when_they_can_be() -> None:
     assert made is not None
     targets = made.chosen.proposal(KEPT).targets()
     assert targets[BEFORE.partitions[0].key] == (2, 3)
+
+
+async def test_a_key_typed_just_before_it_is_taken_counts() -> None:
+    """What is taken is what stands in the field, however fast the keys come."""
+    taken: list[PlanChoices | None] = []
+    app: App[None] = App()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(HandScreen(edits_text(BASE), judge), taken.append)
+        await pilot.pause()
+        verdict = app.screen.query_one("#hand-verdict", Static)
+        await settle(pilot, lambda: "✔" in str(verdict.render()), "the plan is judged")
+        for key in (events.Key("x", "x"), events.Key("ctrl+s", None)):
+            app.post_message(key)
+        await settle(pilot, lambda: "xt-0 does not exist" in str(verdict.render()), "it is judged")
+        assert app.screen.query_one("#entries", TextArea).text.startswith("x")
+    assert taken == []

@@ -44,8 +44,7 @@ class ColumnsScreen(ModalScreen[str | None]):
     """All columns of a table; Space takes one in or out, Enter shows them. Empty: as it fits."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("space", "flip", "in or out", priority=True),
-        Binding("enter", "apply", "show these", priority=True),
+        Binding("space", "flip", "in or out"),
         Binding("escape", "dismiss(None)", "back"),
         Binding("backspace", "dismiss('')", "as it fits"),
     ]
@@ -71,8 +70,8 @@ class ColumnsScreen(ModalScreen[str | None]):
             self._taken ^= {self._columns[at][0]}
             chooser.replace_option_prompt_at_index(at, self._label(self._columns[at]))
 
-    def action_apply(self) -> None:
-        """Those that are taken, in the table's order."""
+    def on_option_list_option_selected(self) -> None:
+        """Show those that are taken, in the table's order."""
         self.dismiss(",".join(name for name, _ in self._columns if name in self._taken))
 
     def _label(self, column: tuple[str, str]) -> str:

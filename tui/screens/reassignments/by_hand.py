@@ -16,6 +16,8 @@ from control.planner.by_hand import LeaderOrder
 from control.views.plan_choices import PlanChoice, PlanChoices
 
 JUDGE_AFTER_S: Final = 0.3
+Typed = tuple[str, str]
+"""Entries, and the order of leaders."""
 Judge = Callable[[str, str], Awaitable[PlanChoices]]
 
 
@@ -24,14 +26,14 @@ class HandScreen(ModalScreen[PlanChoices | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss(None)", "leave it"),
-        Binding("ctrl+s", "take", "take it", priority=True),
+        Binding("ctrl+s", "take", "take it"),
     ]
 
     def __init__(self, entries: str, judge: Judge) -> None:
         super().__init__()
         self._entries = entries
         self._judge_plan = judge
-        self._judged: PlanChoices | None = None
+        self._judged: tuple[Typed, PlanChoices] | None = None
 
     def compose(self) -> ComposeResult:
         """Entries, the order of leaders, the verdict."""
@@ -64,9 +66,13 @@ class HandScreen(ModalScreen[PlanChoices | None]):
         self._judge()
 
     def action_take(self) -> None:
-        """The judged plan, once there is one."""
-        if self._judged is not None:
-            self.dismiss(self._judged)
+        """The plan, once what stands in the fields is judged; keys may be faster than that."""
+        if self._judged is not None and self._judged[0] == self._typed():
+            self.dismiss(self._judged[1])
+
+    def _typed(self) -> Typed:
+        order = self.query_one("#leader-order", Select).value
+        return self.query_one("#entries", TextArea).text, str(order)
 
     def _judge(self) -> None:
         self._judged = None
@@ -74,16 +80,15 @@ class HandScreen(ModalScreen[PlanChoices | None]):
 
     async def _ask(self) -> None:
         await asyncio.sleep(JUDGE_AFTER_S)  # another key begins anew
-        entries = self.query_one("#entries", TextArea).text
-        order = self.query_one("#leader-order", Select).value
+        typed = self._typed()
         try:
-            made = await self._judge_plan(entries, str(order))
+            made = await self._judge_plan(*typed)
         except InvalidInputError as error:
             self._say("\n".join(f"✖ {words}" for words in error.fields.values()))
         except (OperationError, KafkaPortError) as error:
             self._say(f"✖ {error}")
         else:
-            self._judged = made
+            self._judged = typed, made
             self._say(_verdict(made.chosen))
 
     def _say(self, words: str) -> None:

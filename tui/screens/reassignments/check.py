@@ -33,7 +33,8 @@ class CheckScreen(ViewScreen):
     """ctrl+s judges what stands in the field; nothing is changed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "check", "check it", show=True, priority=True),
+        # Without priority: what was typed or pasted just before reaches the field first.
+        Binding("ctrl+s", "check", "check it", show=True),
     ]
 
     def compose_body(self) -> ComposeResult:
