@@ -49,7 +49,7 @@ def _section(kind: Kind, tasks: Sequence[Task], peers: dict[str, Any]) -> Iterat
             start = _named(it.start)
             yield f"| {it.asks} | `{start}` | {_told(it.page)} | {_told(it.terminal)} |"
         tools = list(peers["versions"])
-        yield "\nThe same in other tools, as their documents tell it:\n"
+        yield "\nOther tools, by their documents (offered: without steps; –: not told):\n"
         yield f"| task | {' | '.join(tools)} |\n|{'---|' * (len(tools) + 1)}"
         for it in tasks:
             said = " | ".join(peers["tasks"][it.asks][tool] for tool in tools)
@@ -61,11 +61,12 @@ def _read(peers: dict[str, Any]) -> Iterator[str]:
     """Which versions of the peers' documents, and when they were read."""
     yield "## What was read of other tools\n"
     yield f"Read on {peers['read_on']}. No other tool was run: its documents alone are quoted."
-    yield "*Not documented*: no document that was read tells it; the tool may offer it."
-    yield "*No*: the tool does nothing of that kind.\n"
-    yield "| tool | version of its documents | documents |\n|---|---|---|"
+    yield "–: no document that was read tells it; the tool may offer it."
+    yield "*No*: the tool does nothing of that kind."
+    yield f"`{PEERS.relative_to(ROOT)}` names each document.\n"
+    yield "| tool | version of its documents |\n|---|---|"
     for tool, version in peers["versions"].items():
-        yield f"| {tool} | {version} | {'; '.join(peers['sources'][tool])} |"
+        yield f"| {tool} | {version} |"
 
 
 def _named(words: str) -> str:
