@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, expect
 from tests.contract.operations_site import Site, site_of
 from tests.e2e.both_faces import Shown, shown
 from tests.e2e.test_moves_by_faces import store_rows
+from tests.support.settle import wait_until
 from tests.support.store_builder import StoreBuilder
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
@@ -59,6 +60,8 @@ def check_on_page(faces: Shown, plan: str) -> None:
 
 def check_in_terminal(faces: Shown, plan: str) -> None:
     faces.terminal.press("F7", "BSpace")
+    # Textual runs a key's action after it went through every parent; a paste goes straight in.
+    wait_until(lambda: '"' not in faces.terminal.words(), "the field is empty")
     faces.terminal.paste(plan)
     faces.terminal.press("C-s")
 

@@ -250,8 +250,14 @@ def test_python_of_the_documents_reads_what_it_says(product: Installation) -> No
         for it in re.findall(r"```python\n(.*?)```", file.read_text(), re.S)
     ]
     (block,) = blocks
+    typed = block.replace("data/store", str(product.data / "store"))
     named: dict[str, Any] = {}
-    exec(block.replace("data/store", str(product.data / "store")), named)
+
+    def has_lag() -> bool:
+        exec(typed, named)
+        return bool(named["lag"].num_rows)
+
+    wait_until(has_lag, "the group that has just begun to read is in the store", timeout_s=60)
     assert named["now"].tables["partitions"].num_rows
     assert {*named["lag"]["topic"].to_pylist()} == {"orders"}
     assert set(named["lag"].column_names) >= {"partition", "at_ms", "lag"}
