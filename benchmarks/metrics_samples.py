@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from confluent_kafka import Producer
 
+from broker.metrics.round_times import RoundTimes
 from broker.metrics_schema import (
     BrokerSample,
     CommitSample,
@@ -109,14 +110,17 @@ class Generator(threading.Thread):
         self._rows_of_round = partitions * (len(BROKERS) + (READERS if groups else 0))
 
     def run(self) -> None:
-        interval_s = self._interval_ms / 1_000
-        due_s = time.time()
-        while not self.stopped.is_set():
+        times, due_s = RoundTimes(), time.time()
+        while not self.stopped.wait(max(0.0, due_s - time.time())):
             began_s = time.time()
             self.late_ms.append((began_s - due_s) * 1_000)
             self._round(int(began_s * 1_000))
-            due_s = max(due_s + interval_s, time.time() - interval_s)
-            self.stopped.wait(max(0.0, due_s - time.time()))
+            now_s = time.time()
+            took_ms = int((now_s - began_s) * 1_000)
+            wait_ms = times.wait_ms(
+                now_ms=int(now_s * 1_000), took_ms=took_ms, interval_ms=self._interval_ms
+            )
+            due_s = now_s + wait_ms / 1_000
 
     def _round(self, now_ms: int) -> None:
         self.rounds += 1

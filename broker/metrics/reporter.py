@@ -18,6 +18,7 @@ from broker.metrics.delivery import Connect, MetricsDelivery
 from broker.metrics.log_ages import LogAges
 from broker.metrics.orphans import Orphans
 from broker.metrics.pace import Pace
+from broker.metrics.round_times import RoundTimes
 from broker.metrics.samples import Repeats, slice_rows
 from broker.metrics_schema import Envelope, Row, cut_round, encode_part
 
@@ -47,6 +48,7 @@ class MetricsReporter:
         self.pace = pace
         self._voters = voters
         self._delivery = MetricsDelivery(node, node_id, connect)
+        self._times = RoundTimes()
         self._repeats = Repeats()
         self._orphans = Orphans()
         self._ages = LogAges(node.clock.wall_ms)
@@ -68,8 +70,12 @@ class MetricsReporter:
         while True:
             begun_ms = self._node.clock.monotonic_ms()
             await self._try_round()
-            spent_ms = self._node.clock.monotonic_ms() - begun_ms
-            await asyncio.sleep(max(self.pace.interval_ms - spent_ms, 0) / 1000)
+            wait_ms = self._times.wait_ms(
+                now_ms=self._node.clock.wall_ms(),
+                took_ms=self._node.clock.monotonic_ms() - begun_ms,
+                interval_ms=self.pace.interval_ms,
+            )
+            await asyncio.sleep(wait_ms / 1000)
 
     async def _try_round(self) -> None:
         try:

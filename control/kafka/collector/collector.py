@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Protocol
 
+from broker.metrics.round_times import RoundTimes
 from broker.metrics_schema import JOB_ROWS_PER_S, Envelope, Row, cut_round, encode_part
 from control.kafka.collector.ages import LogAges
 from control.kafka.collector.background_reads import Beside, interval_ms
@@ -114,13 +115,17 @@ class Collector:
 
     async def run(self) -> None:
         """Turn after turn."""
+        times = RoundTimes()
         try:
             while True:
                 begun_s, cpu_s = time.monotonic(), time.process_time()
                 await self.turn()
-                spent_s = time.monotonic() - begun_s
+                took_ms = round((time.monotonic() - begun_s) * 1_000)
                 self._adapt(time.process_time() - cpu_s)
-                await asyncio.sleep(max(self.interval_ms / 1000 - spent_s, 0.01))
+                wait_ms = times.wait_ms(
+                    now_ms=wall_ms(), took_ms=took_ms, interval_ms=self.interval_ms
+                )
+                await asyncio.sleep(wait_ms / 1_000)
         finally:
             await self.close()
 

@@ -32,7 +32,8 @@ async def test_a_session_of_many_partitions_is_opened_in_pieces(
     rig = Rig(tmp_path, nodes=2)
     rig.create(1, 2, partitions=PARTITIONS)
     await until(lambda: sum(named) >= PARTITIONS)
-    assert named[:4] == [LIMIT, LIMIT, LIMIT, PARTITIONS - 3 * LIMIT]
+    assert sum(named) == PARTITIONS, "each is named once"
+    assert named[:3] == [LIMIT] * 3
     assert waits_ms[:3] == [0, 0, 0], "nobody waits for records while positions are missing"
     appended = [
         rig.nodes[1].replicas.append_and_wait("t", p, records("a"), acks=-1, timeout_ms=9_000)
