@@ -51,7 +51,7 @@ def _describe(resource: Any, message: Any, version: int, node: NodeServices) -> 
         refused = {"error_code": error_code(error), "error_message": error.reason}
         return {**named, **refused, "configs": []}
     configs = [_fields(entry, message, version) for entry in entries]
-    return {**named, "error_code": ErrorCode.none, "error_message": None, "configs": configs}
+    return {**named, "error_code": ErrorCode.none, "error_message": "", "configs": configs}
 
 
 def _entries(resource: Any, node: NodeServices) -> Sequence[ConfigEntry]:

@@ -32,7 +32,7 @@ async def execute_describe_quorum(active: ActiveController, message: Any, versio
     partition = {
         "partition_index": 0,
         "error_code": ErrorCode.none,
-        "error_message": None,
+        "error_message": "",
         "leader_id": quorum.config.node_id,
         "leader_epoch": quorum.core.epoch,
         "high_watermark": quorum.core.high_watermark,
@@ -50,7 +50,7 @@ async def execute_describe_quorum(active: ActiveController, message: Any, versio
         API_KEY,
         version,
         error_code=ErrorCode.none,
-        error_message=None,
+        error_message="",
         topics=[{"topic_name": METADATA_TOPIC, "partitions": [partition]}],
         nodes=nodes,
     )

@@ -104,13 +104,17 @@ async def topic_with_data(
     """A topic placed by hand, with `records` of VALUE_BYTES each, evenly spread."""
     name = unique("moved")
     await admin.create_topic(NewTopic(name=name, assignment=placement))
-    settings = admin.wire.settings
     for partition in placement:
-        value = f"{{pad:{VALUE_BYTES}}}"
-        job = ProduceJob(topic=name, value=value, partition=partition, count=records)
-        done = await ProduceSession(settings, job).run_to_end()
-        assert done.acked == records, done
+        await add_data(admin, TopicPartition(name, partition), records=records)
     return name
+
+
+async def add_data(admin: KafkaAdmin, key: TopicPartition, *, records: int) -> None:
+    """So many records of VALUE_BYTES each."""
+    value = f"{{pad:{VALUE_BYTES}}}"
+    job = ProduceJob(topic=key.topic, value=value, partition=key.partition, count=records)
+    done = await ProduceSession(admin.wire.settings, job).run_to_end()
+    assert done.acked == records, done
 
 
 async def placement_of(admin: KafkaAdmin, topic: str) -> dict[int, tuple[int, ...]]:

@@ -121,6 +121,7 @@ def site_of(
         executor = stack.enter_context(ExecutorProcess(bus=bus, log=folder / "executor.log"))
         executor.wait_until_said("ready")
         cli = CommandLine(bootstrap=cluster.bootstrap, bus=bus, folder=folder)
+        stack.callback(cli.close)
         yield Site(cluster=cluster, cli=cli, executor=executor, eyes=KafkaEyes(cluster.bootstrap))
 
 

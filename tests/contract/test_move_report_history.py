@@ -87,6 +87,7 @@ class Commits:
         return [lag for lag in told["lag"].to_pylist() if lag is not None]
 
 
+@pytest.mark.soak
 async def test_a_report_has_the_lag_of_groups_before_during_and_after(
     cluster: LocalCluster, job: MetricsJob, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from broker.protocol import codec
+from broker.protocol.records import NewRecord, build_batch
 from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.kafka_oracle
 
 RECORDS: Final = 10
 FIND_COORDINATOR: Final = (10, 4)
+LIST_OFFSETS: Final = (2, 7)
 OF_A_NODE: Final = frozenset(
     ["throttle_time", "brokers", "cluster_id", "controller_id", "topic_id", "log_dir"]
 )
@@ -53,6 +55,28 @@ def _list_offsets_of_topics(at: Filled) -> dict[str, Any]:
     more = [{"partition_index": 1, "timestamp": -1}]
     named = [{"name": at.topic, "partitions": it} for it in (of, of, more)]
     return {"replica_id": -1, "topics": named}
+
+
+def _produce(at: Filled) -> dict[str, Any]:
+    """The first batch of partition 0 has one record, the second has two."""
+    batches = [(0, 1), (0, 2), (1, 1)]
+    named = [{"index": of, "records": _batch(count)} for of, count in batches]
+    return {
+        "transactional_id": None, "acks": -1, "timeout": 10_000,
+        "topic_data": [{"name": at.topic, "partition_data": named}],
+    }  # fmt: skip
+
+
+def _produce_to_topics(at: Filled) -> dict[str, Any]:
+    (topic,) = (told := _produce(at))["topic_data"]
+    return {
+        **told,
+        "topic_data": [{**topic, "partition_data": [it]} for it in topic["partition_data"]],
+    }
+
+
+def _batch(records: int) -> bytes:
+    return build_batch([NewRecord(timestamp=2_000, key=None, value=b"y")] * records)
 
 
 def _delete_records(at: Filled) -> dict[str, Any]:
@@ -103,6 +127,8 @@ OF_TOPICS: Final[dict[str, tuple[int, int, Fields]]] = {
     "ListOffsets v1": (2, 1, _list_offsets),
     "ListOffsets v11": (2, 11, _list_offsets),
     "ListOffsets, topics": (2, 7, _list_offsets_of_topics),
+    "Produce": (0, 12, _produce),
+    "Produce, topics": (0, 12, _produce_to_topics),
     "DeleteRecords": (21, 2, _delete_records),
     "Fetch": (1, 12, _fetch),
     "OffsetForLeaderEpoch": (23, 4, _leader_epochs),
@@ -140,8 +166,19 @@ def _answer(
         _commit(cluster, at)
         at = dataclasses.replace(at, address=_coordinator(cluster, at.group))
     request = codec.build_request(key, version, **fields(at))
-    told = repr(_plain(ask(at.address, key, version, request)))
+    told = repr((_plain(ask(at.address, key, version, request)), _ends(at)))
     return told.replace(at.topic, "TOPIC").replace(at.group, "GROUP")
+
+
+def _ends(at: Filled) -> dict[int, int]:
+    """Where both partitions end now."""
+    named = [{"partition_index": of, "timestamp": -1} for of in (0, 1)]
+    fields: dict[str, Any] = {
+        "replica_id": -1,
+        "topics": [{"name": at.topic, "partitions": named}],
+    }
+    (topic,) = ask(at.address, *LIST_OFFSETS, codec.build_request(*LIST_OFFSETS, **fields)).topics
+    return dict(sorted((it.partition_index, it.offset) for it in topic.partitions))
 
 
 def _filled(cluster: NodeCluster) -> Filled:

@@ -23,6 +23,7 @@ from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules
 from tests.contract.operations_rig import (
     ExecutorProcess,
+    add_data,
     end_offsets,
     ours,
     placement_of,
@@ -59,8 +60,10 @@ async def client(bootstrap: str) -> AsyncIterator[OperationsClient]:
 
 
 async def begin(admin: KafkaAdmin, client: OperationsClient, *, rate: int | str) -> tuple[str, str]:
-    """A topic of two partitions on its way from FROM to TO, one at a time; (topic, operation)."""
+    """A topic of two partitions on its way from FROM to TO, the smaller one, 0, first; (topic,
+    operation)."""
     topic = await topic_with_data(admin, dict.fromkeys(range(2), FROM), records=RECORDS)
+    await add_data(admin, TopicPartition(topic, 1), records=RECORDS // 10)
     targets = {TopicPartition(topic, partition): TO for partition in range(2)}
     proposal = await Planning(admin).proposal(targets)
     bootstrap = admin.wire.settings.bootstrap

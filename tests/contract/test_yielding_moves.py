@@ -51,7 +51,7 @@ so that a group is seen to be behind before the next wave would begin."""
 @pytest.fixture(
     params=[
         pytest.param("our_cluster", id="ours"),
-        pytest.param("kafka_today", id="kafka", marks=pytest.mark.kafka_oracle),
+        pytest.param("kafka_today", id="kafka", marks=(pytest.mark.kafka_oracle, pytest.mark.soak)),
     ]
 )
 def bootstrap(request: pytest.FixtureRequest) -> str:
@@ -152,7 +152,10 @@ def _has_done(count: int) -> Callable[[OperationState], bool]:
     return lambda state: state.progress is not None and state.progress.partitions_done >= count
 
 
-@pytest.mark.parametrize("is_killed", [False, True], ids=["lives", "killed"])
+@pytest.mark.parametrize(
+    "is_killed",
+    [pytest.param(False, id="lives", marks=pytest.mark.soak), pytest.param(True, id="killed")],
+)
 async def test_a_move_pauses_for_a_group_that_falls_behind_and_goes_on_by_itself(
     admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, *, is_killed: bool
 ) -> None:

@@ -28,7 +28,9 @@ PARTITIONS: Final = 4
 GROUP: Final = "billing"
 KINDS: Final = [
     pytest.param(("ours", "classic"), id="ours"),
-    pytest.param(("kafka", "consumer"), id="kafka", marks=pytest.mark.kafka_oracle),
+    pytest.param(
+        ("kafka", "consumer"), id="kafka", marks=(pytest.mark.kafka_oracle, pytest.mark.soak)
+    ),
 ]
 
 

@@ -80,7 +80,7 @@ def expect_none(page: Page) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("scheme", ["dark", "light"])
+@pytest.mark.parametrize("scheme", ["dark", pytest.param("light", marks=pytest.mark.soak)])
 def test_a_browser_sees_six_steps_once_and_again_when_asked(
     page: Page, running: Installation, scheme: Literal["dark", "light"]
 ) -> None:
@@ -163,7 +163,7 @@ def test_who_follows_a_link_is_at_work(browser: Browser, running: Installation) 
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+@pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 48), marks=pytest.mark.soak)])
 def test_a_terminal_sees_six_steps_once_and_again_when_asked(
     running: Installation, size: tuple[int, int]
 ) -> None:

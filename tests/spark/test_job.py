@@ -244,6 +244,7 @@ def test_a_jvm_that_dies_is_named_and_a_spoilt_checkpoint_is_gone_past(
     assert len(each_counted_once(job, samples)) == samples.rounds
 
 
+@pytest.mark.soak
 def test_damaged_batches_of_the_topic_are_passed_over(
     cluster: LocalCluster, job: MetricsJob
 ) -> None:

@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,10 +21,11 @@ class CommandLine:
     bootstrap: str
     bus: str
     folder: Path
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        """Start a command; whoever started it ends it."""
-        return subprocess.Popen(
+        """Start a command; whoever started it ends it, or ``close`` does."""
+        process = subprocess.Popen(
             (sys.executable, "-m", "partiscope", *words),
             cwd=self.folder,
             stdout=subprocess.PIPE,
@@ -38,6 +39,15 @@ class CommandLine:
                 "PARTISCOPE_DATA": str(self.folder / "data"),
             },
         )
+        self.started.append(process)
+        return process
+
+    def close(self) -> None:
+        """End what is still under way, as after a test that failed."""
+        for process in self.started:
+            if process.returncode is None:
+                process.kill()
+                process.communicate()
 
     def run(self, *words: str, status: int = 0) -> str:
         """Run a command to its end, which must have this status; what it said on both ways."""

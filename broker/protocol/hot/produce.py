@@ -62,7 +62,9 @@ class ProduceResult(NamedTuple):
 
 
 def decode_produce(header: RequestHeader, frame: memoryview) -> ProduceRequest:
-    """The request behind `header`.
+    """The request behind `header`; of a partition that is named twice the last records count.
+
+    That is what Kafka keeps (KafkaApis.handleProduceRequest fills a map).
 
     :raises MalformedRequestError: the body does not follow the schema.
     """
@@ -71,25 +73,26 @@ def decode_produce(header: RequestHeader, frame: memoryview) -> ProduceRequest:
     cursor = Cursor(frame, header.body_position)
     transactional_id = cursor.nullable_string(is_flexible)
     acks, timeout_ms = cursor.unpack(_ACKS_TIMEOUT)
-    topics = []
+    topics: dict[TopicKey, dict[int, ProducedPartition]] = {}
     for _ in range(cursor.count(is_flexible)):
         topic: TopicKey = cursor.uuid() if version >= 13 else cursor.string(is_flexible)
-        topics.append(ProducedTopic(topic, _decode_partitions(cursor, is_flexible)))
+        _decode_partitions(cursor, is_flexible, topics.setdefault(topic, {}))
         if is_flexible:
             cursor.skip_tags()
-    return ProduceRequest(transactional_id, acks, timeout_ms, topics)
+    named = [ProducedTopic(topic, list(found.values())) for topic, found in topics.items()]
+    return ProduceRequest(transactional_id, acks, timeout_ms, named)
 
 
-def _decode_partitions(cursor: Cursor, is_flexible: bool) -> list[ProducedPartition]:
-    partitions = []
+def _decode_partitions(
+    cursor: Cursor, is_flexible: bool, found: dict[int, ProducedPartition]
+) -> None:
     for _ in range(cursor.count(is_flexible)):
         partition = cursor.i32()
         size_bytes = cursor.length(is_flexible)
         records = None if size_bytes < 0 else cursor.take(size_bytes)
-        partitions.append(ProducedPartition(partition, records))
+        found[partition] = ProducedPartition(partition, records)
         if is_flexible:
             cursor.skip_tags()
-    return partitions
 
 
 def encode_produce_response(

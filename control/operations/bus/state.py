@@ -185,6 +185,15 @@ class OperationState:
         may_hold = is_held or progress.spread_s > 0
         return is_going and (progress.wave < progress.waves or may_hold)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Its notes, and why it went on after its last yield: the next wave's words soon replace it
+        as its message."""
+        if self.yields_to or self.is_finished:
+            return self.notes
+        yields = [moment.words for moment in self.moments if moment.kind is EventKind.YIELDED]
+        return (*self.notes, *yields[-1:])
+
     def document(self) -> dict[str, Any]:
         """JSON values for `partiscope moves --json`."""
         return {

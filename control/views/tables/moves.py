@@ -156,8 +156,8 @@ def heard_of_words(move: OperationState, *, now_ms: int) -> str:
 
 
 def earlier_notes(move: OperationState) -> list[str]:
-    """Notes of a move, without its newest one."""
-    return [note for note in move.notes if note != move.message]
+    """Remarks of a move, without its newest line."""
+    return [remark for remark in move.remarks if remark != move.message]
 
 
 def spread_words(progress: MoveProgress) -> str:

@@ -334,7 +334,7 @@ def _show(state: OperationState, *, as_json: bool) -> None:
     if as_json:
         write_json(state.document())
         return
-    lines = [progress_line(state), *(f"◆ {note}" for note in state.notes)]
+    lines = [progress_line(state), *(f"◆ {note}" for note in state.remarks)]
     lines += [fate_words(state)] if state.fates else []
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     write_rows(change_columns_of(state), ended_rows(state))

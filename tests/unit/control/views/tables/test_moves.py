@@ -1,7 +1,9 @@
 """Rows of moves."""
 
-from control.operations.bus.events import MoveProgress, Outcome
-from control.operations.bus.state import OperationState, Phase
+from dataclasses import replace
+
+from control.operations.bus.events import EventKind, MoveProgress, Outcome
+from control.operations.bus.state import Moment, OperationState, Phase
 from control.planner.proposal import PartitionChange
 from control.views.tables.moves import (
     change_row,
@@ -108,3 +110,16 @@ def test_what_a_move_says_now_is_not_told_again_among_its_notes() -> None:
     )
 
     assert earlier_notes(state) == ["broker 103 is down"]
+
+
+def test_that_a_move_went_on_is_told_until_it_yields_again() -> None:
+    words = "goes on: group g has caught up, or left"
+    told = [(EventKind.YIELDED, "yields to group g"), (EventKind.YIELDED, words)]
+    moments = tuple(Moment(at_ms=at, kind=kind, words=it) for at, (kind, it) in enumerate(told))
+    state = OperationState(
+        operation_id="mv-1", phase=Phase.RUNNING, changes=(CHANGE,), moments=moments, message=words
+    )
+
+    assert earlier_notes(state) == []
+    assert earlier_notes(replace(state, message="wave 2 of 3")) == [words]
+    assert earlier_notes(replace(state, message="wave 2 of 3", yields_to=("g",))) == []
