@@ -34,8 +34,8 @@ async def handle_find_coordinator(request: Request, node: NodeServices) -> Any:
         await _ensure_offsets_topic(node)
     answers = [_coordinator(key, key_type, node) for key in keys]
     if version >= 4:
-        # Kafka gives a message only in the older versions, and there in any case.
-        answers = [{**it, "error_message": ""} for it in answers]
+        # Of what Kafka serves, it gives messages only in the older versions, and there in any case.
+        answers = [it if _is_not_served(it) else {**it, "error_message": ""} for it in answers]
         return codec.build_response(API_KEY, version, coordinators=answers)
     answer = answers[0]
     del answer["key"]
@@ -66,6 +66,10 @@ def _coordinator(key: str, key_type: int, node: NodeServices) -> dict[str, Any]:
             found = {"key": key, "node_id": broker.id, "host": broker.host, "port": broker.port}
             return {**found, "error_code": ErrorCode.none, "error_message": "NONE"}
     return _refusal(key, ErrorCode.coordinator_not_available, "The coordinator is not available.")
+
+
+def _is_not_served(answer: dict[str, Any]) -> bool:
+    return answer["error_code"] is ErrorCode.invalid_request
 
 
 def _refusal(key: str, error: ErrorCode, reason: str) -> dict[str, Any]:

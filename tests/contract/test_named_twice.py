@@ -34,6 +34,7 @@ class Filled:
 
     address: str
     """Of the leader, or of the group's coordinator."""
+    leader: str
     topic: str
     group: str
 
@@ -177,7 +178,7 @@ def _ends(at: Filled) -> dict[int, int]:
         "replica_id": -1,
         "topics": [{"name": at.topic, "partitions": named}],
     }
-    (topic,) = ask(at.address, *LIST_OFFSETS, codec.build_request(*LIST_OFFSETS, **fields)).topics
+    (topic,) = ask(at.leader, *LIST_OFFSETS, codec.build_request(*LIST_OFFSETS, **fields)).topics
     return dict(sorted((it.partition_index, it.offset) for it in topic.partitions))
 
 
@@ -194,7 +195,7 @@ def _filled(cluster: NodeCluster) -> Filled:
         producer.produce(topic, b"x", partition=number % 2, timestamp=1_000 + number)
     assert producer.flush(30) == 0
     address = cluster.bootstrap.split(",")[0]
-    return Filled(address=address, topic=topic, group=unique("readers"))
+    return Filled(address=address, leader=address, topic=topic, group=unique("readers"))
 
 
 def _commit(cluster: NodeCluster, at: Filled) -> None:

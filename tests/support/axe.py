@@ -8,10 +8,19 @@ from playwright.sync_api import Page
 
 SERIOUS: Final = ("serious", "critical")
 _RUN: Final = """
-async () => (await axe.run(document, {resultTypes: ['violations']})).violations.map(found => ({
-    id: found.id, impact: found.impact, help: found.help,
-    where: found.nodes.slice(0, 4).map(node => node.target.join(' ') + ': ' + node.failureSummary),
-}))
+async () => {
+    // In the middle of a transition colours are neither those of before nor those of after.
+    const ends = it => it.effect.getComputedTiming().endTime < 1e5;
+    const transitions = document.getAnimations().filter(ends);
+    await Promise.allSettled(transitions.map(it => it.finished));
+    const judged = await axe.run(document, {resultTypes: ['violations']});
+    return judged.violations.map(found => ({
+        id: found.id, impact: found.impact, help: found.help,
+        where: found.nodes.slice(0, 4).map(
+            node => node.target.join(' ') + ': ' + node.failureSummary
+        ),
+    }));
+}
 """
 
 

@@ -2,6 +2,7 @@
 
 import { keepInUrl } from "./address.js";
 import { withGrids } from "./rows.js";
+import { inBrowser } from "./storage.js";
 
 // Columns by the operator's choice, which the address line keeps; null while there is none.
 function chosenColumns() {
@@ -11,7 +12,7 @@ function chosenColumns() {
 
 // Which columns this browser hides in tables of a kind; views leave out columns of their own.
 function hiddenColumns(id) {
-  return JSON.parse(window.localStorage.getItem(id) || "[]");
+  return JSON.parse(inBrowser.get(id) || "[]");
 }
 
 function keptColumns(id, options) {
@@ -24,8 +25,8 @@ function keepColumns(id, options, wanted) {
   const values = options.map((option) => option.value);
   const hidden = hiddenColumns(id).filter((value) => !values.includes(value));
   hidden.push(...values.filter((value) => !wanted.includes(value)));
-  if (hidden.length) window.localStorage.setItem(id, JSON.stringify(hidden));
-  else window.localStorage.removeItem(id);
+  if (hidden.length) inBrowser.set(id, JSON.stringify(hidden));
+  else inBrowser.remove(id);
 }
 
 function columnWords(wanted, options) {

@@ -2,6 +2,7 @@
 
 import { navigate } from "./address.js";
 import { closeDialogs, isDialogOpen } from "./dialogs.js";
+import { inBrowser, inTab } from "./storage.js";
 import { toast } from "./toast.js";
 
 const BEGAN = "partiscope-tour-began";
@@ -64,7 +65,7 @@ for (const kind of ["wheel", "touchmove", "keydown", "pointerdown"]) {
 function show(wanted) {
   const { path, at, title, words } = steps()[wanted];
   place = wanted;
-  window.sessionStorage.setItem(STEP, place);
+  inTab.set(STEP, place);
   bar().hidden = false;
   bar().querySelector(".tour-title").textContent = `${place + 1} of ${steps().length}: ${title}`;
   bar().querySelector(".tour-words").textContent = words;
@@ -80,7 +81,7 @@ function show(wanted) {
 
 export function endTour() {
   place = -1;
-  window.sessionStorage.removeItem(STEP);
+  inTab.remove(STEP);
   letBe();
   bar().hidden = true;
   highlight.textContent = "";
@@ -103,11 +104,11 @@ function begin() {
 
 // A page that is loaded again, by the viewer or by itself, goes on where it was.
 function goesOn() {
-  const kept = window.sessionStorage.getItem(STEP);
+  const kept = inTab.get(STEP);
   const step = kept === null ? null : steps()[kept];
   const isHere = step && window.location.pathname === "/" + step.path.split("?")[0];
   if (isHere) show(Number(kept));
-  else window.sessionStorage.removeItem(STEP);
+  else inTab.remove(STEP);
   return Boolean(isHere);
 }
 
@@ -119,8 +120,8 @@ export function greet(pathname) {
   if (!isFirst || !bar() || goesOn()) return;
   const isGreeted = bar().dataset.offer === "once" && STARTS.includes(pathname || "/");
   if (!isGreeted || window.location.search) return;
-  if (window.localStorage.getItem(BEGAN)) return;
-  window.localStorage.setItem(BEGAN, "yes");
+  if (inBrowser.get(BEGAN)) return;
+  inBrowser.set(BEGAN, "yes");
   begin();
 }
 
