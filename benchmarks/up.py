@@ -12,6 +12,7 @@ is a new installation; the figures are the medians of the runs.
 import argparse
 import json
 import os
+import random
 import re
 import statistics
 import tempfile
@@ -47,14 +48,14 @@ def produce_to_screen(up: Installation, page: Page, records: int) -> list[float]
     producer = Producer(
         {"bootstrap.servers": up.bootstrap, "acks": "all", "linger.ms": 0, "log_level": 0}
     )
-    took = []
+    waits, took = random.Random(1), []
     for number in range(1_000, 1_000 + records):
         started_s = time.monotonic()
         producer.produce(TOPIC, f"record {number}".encode())
         assert producer.flush(10) == 0
         page.wait_for_function(SHOWN, arg=f"{number + 1:,}", timeout=30_000)
         took.append(time.monotonic() - started_s)
-        time.sleep(0.37)  # so that sending does not fall into step with sampling
+        time.sleep(waits.random())  # Sending must not fall into step with sampling.
     return took
 
 
