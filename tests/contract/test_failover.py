@@ -226,8 +226,8 @@ def set_rates(cluster: LocalCluster, **rates: int) -> None:
 
 
 def assert_rate(cluster: LocalCluster, rate: int) -> None:
-    """What arrives on 103: within 5 % of the rate, in one of three windows. In the others the
-    machine may have been busy, or what it held up came all at once."""
+    """What arrives on 103: never more than 5 % above the rate over all windows (what a busy machine
+    holds up in one comes in the next); as much as the rate in one of them."""
     directory = cluster.log_dir(103) / f"{TOPIC}-0"
 
     def arrived() -> tuple[float, int]:
@@ -243,7 +243,8 @@ def assert_rate(cluster: LocalCluster, rate: int) -> None:
         if abs(ratios[-1] - 1) <= 0.05:
             break
     # A step of a twentieth of a second may fall on either side of the window.
-    assert 0.95 <= ratios[-1] <= 1.05 + 0.05 / 1.5, ratios
+    assert sum(ratios) / len(ratios) <= 1.05 + 0.05 / 1.5, ratios
+    assert max(ratios) >= 0.95, ratios
     print(f"rate {rate}: {ratios}")
 
 

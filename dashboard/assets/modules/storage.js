@@ -3,25 +3,25 @@
 
 function storage(name) {
   const meanwhile = new Map();
-  const trying = (act) => {
+  const orElse = (act, instead) => {
     try {
       return act(window[name]);
     } catch {
-      return undefined;
+      return instead();
     }
   };
   return {
     get(key) {
-      const kept = trying((store) => store.getItem(key));
-      return kept ?? meanwhile.get(key) ?? null;
+      if (meanwhile.has(key)) return meanwhile.get(key);
+      return orElse((store) => store.getItem(key), () => null);
     },
     set(key, value) {
-      meanwhile.set(key, String(value));
-      trying((store) => store.setItem(key, value));
+      meanwhile.delete(key);
+      orElse((store) => store.setItem(key, value), () => meanwhile.set(key, String(value)));
     },
     remove(key) {
       meanwhile.delete(key);
-      trying((store) => store.removeItem(key));
+      orElse((store) => store.removeItem(key), () => null);
     },
   };
 }
