@@ -1,11 +1,12 @@
 # Two commands do everything on a fresh machine: `make up` runs the product, `make test` tests it.
-.PHONY: help setup setup-dev setup-test up test lint docs format bench soak compatibility clean
+.PHONY: help setup setup-dev setup-test up test test-all lint docs format bench soak compatibility clean
 
 BIN := .venv/bin
 
 help:
 	@echo "make up      set up what is missing, then run cluster, metrics, page and demo load"
-	@echo "make test    set up what is missing, then run the tests"
+	@echo "make test    set up what is missing, then run the tests that every change needs"
+	@echo "make test-all   the other tests: beside real Kafka, kills, every document"
 	@echo "make lint    ruff, mypy, import contracts, house budget, documents"
 	@echo "make docs    the documents as a site, in site/"
 	@echo "make bench   benchmarks beside real Kafka        make soak   long runs"
@@ -25,7 +26,10 @@ up: setup
 	@exec $(BIN)/partiscope up $(ARGS)
 
 test: setup-test
-	@$(BIN)/python scripts/run_tests.py $(ARGS)
+	@$(BIN)/python scripts/run_tests.py change $(ARGS)
+
+test-all: setup-test
+	@$(BIN)/python scripts/run_tests.py rest $(ARGS)
 
 lint: setup-dev
 	@$(BIN)/ruff check .

@@ -1,12 +1,8 @@
 """What several folders share: Kafka's jars, the order of the folders, who runs beside whom."""
 
-import atexit
 import gc
 import os
-import shutil
 import signal
-import sys
-import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Final
@@ -15,25 +11,20 @@ import pytest
 from hypothesis import settings
 
 from tests.support import kafka_oracle
+from tests.support.isolation import MACHINE, isolate, working_directory
 from tests.support.kafka_zookeeper import ZOOKEEPER_KAFKA_VERSION
+from tests.support.patience import SLOWNESS, patience_s
 
 # The same examples at every run: a change is judged by what it changed. `make soak` explores.
-settings.register_profile("steady", derandomize=True, database=None)
-settings.register_profile("exploring", print_blob=True)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+settings.register_profile("steady", derandomize=True, database=None, deadline=None)
+settings.register_profile("exploring", print_blob=True, deadline=None)
+settings.load_profile(MACHINE.get("HYPOTHESIS_PROFILE", "steady"))
 
 # Where a script starts the tests in its background Ctrl-C is ignored, by all that they start too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Bytecode is kept, whatever the environment asks: pytest would rewrite each test file anew in each
-# process, and the hundreds of brokers and pages that the tests start would compile themselves.
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-sys.dont_write_bytecode = False
-
-# What people choose on screens is kept between runs: not among the choices of who runs the tests.
-os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="partiscope-state-")
-atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+isolate()
 
 TESTS: Final = Path(__file__).parent
 FIRST: Final = ("spark", "e2e", "contract", "simulation", "property")
@@ -49,9 +40,30 @@ KAFKA_OF_FIXTURES: Final[dict[str, set[str]]] = {}
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """pytest's own time-out has the same patience as those within the tests."""
+    config.option.timeout = patience_s(config.option.timeout or 0.0)
+
+
+def pytest_report_header() -> str:
+    """What a failure on a slow machine is to be judged by."""
+    return f"slowness {SLOWNESS:.1f}: time-outs are stretched by it"
+
+
+def pytest_collection_finish() -> None:
+    """From here on no path is relative to where the tests were started."""
+    os.chdir(working_directory())
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Name the group that stays in one process where several run (``--dist loadgroup``)."""
+    """Name the group that stays in one process where several run (``--dist loadgroup``), and the
+    suite of what needs real Kafka."""
     item.add_marker(pytest.mark.xdist_group(_group(item)))
+    if item.get_closest_marker("kafka_oracle") is not None:
+        item.add_marker(pytest.mark.thorough)
+    if (limit := item.get_closest_marker("timeout")) is not None:
+        item.add_marker(pytest.mark.timeout(patience_s(limit.args[0])))
 
 
 @pytest.hookimpl(trylast=True)

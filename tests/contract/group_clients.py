@@ -15,10 +15,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.support.ledger import log_end
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tests.support.wire import wait_for_topic
 
-WAIT_S = 60.0
 OFFSETS_TOPIC = "__consumer_offsets"
 Position = tuple[int, int]
 """partition, offset"""

@@ -22,6 +22,7 @@ from control.operations.bus.state import OperationState
 from control.operations.executor.throttles.throttle_record import RATES, REPLICA_LISTS
 from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.window.aggregates import AggregatesReader
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tui.app import PartiscopeApp
 from tui.journal_watch import JournalWatch
@@ -52,7 +53,6 @@ class ExecutorProcess:
         with self.log.open("ab") as err:
             self.process = subprocess.Popen(
                 (sys.executable, "-m", "partiscope", "executor", "--bus", self.bus),
-                cwd=ROOT,
                 stdout=err,
                 stderr=err,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -74,7 +74,7 @@ class ExecutorProcess:
             return 0
         process.send_signal(number)
         try:
-            return process.wait(30)
+            return process.wait(WAIT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             return process.wait()

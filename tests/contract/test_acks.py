@@ -12,6 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.support.cluster import LocalCluster
 from tests.support.ledger import log_end
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tests.support.wire import wait_everywhere
 
@@ -30,7 +31,7 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
         config = {"min.insync.replicas": "2"}
         new = [NewTopic(f"acks-{a}", 1, replica_assignment=replicas, config=config) for a in ACKS]
         for created in admin.create_topics(new).values():
-            created.result(20)
+            created.result(WAIT_S)
         for acks in ACKS:
             wait_everywhere(
                 running.bootstrap,

@@ -18,7 +18,7 @@ from control.operations.broker_stop_client import SOCKET_FILE
 from partiscope.layout import LOCK_FILE
 from tests.contract.operations_rig import terminal_on
 from tests.support.bundled_cluster import BundledCluster
-from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 from tests.support.settle import settle, wait_until
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tui.screens.dialogs.confirm import ConfirmScreen
@@ -38,7 +38,7 @@ def lesson(running: BundledCluster, *flags: str) -> subprocess.CompletedProcess[
     words = [sys.executable, "-m", "partiscope", "brokers", "acks-lesson", str(BROKER), *flags]
     told = subprocess.run(
         [*words, "--data", str(running.data)] if "--bootstrap" not in flags else words,
-        cwd=ROOT, capture_output=True, text=True, timeout=150, check=False,
+        capture_output=True, text=True, timeout=WAIT_S, check=False,
     )  # fmt: skip
     return told
 
@@ -55,7 +55,9 @@ def test_what_acks_0_1_and_all_are_worth(running: BundledCluster) -> None:
     sent, acknowledged, survived = found["all"]
     assert sent >= survived >= acknowledged > 0
     assert running.alive() == {101, 102, 103}
-    topics = AdminClient({"bootstrap.servers": running.bootstrap}).list_topics(timeout=20).topics
+    topics = (
+        AdminClient({"bootstrap.servers": running.bootstrap}).list_topics(timeout=WAIT_S).topics
+    )
     assert not [name for name in topics if name.startswith("acks-lesson-")]
 
 
@@ -96,7 +98,7 @@ def test_the_broker_comes_back_when_who_stopped_it_is_killed(running: BundledClu
         "asyncio.run(run())"
     )
     backs = running.said().count("is back")
-    asker = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
+    asker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert asker.stdout is not None
     assert asker.stdout.readline() == b"stopped\n"
     assert "another broker is stopped just now" in answer_of(running, 103)

@@ -18,7 +18,6 @@ from control.operations.operation_session import OperationSession
 from control.operations.reassignment.draining import DrainStep
 from tests.contract.operations_rig import ExecutorProcess, topic_with_data
 from tests.support.bundled_cluster import BundledCluster
-from tests.support.node_cluster import ROOT
 from tests.support.settle import eventually, wait_until
 
 pytestmark = pytest.mark.timeout(240)
@@ -90,5 +89,5 @@ def _drain(running: BundledCluster, log: Path) -> subprocess.Popen[bytes]:
     command = ("brokers", "drain", str(DRAINED), "--yes", "--data", str(running.data))
     with log.open("ab") as out:
         return subprocess.Popen(
-            (sys.executable, "-m", "partiscope", *command), cwd=ROOT, stdout=out, stderr=out
+            (sys.executable, "-m", "partiscope", *command), stdout=out, stderr=out
         )

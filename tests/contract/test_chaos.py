@@ -32,6 +32,7 @@ from broker.protocol import codec
 from tests.support.chaos_report import ChaosReport, Misfortune
 from tests.support.cluster import LocalCluster
 from tests.support.cut_proxy import CutProxy
+from tests.support.isolation import MACHINE
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
 from tests.support.ledger import (
     TOPIC,
@@ -41,13 +42,14 @@ from tests.support.ledger import (
     consume_all,
 )
 from tests.support.node_cluster import NodeCluster
+from tests.support.patience import WAIT_S
 from tests.support.wire import ask, topic_at
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 
-CHAOS_S: Final = float(os.environ.get("PARTISCOPE_CHAOS_S", "1800"))
-LOGS: Final = os.environ.get("PARTISCOPE_CHAOS_LOGS", "")
-SEED: Final = int(os.environ.get("PARTISCOPE_CHAOS_SEED", "1"))
+CHAOS_S: Final = float(MACHINE.get("PARTISCOPE_CHAOS_S", "1800"))
+LOGS: Final = MACHINE.get("PARTISCOPE_CHAOS_LOGS", "")
+SEED: Final = int(MACHINE.get("PARTISCOPE_CHAOS_SEED", "1"))
 PER_SECOND: Final = 400
 DISK_BYTES: Final = 192 << 20
 CALM_S: Final = 6.0
@@ -258,7 +260,7 @@ def test_chaos_loses_and_reorders_nothing(
 ) -> None:
     kind, cluster, proxies = site
     admin = ready_admin(**{"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic(TOPIC, 1, 3)])[TOPIC].result(30)
+    admin.create_topics([NewTopic(TOPIC, 1, 3)])[TOPIC].result(WAIT_S)
     producer = SteadyProducer(cluster.bootstrap, per_second=PER_SECOND)
     reader = GroupReader(cluster.bootstrap)
     chaos = Chaos(cluster, proxies, has_disks=os.path.ismount(cluster.log_dir(101)))

@@ -23,6 +23,7 @@ from control.model import ids
 from tests.support.collecting import Collected, becomes, collecting
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import KAFKA_VERSION, KafkaCluster, ready_admin, run_tool
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.timeout(240)]
@@ -70,7 +71,7 @@ def scene(watched: KafkaCluster) -> Iterator[Scene]:
     admin = ready_admin(**{"bootstrap.servers": watched.bootstrap})
     created = admin.create_topics([NewTopic(n, p, r) for n, (p, r) in TOPICS.items()])
     for future in created.values():
-        future.result(30)
+        future.result(WAIT_S)
     producer = Producer({"bootstrap.servers": watched.bootstrap})
     first_ms = time.time_ns() // 1_000_000 - HOUR_MS
     for name, (partitions, _) in TOPICS.items():
@@ -86,7 +87,7 @@ def scene(watched: KafkaCluster) -> Iterator[Scene]:
     _commit(admin, "below-start", {("single", 0): 2, ("single", 1): 30})
     deleted = admin.delete_records([TopicPartition("single", 0, 11)])
     for future in deleted.values():
-        future.result(30)
+        future.result(WAIT_S)
     member = Consumer(
         {
             "bootstrap.servers": watched.bootstrap,
@@ -103,7 +104,7 @@ def scene(watched: KafkaCluster) -> Iterator[Scene]:
     yield Scene(watched, member, first_ms)
     member.close()
     for future in admin.delete_topics(list(TOPICS)).values():
-        future.result(30)
+        future.result(WAIT_S)
 
 
 def _commit(admin: AdminClient, group: str, offsets: dict[tuple[str, int], int]) -> None:
@@ -113,7 +114,7 @@ def _commit(admin: AdminClient, group: str, offsets: dict[tuple[str, int], int])
     def is_committed() -> bool:
         """Not while the offsets topic is still being made; the result says so per partition."""
         (future,) = admin.alter_consumer_group_offsets(request).values()
-        return all(each.error is None for each in future.result(30).topic_partitions)
+        return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
 
     wait_until(is_committed, f"{group} has offsets")
 

@@ -9,6 +9,7 @@ from control.kafka.connection.settings import KafkaSettings
 from tests.support.cluster import LocalCluster
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import ready_admin
+from tests.support.patience import WAIT_S
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 
@@ -27,7 +28,7 @@ async def test_memory_is_flat(tmp_path: Path) -> None:
     overrides = {"partiscope.metrics.enable": "false"}
     with LocalCluster(tmp_path, brokers=1, overrides=overrides) as cluster:
         admin = ready_admin(**{"bootstrap.servers": cluster.bootstrap})
-        admin.create_topics([NewTopic("many", 400, 1)])["many"].result(30)
+        admin.create_topics([NewTopic("many", 400, 1)])["many"].result(WAIT_S)
         settings = KafkaSettings(bootstrap=cluster.bootstrap)
         async with collecting(settings, interval_ms=100) as (collector, _):
 

@@ -17,6 +17,7 @@ from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import TopicPartition
 from tests.support.collecting import Collected, becomes, collecting
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
+from tests.support.patience import WAIT_S
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.soak, pytest.mark.timeout(400)]
 LONELY: Final = "lonely"
@@ -33,7 +34,7 @@ def cluster(kafka_libs: Path, tmp_path: Path) -> Iterator[KafkaCluster]:
         started.wait_ready()
         admin = ready_admin(**{"bootstrap.servers": started.bootstrap})
         new = NewTopic(LONELY, replica_assignment=[[104], [104]], num_partitions=2)
-        admin.create_topics([new])[LONELY].result(30)
+        admin.create_topics([new])[LONELY].result(WAIT_S)
         yield started
 
 
@@ -56,7 +57,7 @@ async def test_partitions_without_a_living_broker_are_told(cluster: KafkaCluster
     async with collecting(settings) as (_, begun_later):
         await becomes(lambda: set(begun_later.orphans), both)
         tool = ready_admin(**{"bootstrap.servers": cluster.bootstrap})
-        tool.delete_topics([LONELY])[LONELY].result(30)
+        tool.delete_topics([LONELY])[LONELY].result(WAIT_S)
         await becomes(lambda: set(begun_later.orphans), set())
 
 

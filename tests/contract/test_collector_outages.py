@@ -15,6 +15,7 @@ from control.kafka.connection.settings import KafkaSettings
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
 from tests.support.kafka_proxied import PROXIED, LoopbackProxy, ProxiedKafka
+from tests.support.patience import WAIT_S
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.soak, pytest.mark.timeout(300)]
 
@@ -167,4 +168,4 @@ async def _slow_and_quick(cluster: ProxiedKafka, proxy: LoopbackProxy) -> None:
 
 def _create(bootstrap: str) -> None:
     admin = ready_admin(**{"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic("orders", PARTITIONS, 3)])["orders"].result(30)
+    admin.create_topics([NewTopic("orders", PARTITIONS, 3)])["orders"].result(WAIT_S)

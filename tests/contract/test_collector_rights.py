@@ -30,7 +30,7 @@ from tests.support.kafka_secure import (
     SecureKafka,
     unsecured_token,
 )
-from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.timeout(240)]
@@ -46,15 +46,15 @@ def secure(kafka_libs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     overrides = {"offsets.topic.num.partitions": "2"}
     with SecureKafka(tmp_path_factory.mktemp("secure"), overrides=overrides) as cluster:
         admin = cluster.admin()
-        admin.list_topics(timeout=30)
+        admin.list_topics(timeout=WAIT_S)
         topics = [NewTopic("orders", 3, 1), NewTopic("secret", 2, 1)]
         for future in admin.create_topics(topics).values():
-            future.result(30)
+            future.result(WAIT_S)
         offsets = ConsumerGroupTopicPartitions("billing", [TopicPartition("orders", 0, 0)])
 
         def is_committed() -> bool:
             (future,) = admin.alter_consumer_group_offsets([offsets]).values()
-            return all(each.error is None for each in future.result(30).topic_partitions)
+            return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
 
         wait_until(is_committed, "billing has offsets")
         cluster.grant((ResourceType.TOPIC, "orders", AclOperation.DESCRIBE))
@@ -108,7 +108,6 @@ async def test_a_client_properties_file_of_kafkas_own_tools_will_do(secure: Secu
         subprocess.run,
         [sys.executable, "-m", "partiscope", "topics", "list", "--bootstrap", secure.bootstrap],
         env={**os.environ, "PARTISCOPE_CONNECTION__CONFIG_FILE": str(config)},
-        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

@@ -21,6 +21,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 pytestmark = [
@@ -115,7 +116,7 @@ def _fill(bootstrap: str) -> AdminClient:
     admin: AdminClient = ready_admin(**{"bootstrap.servers": bootstrap})
     made = admin.create_topics([NewTopic(name, count, 3) for name, count in TOPICS.items()])
     for future in made.values():
-        future.result(30)
+        future.result(WAIT_S)
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(3):
         for _ in range(RECORDS):
@@ -131,7 +132,7 @@ def _commit(admin: AdminClient, group: str, topic: str, offset: int) -> None:
 
     def is_committed() -> bool:
         (future,) = admin.alter_consumer_group_offsets(request).values()
-        return all(each.error is None for each in future.result(30).topic_partitions)
+        return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
 
     wait_until(is_committed, f"{group} has offsets")
 
@@ -171,7 +172,7 @@ def _members(bootstrap: str, protocols: dict[str, str]) -> Iterator[None]:
     finally:
         stop.set()
         for thread in threads:
-            thread.join(60)
+            thread.join(WAIT_S)
 
 
 def _described(bootstrap: str, group: str) -> dict[str, Any]:
@@ -185,5 +186,5 @@ def _described(bootstrap: str, group: str) -> dict[str, Any]:
 
 
 def _exported(installation: Installation) -> list[dict[str, str]]:
-    with urllib.request.urlopen(f"{installation.page}/export/groups.csv", timeout=60) as answer:
+    with urllib.request.urlopen(f"{installation.page}/export/groups.csv", timeout=WAIT_S) as answer:
         return list(csv.DictReader(io.StringIO(answer.read().decode())))

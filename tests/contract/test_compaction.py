@@ -34,6 +34,7 @@ from control.operations.bus.topics import COMMANDS, Bus
 from control.planner.proposal import PartitionChange
 from tests.contract.operations_rig import ExecutorProcess
 from tests.support.cluster import LocalCluster
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 OFFSETS: Final = "__consumer_offsets-0"
@@ -76,7 +77,7 @@ def _commit(cluster: LocalCluster, group: str, count: int) -> None:
 
 def _committed(cluster: LocalCluster, group: str) -> int:
     consumer = _consumer(cluster, group)
-    (found,) = consumer.committed([TopicPartition("t", 0)], timeout=30)
+    (found,) = consumer.committed([TopicPartition("t", 0)], timeout=WAIT_S)
     consumer.close()
     return int(found.offset)
 
@@ -102,7 +103,7 @@ def test_the_offsets_topic_stays_small_on_every_replica_and_forgets_nothing(
     cluster: LocalCluster,
 ) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-    admin.create_topics([NewTopic("t", 1, 1)])["t"].result(20)
+    admin.create_topics([NewTopic("t", 1, 1)])["t"].result(WAIT_S)
     _commit(cluster, "rare", 1)
     _commit(cluster, "busy", COMMITS)
     wait_until(
@@ -144,10 +145,10 @@ async def test_of_a_moves_progress_the_bus_keeps_what_is_new_and_forgets_no_othe
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
         small = ConfigEntry("segment.bytes", str(SEGMENT_BYTES), incremental_operation=SET)
         topic = ConfigResource(ConfigResource.Type.TOPIC, EVENTS_TOPIC, incremental_configs=[small])
-        admin.incremental_alter_configs([topic])[topic].result(20)
+        admin.incremental_alter_configs([topic])[topic].result(WAIT_S)
         for event in (started, notes[0], *map(_told, range(PROGRESS)), notes[1]):
             await bus.publish_event(event)
-        deadline_s = time.monotonic() + 60
+        deadline_s = time.monotonic() + WAIT_S
         while (left := len([event async for event in bus.each_event()])) > PROGRESS / 2:
             assert time.monotonic() < deadline_s, (left, cluster.story())
             await asyncio.sleep(0.5)
@@ -174,7 +175,7 @@ async def test_commands_of_an_older_release_are_taken_over_and_what_runs_keeps_i
         topic = ConfigResource(
             ConfigResource.Type.TOPIC, OPERATIONS_TOPIC, incremental_configs=[kept]
         )
-        admin.incremental_alter_configs([topic])[topic].result(20)
+        admin.incremental_alter_configs([topic])[topic].result(WAIT_S)
         assert not await bus.are_commands_compacted()
         command = ReassignCommand(
             operation_id="mv-old", bootstrap=cluster.bootstrap, changes=changes, submitted_ms=1

@@ -26,6 +26,7 @@ from control.messages.decoding.formats import Decoded, Format, Formats
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
 from tests.support.kafka_oracle import OracleUnavailableError
+from tests.support.patience import WAIT_S
 from tests.support.schema_registry import SchemaRegistryServer, registry_home
 from tests.unit.dashboard.pages.test_browse import record
 
@@ -210,7 +211,7 @@ def test_filters_and_commands_see_decoded_values(
     with LocalCluster(tmp_path / "brokers", brokers=1) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         for created in admin.create_topics([NewTopic("orders", 1, 1)]).values():
-            created.result(20)
+            created.result(WAIT_S)
         producer = Producer({"bootstrap.servers": cluster.bootstrap})
         producer.produce("orders", b"plain", key=b"k")
         producer.produce("orders", order, key=b"k", headers={"shop": b"7"})

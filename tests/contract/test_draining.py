@@ -24,7 +24,6 @@ from control.operations.errors import InvalidInputError, StalePreviewError
 from control.operations.operation_session import OperationSession
 from control.operations.reassignment.draining import DrainStep, replicas_on
 from tests.contract.operations_rig import (
-    ROOT,
     ExecutorProcess,
     end_offsets,
     placement_of,
@@ -207,7 +206,6 @@ def _drain_command(cluster: NodeCluster, log: Path) -> subprocess.Popen[bytes]:
     with log.open("ab") as err:
         return subprocess.Popen(
             (sys.executable, "-m", "partiscope", *command, "--bus", cluster.bootstrap),
-            cwd=ROOT,
             stdout=err,
             stderr=err,
         )

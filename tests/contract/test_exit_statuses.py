@@ -19,6 +19,7 @@ from partiscope.cli.shared.exits import Exit
 from partiscope.cli.shared.options import target_with
 from partiscope.identity import Target
 from tests.support.cluster import LocalCluster
+from tests.support.patience import WAIT_S
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tests.unit.partiscope.cli.test_told import store
 
@@ -104,10 +105,10 @@ def test_who_ends_a_command_is_told_by_its_status(typed: Typed, tmp_path: Path) 
             assert reading.stdout is not None
             assert reading.stdout.readline()
         interrupted.send_signal(signal.SIGINT)
-        interrupted.communicate(timeout=60)
+        interrupted.communicate(timeout=WAIT_S)
         assert unheard.stdout is not None
         unheard.stdout.close()
-        assert (interrupted.returncode, unheard.wait(60)) == (130, 0)
+        assert (interrupted.returncode, unheard.wait(WAIT_S)) == (130, 0)
 
 
 @pytest.fixture

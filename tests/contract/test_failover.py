@@ -15,6 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 from broker.protocol import codec
 from tests.support.cluster import LocalCluster
 from tests.support.ledger import TOPIC, SteadyProducer, check_ledger, consume_all
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 GAP_S_MAX: Final = 5.0
@@ -26,7 +27,7 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
     with LocalCluster(tmp_path) as running:
         admin = AdminClient({"bootstrap.servers": running.bootstrap, "log_level": 0})
         topic = NewTopic(TOPIC, 1, 3, config={"min.insync.replicas": "2"})
-        admin.create_topics([topic])[TOPIC].result(20)
+        admin.create_topics([topic])[TOPIC].result(WAIT_S)
         yield running
 
 

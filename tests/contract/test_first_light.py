@@ -15,6 +15,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.support.cluster import LocalCluster
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 FAILOVER_S_MAX = 5.0
@@ -32,7 +33,7 @@ def topic(cluster: LocalCluster) -> str:
     name = f"t-{uuid.uuid4().hex[:8]}"
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     new = NewTopic(name, 3, 3, config={"min.insync.replicas": "2"})
-    admin.create_topics([new])[name].result(10)
+    admin.create_topics([new])[name].result(WAIT_S)
     return name
 
 
@@ -69,7 +70,7 @@ def consume_all(cluster: LocalCluster, topic: str, partitions: int = 3) -> dict[
     consumer.assign([TopicPartition(topic, number, 0) for number in range(partitions)])
     seen: dict[bytes | None, Any] = {}
     ended: set[int | None] = set()
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + WAIT_S
     while len(ended) < partitions:
         assert time.monotonic() < deadline, f"only {len(seen)} records came"
         message = consumer.poll(0.5)

@@ -16,6 +16,7 @@ from control.kafka.records.record import FetchedRecord
 from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster
 from tests.support.load_process import send
+from tests.support.patience import WAIT_S
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(180)]
 
@@ -86,7 +87,7 @@ async def _follow(bootstrap: str, topic: str) -> Followed:
         is_over, lates_s = asyncio.Event(), list[float]()
         other = asyncio.create_task(_wake_until(is_over, lates_s))
         painted_s, seen = time.monotonic(), 0
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(WAIT_S):
             while seen < RECORDS:
                 for item in await follower.poll(200):
                     if isinstance(item, FetchedRecord):

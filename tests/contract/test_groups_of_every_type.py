@@ -19,6 +19,7 @@ from tests.contract.operations_rig import unique
 from tests.support.collecting import Collected, becomes, collecting
 from tests.support.kafka_oracle import QUICK_START, KafkaCluster, run_tool, streams_libs
 from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
 pytestmark = pytest.mark.kafka_oracle
@@ -127,7 +128,7 @@ def counting(
             yield told
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(WAIT_S)
 
 
 async def _streams_lags(cluster: KafkaCluster, group: str) -> dict[TopicPartition, int]:

@@ -16,7 +16,7 @@ from tests.support import wire
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_eyes import KafkaEyes
 from tests.support.kafka_oracle import KafkaCluster, run_tool
-from tests.support.node_cluster import ROOT, NodeCluster
+from tests.support.node_cluster import NodeCluster
 from tests.support.paced_producer import PacedProducer, check_kept
 from tests.support.ports import free_ports_in_a_row
 from tests.support.settle import wait_until
@@ -93,7 +93,6 @@ def cluster_of(data: Path, port: int, brokers: int) -> Iterator[str]:
     words = ("--data", str(data), "--port", str(port), "--brokers", str(brokers))
     running = subprocess.Popen(
         [*CLUSTER, *words],
-        cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -118,7 +117,6 @@ def test_a_cluster_is_started_with_more_and_with_fewer(tmp_path: Path) -> None:
         wait_until(lambda: eyes.leaders(topic) == {0: 102}, "102 leads it")
     refused = subprocess.run(
         [*CLUSTER, "--data", str(tmp_path), "--port", str(port), "--brokers", "1"],
-        cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=TIMEOUT_S,

@@ -12,6 +12,7 @@ from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.messages.decoding.decoder import Decoder
 from tests.contract.operations_rig import unique
 from tests.support.kafka_oracle import KafkaCluster, ready_admin, run_tool
+from tests.support.patience import WAIT_S
 
 pytestmark = pytest.mark.kafka_oracle
 CONSUMERS = "org.apache.kafka.tools.consumer"
@@ -28,7 +29,7 @@ def cluster(kafka_cluster: KafkaCluster) -> KafkaCluster:
     topic = f"internal-{uuid.uuid4().hex[:6]}"
     admin = ready_admin(**where)
     for created in admin.create_topics([NewTopic(topic, 1, 1)]).values():
-        created.result(20)
+        created.result(WAIT_S)
     producer = Producer({**where, "transactional.id": f"{topic}-writer"})
     producer.init_transactions(30)
     producer.begin_transaction()
@@ -52,7 +53,7 @@ def shared(kafka_today: KafkaCluster) -> KafkaCluster:
     topic, group = unique("shared"), unique("sharers")
     where = {"bootstrap.servers": kafka_today.bootstrap}
     admin = ready_admin(**where)
-    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(20)
+    admin.create_topics([NewTopic(topic, 2, 1)])[topic].result(WAIT_S)
     producer = Producer(where)
     for number in range(10):
         producer.produce(topic, str(number), partition=number % 2)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.installation import Installation
 from tests.support.kafka_kerberos import Kdc, KerberosKafka, missing_programs
-from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.soak, pytest.mark.timeout(580)]
@@ -46,11 +46,10 @@ def _run(
     config = client_properties(kafka)
     return subprocess.run(
         [sys.executable, "-m", "partiscope", *words, "--bootstrap", kafka.bootstrap],
-        cwd=ROOT,
         env={**os.environ, "PARTISCOPE_CONNECTION__CONFIG_FILE": str(config), **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=WAIT_S,
         check=False,
     )
 
@@ -94,10 +93,9 @@ def test_up_watches_and_acts_by_ticket(
         words = ("produce", "orders", "--value", "hello", "--count", "20", "--data", str(up.data))
         produced = subprocess.run(
             [sys.executable, "-m", "partiscope", *words],
-            cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=WAIT_S,
             check=False,
         )
         assert produced.returncode == 0, produced.stderr

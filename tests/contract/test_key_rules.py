@@ -16,6 +16,7 @@ from control.model.ids import TopicPartition
 from tests.contract.operations_rig import end_offsets, unique
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import run_tool
+from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
 KEYS = 100_000
@@ -37,7 +38,7 @@ def topic_on(cluster: LocalCluster) -> str:
     name = unique("keys")
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     for created in admin.create_topics([NewTopic(name, PARTITIONS, 1)]).values():
-        created.result(20)
+        created.result(WAIT_S)
     return name
 
 

@@ -18,6 +18,7 @@ from control.views.paths import parse_path
 from control.views.tables.messages import summary
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
+from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
 COUNT = 12_000
@@ -32,7 +33,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         # Its records are years old: the usual retention would delete them after half a minute.
         topic = NewTopic("orders", 3, 1, config={"retention.ms": "-1"})
         for created in admin.create_topics([topic]).values():
-            created.result(20)
+            created.result(WAIT_S)
         producer = Producer({"bootstrap.servers": cluster.bootstrap, "linger.ms": 50})
         for number in range(COUNT):
             status = "failed" if number % 100 == 0 else "paid"

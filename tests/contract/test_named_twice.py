@@ -14,6 +14,7 @@ from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
 from tests.support.node_cluster import NodeCluster
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tests.support.wire import ask, wait_for_topic
 
@@ -188,7 +189,7 @@ def _filled(cluster: NodeCluster) -> Filled:
     leader = min(cluster.ids)
     new = NewTopic(topic, 2, replica_assignment=[[leader], [leader]])
     admin = ready_admin(**where)
-    admin.create_topics([new])[topic].result(20)
+    admin.create_topics([new])[topic].result(WAIT_S)
     wait_for_topic(cluster.bootstrap, topic, 2)
     producer = Producer({**where, "log_level": 0})
     for number in range(RECORDS):

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cluster import ROOT, LocalCluster
+from tests.support.cluster import LocalCluster
+from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
 
 
@@ -38,10 +39,9 @@ def run_node(tmp_path: Path, **changes: str) -> subprocess.CompletedProcess[str]
     config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
     return subprocess.run(
         (sys.executable, "-m", "broker.server.main", "--config", str(config)),
-        cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=WAIT_S,
         check=False,
     )
 
@@ -119,7 +119,7 @@ def test_a_damaged_vote(tmp_path: Path) -> None:
         vote.write_text("{")
         cluster.start_node(101)
         process = cluster.processes.pop(101)
-        assert process.wait(20) == 1
+        assert process.wait(WAIT_S) == 1
         assert "is not a quorum state" in cluster.story()
         assert "Traceback" not in cluster.story()
 
@@ -142,7 +142,7 @@ def test_nonsense_on_either_port_ends_only_its_connection(
     config = cluster.config_file(101).read_text()
     controller = int(config.split("CONTROLLER://127.0.0.1:")[1].split("\n")[0])
     for port in (*cluster.ports.values(), controller):
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as sock:
+        with socket.create_connection(("127.0.0.1", port), timeout=WAIT_S) as sock:
             sock.sendall(nonsense)
             sock.shutdown(socket.SHUT_WR)
             with suppress(ConnectionResetError):

@@ -21,6 +21,7 @@ from partiscope.cli.app import run
 from partiscope.cli.shared.exits import Exit
 from tests.contract.operations_rig import topic_with_data
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster, ready_admin, run_tool
+from tests.support.patience import WAIT_S
 from tui.screens.reassignments import check as check_screen
 
 pytestmark = pytest.mark.kafka_oracle
@@ -59,7 +60,7 @@ def _counted(kafka: KafkaCluster, topic: str, plan: Places) -> dict[str, int]:
                 name = replica["partition"]
                 sizes[name] = max(sizes.get(name, 0), replica["size"])
     admin = ready_admin(**{"bootstrap.servers": kafka.bootstrap})
-    known = admin.list_topics(topic, timeout=30).topics[topic].partitions
+    known = admin.list_topics(topic, timeout=WAIT_S).topics[topic].partitions
     copies = {n: len({*after} - {*known[n].replicas}) for n, after in plan.items()}
     return {
         "moved_replicas": sum(copies.values()),

@@ -16,6 +16,7 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from control.kafka.records.reader import FetchedRecord, RecordReader, Start, StartKind
 from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 
 PARTITIONS = 3
 
@@ -45,7 +46,7 @@ class Typed:
 
     def run(self, given: bytes, *words: str) -> tuple[int, str, str]:
         process = self.start(*words)
-        out, err = process.communicate(given, timeout=60)
+        out, err = process.communicate(given, timeout=WAIT_S)
         assert "Traceback" not in err.decode()
         return process.returncode, out.decode(), err.decode()
 
@@ -149,7 +150,7 @@ async def test_lines_go_out_as_they_come_and_ctrl_c_tells_what_was_acknowledged(
     try:
         process.stdin.write(b"one\ntwo\nthr")
         process.stdin.flush()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + WAIT_S
         while len(await _records(bootstrap, topic)) < 2:
             assert time.monotonic() < deadline
         await asyncio.sleep(0.3)
@@ -178,7 +179,7 @@ async def test_tail_ends_at_the_end_and_writes_as_it_is_told(
     tail = Typed(bootstrap, tmp_path, topic, command="tail")
     all_of_it = ("--offset", "earliest", "--exit-at-end")
     process = tail.start(*all_of_it, "--format", r"%t|%p|%o|%k|%K|%s|%S|%h|%%\x41\n")
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=WAIT_S)
     assert (process.returncode, err) == (0, b"")
     first, second = (f"{topic}|1|{offset}|".encode() for offset in (0, 1))
     assert out == first + b"k|1|v|1|a=1|%A\n" + second + b"NULL|-1|\xff\n|2||%A\n"

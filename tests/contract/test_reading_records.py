@@ -26,6 +26,7 @@ from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
 from tests.support.node_cluster import NodeCluster
+from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
 EARLIEST = Start(kind=StartKind.EARLIEST)
@@ -281,7 +282,7 @@ async def test_records_of_transactions_say_what_became_of_them(
 ) -> None:
     topic = unique("txn")
     admin = ready_admin(**{"bootstrap.servers": kafka_cluster.bootstrap})
-    admin.create_topics([ClientTopic(topic, 1, 1)])[topic].result(30)
+    admin.create_topics([ClientTopic(topic, 1, 1)])[topic].result(WAIT_S)
     producers = {}
     for name in ("aborts", "commits", "open"):
         config = {"bootstrap.servers": kafka_cluster.bootstrap, "transactional.id": unique(name)}

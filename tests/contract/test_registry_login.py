@@ -18,6 +18,7 @@ from tests.support.command_line import CommandLine
 from tests.support.kafka_oracle import OracleUnavailableError, ready_admin
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
+from tests.support.patience import WAIT_S
 from tests.support.schema_registry import PASSWORD, USER, SchemaRegistryServer, registry_home
 from tests.support.store_builder import StoreBuilder
 
@@ -46,7 +47,7 @@ def cluster(
     with LocalCluster(tmp_path_factory.mktemp("brokers"), brokers=1) as cluster:
         where: dict[str, Any] = {"bootstrap.servers": cluster.bootstrap}
         admin = ready_admin(**where)
-        admin.create_topics([NewTopic("orders", 1, 1)])["orders"].result(20)
+        admin.create_topics([NewTopic("orders", 1, 1)])["orders"].result(WAIT_S)
         producer = Producer(where)
         producer.produce("orders", b"\0" + number.to_bytes(4, "big") + bytes([2 * ID]))
         assert producer.flush(20) == 0
@@ -99,7 +100,7 @@ def test_the_page_decodes_it_too(
     where = ("--bootstrap", cluster.bootstrap, "--bus", cluster.bootstrap)
     with PageServer(tmp_path / "store", *where) as page_server, chromium() as browser:
         page = open_page(browser, f"{page_server.url}/browse/orders?since=earliest", [])
-        expect(page.locator("#browse-result")).to_contain_text(f'{{"id": {ID}}}', timeout=30_000)
+        expect(page.locator("#browse-result")).to_contain_text(f'{{"id": {ID}}}')
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from control.messages.partitioners import KeyRule, partition_for
 from tests.support.cluster import LocalCluster
 from tests.support.go_program import GoUnavailableError, build_go_client, run_go_client
 from tests.support.kafka_oracle import run_tool
+from tests.support.patience import WAIT_S
 from tests.support.wire import wait_for_topic
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
@@ -37,7 +38,7 @@ def _partiscope(*args: str | int | Path) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "partiscope", *map(str, args)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WAIT_S,
         check=False,
     )
 
@@ -85,21 +86,21 @@ def test_a_topic_spreads_over_brokers_and_grows(our_cluster: LocalCluster) -> No
     admin = AdminClient({"bootstrap.servers": our_cluster.bootstrap})
     new = [NewTopic("my-topic", 5, 3), NewTopic("topic-A", 3, 1)]
     for future in admin.create_topics(new).values():
-        future.result(10)
+        future.result(WAIT_S)
     leaders = [
         [partition.leader_id for partition in our_cluster.wait_for_topic(id_, "topic-A").partitions]
         for id_ in our_cluster.ids
     ]
     assert [sorted(seen) for seen in leaders] == [[101, 102, 103]] * 3
     for future in admin.create_partitions([NewPartitions("my-topic", 10)]).values():
-        future.result(10)
+        future.result(WAIT_S)
     wait_for_topic(our_cluster.bootstrap, "my-topic", 10)
 
 
 def test_users_keep_their_partition_by_either_rule(our_cluster: LocalCluster) -> None:
     """By murmur2 over three partitions the users land on 1, 0, 0; by crc32 on 0, 2, 2."""
     admin = AdminClient({"bootstrap.servers": our_cluster.bootstrap})
-    admin.create_topics([NewTopic("user-activity", 3, 3)])["user-activity"].result(10)
+    admin.create_topics([NewTopic("user-activity", 3, 3)])["user-activity"].result(WAIT_S)
     users = ["User123", "User456", "User789"]
     landed = {}
     for rule in ("murmur2_random", "consistent_random"):
@@ -115,7 +116,7 @@ def test_both_rules_are_shown_before_anything_is_sent(
     our_cluster: LocalCluster, tmp_path: Path
 ) -> None:
     admin = AdminClient({"bootstrap.servers": our_cluster.bootstrap})
-    admin.create_topics([NewTopic("foreseen", 3, 1)])["foreseen"].result(10)
+    admin.create_topics([NewTopic("foreseen", 3, 1)])["foreseen"].result(WAIT_S)
     keys = tmp_path / "keys.txt"
     keys.write_text("User123\nUser456\nUser789\n")
     shown = _partiscope(
@@ -130,7 +131,7 @@ def test_both_rules_are_shown_before_anything_is_sent(
 
 def test_keys_that_move_are_shown_before_partitions_are_added(our_cluster: LocalCluster) -> None:
     admin = AdminClient({"bootstrap.servers": our_cluster.bootstrap})
-    admin.create_topics([NewTopic("to-grow", 3, 1)])["to-grow"].result(10)
+    admin.create_topics([NewTopic("to-grow", 3, 1)])["to-grow"].result(WAIT_S)
     where = ("--bootstrap", our_cluster.bootstrap)
     asked = ("produce", "to-grow", "--preview", *where)
 
@@ -151,7 +152,7 @@ def test_keys_that_move_are_shown_before_partitions_are_added(our_cluster: Local
 
 def test_delivery_reports_tell_partition_and_offset(our_cluster: LocalCluster) -> None:
     admin = AdminClient({"bootstrap.servers": our_cluster.bootstrap})
-    admin.create_topics([NewTopic("counts", 4, 3)])["counts"].result(10)
+    admin.create_topics([NewTopic("counts", 4, 3)])["counts"].result(WAIT_S)
     records = [(str(n), json.dumps({"count": n})) for n in range(30)]
     sent = _produce_all(our_cluster, "counts", list(records))
     by_partition: dict[int, list[int]] = {}
@@ -164,11 +165,11 @@ def test_delivery_reports_tell_partition_and_offset(our_cluster: LocalCluster) -
 
 def test_any_broker_knows_the_whole_cluster(our_cluster: LocalCluster) -> None:
     admin = AdminClient({"bootstrap.servers": our_cluster.bootstrap})
-    admin.create_topics([NewTopic("Topic-A", 2, 2)])["Topic-A"].result(10)
+    admin.create_topics([NewTopic("Topic-A", 2, 2)])["Topic-A"].result(WAIT_S)
     wait_for_topic(our_cluster.bootstrap, "Topic-A", 2)
     for port in our_cluster.ports.values():
         one = AdminClient({"bootstrap.servers": f"127.0.0.1:{port}"})
-        metadata = one.list_topics("Topic-A", timeout=10)
+        metadata = one.list_topics("Topic-A", timeout=WAIT_S)
         assert set(metadata.brokers) == {101, 102, 103}
         for partition in metadata.topics["Topic-A"].partitions.values():
             assert len(partition.replicas) == 2
@@ -179,18 +180,18 @@ def test_data_is_kept_a_week_unless_told_otherwise(our_cluster: LocalCluster) ->
     admin = AdminClient({"bootstrap.servers": our_cluster.bootstrap})
     new = [NewTopic("weekly", 1, 1), NewTopic("hourly", 1, 1, config={"retention.ms": "3600000"})]
     for future in admin.create_topics(new).values():
-        future.result(10)
+        future.result(WAIT_S)
     for topic, expected_ms in (("weekly", 7 * 86_400_000), ("hourly", 3_600_000)):
         wait_for_topic(our_cluster.bootstrap, topic, 1)
         (described,) = admin.describe_configs([ConfigResource("topic", topic)]).values()
-        assert int(described.result(10)["retention.ms"].value) == expected_ms
+        assert int(described.result(WAIT_S)["retention.ms"].value) == expected_ms
 
 
 def test_a_partition_may_be_chosen_explicitly_or_by_a_partitioner_of_ones_own(
     our_cluster: LocalCluster,
 ) -> None:
     admin = AdminClient({"bootstrap.servers": our_cluster.bootstrap})
-    admin.create_topics([NewTopic("tiers", 3, 1)])["tiers"].result(10)
+    admin.create_topics([NewTopic("tiers", 3, 1)])["tiers"].result(WAIT_S)
     wait_for_topic(our_cluster.bootstrap, "tiers", 3)
     producer = Producer({"bootstrap.servers": our_cluster.bootstrap, "acks": "all"})
     landed: list[int | None] = []
@@ -232,7 +233,7 @@ def _kafka_python_producer(bootstrap: str) -> Any:
 
 def test_records_without_keys_go_round(our_cluster: LocalCluster) -> None:
     admin = AdminClient({"bootstrap.servers": our_cluster.bootstrap})
-    admin.create_topics([NewTopic("keyless", 3, 1)])["keyless"].result(10)
+    admin.create_topics([NewTopic("keyless", 3, 1)])["keyless"].result(WAIT_S)
     records: list[tuple[str | None, str]] = [(None, str(n)) for n in range(60)]
     # Without this librdkafka stays on one partition for 10 ms at a time.
     sent = _produce_all(our_cluster, "keyless", records, **{"sticky.partitioning.linger.ms": 0})
@@ -241,7 +242,7 @@ def test_records_without_keys_go_round(our_cluster: LocalCluster) -> None:
 
 def test_keys_keep_their_order(our_cluster: LocalCluster) -> None:
     admin = AdminClient({"bootstrap.servers": our_cluster.bootstrap})
-    admin.create_topics([NewTopic("trucks", 4, 3)])["trucks"].result(10)
+    admin.create_topics([NewTopic("trucks", 4, 3)])["trucks"].result(WAIT_S)
     sent = _produce_all(our_cluster, "trucks", [(f"truck-{n % 3}", str(n)) for n in range(300)])
     ends = {message.partition() for message in sent}
     consumer = Consumer({"bootstrap.servers": our_cluster.bootstrap, "group.id": "depot"})
@@ -263,7 +264,7 @@ def test_a_partition_is_a_directory_of_segments_named_by_base_offset(tmp_path: P
     small = {"log.segment.bytes": "16384", "log.index.interval.bytes": "1024"}
     with LocalCluster(tmp_path, brokers=1, overrides=small) as one:
         admin = AdminClient({"bootstrap.servers": one.bootstrap})
-        admin.create_topics([NewTopic("log", 1, 1)])["log"].result(10)
+        admin.create_topics([NewTopic("log", 1, 1)])["log"].result(WAIT_S)
         for start in range(0, 400, 10):
             batch = [(f"k{n}", "v" * 200) for n in range(start, start + 10)]
             _produce_all(one, "log", list(batch))

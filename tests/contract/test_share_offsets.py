@@ -18,6 +18,7 @@ from control.operations.errors import GroupActiveError
 from control.operations.operation_session import OperationSession
 from tests.contract.operations_rig import unique
 from tests.support.kafka_oracle import QUICK_START, KafkaCluster, kafka_libs, run_tool
+from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
 pytestmark = pytest.mark.kafka_oracle
@@ -70,7 +71,7 @@ def _reading(cluster: KafkaCluster, group: str, topic: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(WAIT_S)
 
 
 async def _members(admin: KafkaAdmin, group: str) -> int:

@@ -21,6 +21,7 @@ from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import ready_admin
 from tests.support.metrics_job import MetricsJob
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(400)]
@@ -77,7 +78,7 @@ def produced(bootstrap: str) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        thread.join(20)
+        thread.join(WAIT_S)
 
 
 async def groups_by_coordinator(bootstrap: str) -> dict[int, str]:
@@ -102,7 +103,7 @@ def test_lag_is_right_from_the_first_figures_on(tmp_path: Path) -> None:
     with Skewed(tmp_path / "cluster", first_id=101) as cluster:
         admin = ready_admin(**{"bootstrap.servers": cluster.bootstrap})
         for future in admin.create_topics([NewTopic("t", 1, 3)]).values():
-            future.result(30)
+            future.result(WAIT_S)
         producer = Producer({"bootstrap.servers": cluster.bootstrap})
         for _ in range(2 * BEHIND):
             producer.produce("t", b"x", partition=0)

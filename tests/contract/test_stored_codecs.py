@@ -10,6 +10,7 @@ from confluent_kafka.cimpl import NewTopic
 from broker.protocol.records import batch_crc_is_valid, iter_batch_headers
 from tests.contract.operations_rig import unique
 from tests.support.node_cluster import NodeCluster
+from tests.support.patience import WAIT_S
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 VALUE = b"the same word again and again " * 40
@@ -32,7 +33,7 @@ def _topic(cluster: NodeCluster, configs: Mapping[str, str]) -> str:
     name = unique("codec")
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     wanted = NewTopic(name, 1, 1, config=dict(configs))
-    admin.create_topics([wanted], operation_timeout=20)[name].result(20)
+    admin.create_topics([wanted])[name].result(WAIT_S)
     return name
 
 
@@ -82,7 +83,7 @@ def _read(cluster: NodeCluster, topic: str, count: int) -> list[tuple[bytes, byt
         }
     )
     consumer.assign([TopicPartition(topic, 0, 0)])
-    records = consumer.consume(count, timeout=20)
+    records = consumer.consume(count, timeout=WAIT_S)
     consumer.close()
     assert [record.offset() for record in records] == list(range(count))
     return [(record.key() or b"", record.value() or b"") for record in records]

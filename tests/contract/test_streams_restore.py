@@ -21,6 +21,7 @@ from control.views.group_facts import streams_facts
 from tests.contract.operations_rig import unique
 from tests.contract.test_groups_of_every_type import TOOLS, counting
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster, run_tool
+from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.soak, pytest.mark.timeout(240)]
@@ -139,7 +140,7 @@ async def test_a_restarted_application_without_its_state_tells_its_restore_lag(
     shutil.rmtree(state)
     with counting(cluster, counter.group, counter.topic, state, rest_ms=REST_MS) as told:
         seen: list[int] = []
-        deadline_s = time.monotonic() + 90
+        deadline_s = time.monotonic() + WAIT_S
         while not seen or seen[-1] > RECORDS // 10:
             assert time.monotonic() < deadline_s, f"only {seen}"
             await asyncio.sleep(0.1)
@@ -178,7 +179,7 @@ async def test_standby_tasks_of_another_member_tell_theirs_until_it_is_0(
         ends = await _first_run(cluster, counter)
         with counting(cluster, group, topic, tmp_path / "second", rest_ms=REST_MS) as told:
             seen: list[int] = []
-            deadline_s = time.monotonic() + 90
+            deadline_s = time.monotonic() + WAIT_S
             while True:
                 assert time.monotonic() < deadline_s, f"only {seen}"
                 await asyncio.sleep(0.1)

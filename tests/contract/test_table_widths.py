@@ -23,6 +23,7 @@ from control.kafka.records.producer import OutgoingRecord, RecordProducer
 from control.model.ids import TopicPartition
 from partiscope.cli.app import run
 from tests.support.cluster import LocalCluster
+from tests.support.patience import WAIT_S
 
 LONG: Final = "prod.orders." + "x" * 182 + ".ending"
 WIDE: Final = "billing-注文処理🚀-" * 8 + "終"
@@ -120,7 +121,7 @@ def _on_terminal(monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], width:
             for name in ("stdout", "__stdout__"):
                 patch.setattr(sys, name, terminal)
             status = run(list(words))
-        written = reading.result(60)
+        written = reading.result(WAIT_S)
     os.close(master)
     assert status == 0
     return [PAINT.sub("", line) for line in written.decode().splitlines()]

@@ -37,6 +37,7 @@ from tests.contract.operations_rig import ours
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KAFKA_TODAY, run_tool
 from tests.support.kafka_secure import ADMIN, EVERYBODY, OPERATORS, SecureKafka
+from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.timeout(240)]
@@ -63,10 +64,10 @@ def secure(kafka_today_libs: Path, tmp_path: Path) -> Iterator[SecureKafka]:
     overrides = {"offsets.topic.num.partitions": "1"}
     with SecureKafka(tmp_path, version=KAFKA_TODAY, overrides=overrides) as cluster:
         admin = cluster.admin()
-        admin.list_topics(timeout=30)
+        admin.list_topics(timeout=WAIT_S)
         topics = [Topic(name, 1, 1) for name in ("orders", "grows", "leaves")]
         for future in admin.create_topics(topics).values():
-            future.result(30)
+            future.result(WAIT_S)
         yield cluster
 
 

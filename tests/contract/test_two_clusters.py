@@ -21,7 +21,7 @@ from tests.contract.group_clients import produce
 from tests.support.browser import chromium, open_page
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
-from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 pytestmark = [
@@ -34,7 +34,6 @@ pytestmark = [
 OLD, OLD_ID = "3.9.0", "b2xkZXItdGVzdC1jbHVzdA"
 TOPICS = {"new": {"orders": 3, "clicks": 2}, "old": {"orders": 4}}
 RECORDS = {"new": 30, "old": 80}
-WAIT_S = 120.0
 
 
 @pytest.fixture
@@ -52,7 +51,7 @@ def clusters(kafka_libs: Path, tmp_path: Path) -> Iterator[dict[str, KafkaCluste
             admin = ready_admin(**{"bootstrap.servers": cluster.bootstrap})
             topics = [NewTopic(topic, count, 1) for topic, count in TOPICS[name].items()]
             for future in admin.create_topics(topics).values():
-                future.result(30)
+                future.result(WAIT_S)
             produce(cluster.bootstrap, "orders", RECORDS[name])
             count = TOPICS[name]["orders"]
             offsets = [TopicPartition("orders", number, 0) for number in range(count)]
@@ -60,7 +59,7 @@ def clusters(kafka_libs: Path, tmp_path: Path) -> Iterator[dict[str, KafkaCluste
 
             def is_committed(admin: Any = admin, request: Any = request) -> bool:
                 (future,) = admin.alter_consumer_group_offsets(request).values()
-                return all(each.error is None for each in future.result(30).topic_partitions)
+                return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
 
             wait_until(is_committed, f"billing-{name} has offsets")
         yield started
@@ -69,7 +68,6 @@ def clusters(kafka_libs: Path, tmp_path: Path) -> Iterator[dict[str, KafkaCluste
 def _told(installation: Installation, *words: str) -> dict[str, Any]:
     done = subprocess.run(
         [sys.executable, "-m", "partiscope", *words, "--json", "--data", str(installation.data)],
-        cwd=ROOT,
         env=os.environ,
         capture_output=True,
         text=True,
@@ -99,7 +97,7 @@ def test_two_clusters_stand_side_by_side(
             rows.update({it["cluster"]: it for it in _told(installation, "clusters")["clusters"]})
             return {name: row["lag"] for name, row in rows.items()} == RECORDS
 
-        wait_until(are_known, "both are read", timeout_s=WAIT_S, story=lambda: str(rows))
+        wait_until(are_known, "both are read", story=lambda: str(rows))
         assert {name: row["brokers"] for name, row in rows.items()} == {
             "new": "1/1 brokers",
             "old": "1/1 brokers",
@@ -114,14 +112,14 @@ def test_two_clusters_stand_side_by_side(
                 f"billing-{name}": RECORDS[name]
             }
             address = f"{installation.page}/export/partitions.csv?cluster={name}"
-            with urllib.request.urlopen(address, timeout=60) as answer:
+            with urllib.request.urlopen(address, timeout=WAIT_S) as answer:
                 found = list(csv.DictReader(io.StringIO(answer.read().decode())))
             held = [row["topic"] for row in found if not row["topic"].startswith("__")]
             assert {topic: held.count(topic) for topic in held} == topics
 
         page = open_page(browser, f"{installation.page}/clusters?cluster=new", errors)
-        expect(page.locator("#all-clusters tbody tr")).to_have_count(2, timeout=60_000)
-        expect(page.locator('[data-key="old"]')).to_contain_text("80", timeout=60_000)
+        expect(page.locator("#all-clusters tbody tr")).to_have_count(2)
+        expect(page.locator('[data-key="old"]')).to_contain_text("80")
 
         # One is away: its row says so, the other's goes on.
         for process in clusters["old"].processes.values():
@@ -129,20 +127,18 @@ def test_two_clusters_stand_side_by_side(
         wait_until(
             lambda: are_known() and rows["old"]["critical"] > 0 and rows["new"]["critical"] == 0,
             "one is away",
-            timeout_s=WAIT_S,
             story=lambda: str(rows),
         )
         assert rows["old"]["lag"] == RECORDS["old"], "the last figure stands, with its age"
-        expect(page.locator('[data-key="old"]')).to_contain_text("✖", timeout=60_000)
+        expect(page.locator('[data-key="old"]')).to_contain_text("✖")
         for process in clusters["old"].processes.values():
             process.send_signal(signal.SIGCONT)
         wait_until(
             lambda: are_known() and rows["old"]["critical"] == 0,
             "it is back by itself",
-            timeout_s=WAIT_S,
             story=lambda: str(rows),
         )
         page.get_by_role("link", name="old", exact=True).click()
         page.wait_for_url("**/overview?cluster=old")
-        expect(page.get_by_text("read-only", exact=True)).to_be_visible(timeout=60_000)
+        expect(page.get_by_text("read-only", exact=True)).to_be_visible()
     assert errors == []

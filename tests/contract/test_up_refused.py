@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.installation import processes
-from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports_in_a_row
 from tests.support.settle import wait_until
 
@@ -28,10 +28,9 @@ def up(
     ports = ("--port", str(free_ports_in_a_row(4)), "--dashboard-port", str(free_ports_in_a_row(1)))
     return subprocess.run(
         [*before, sys.executable, "-m", "partiscope", "up", "--data", data, *ports, *flags],
-        cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WAIT_S,
         check=False,
         env={**os.environ, **environment},
     )
@@ -112,10 +111,9 @@ def test_a_broker_that_cannot_start_ends_the_rest(tmp_path: Path) -> None:
             *(sys.executable, "-m", "partiscope", "cluster", "--data", tmp_path),
             *("--port", str(port), "--override", "log.segment.bytes=big"),
         ],
-        cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WAIT_S,
         check=False,
     )
     assert_refused(done, tmp_path, "before it was ready", "log.segment.bytes=big", "its log: ")
@@ -124,10 +122,9 @@ def test_a_broker_that_cannot_start_ends_the_rest(tmp_path: Path) -> None:
 def test_an_override_that_is_none(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "partiscope", "cluster", "--data", tmp_path, "--override", "x"],
-        cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WAIT_S,
         check=False,
     )
     assert_refused(done, tmp_path, "--override 'x'", "key=value", status=WRONG_USE)
@@ -144,7 +141,7 @@ def test_a_cluster_ends_by_a_signal_with_the_contracts_status(
     said = tmp_path / "said"
     with said.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "partiscope", "cluster", *flags], cwd=ROOT, stdout=out
+            [sys.executable, "-m", "partiscope", "cluster", *flags], stdout=out
         )
     wait_until(
         lambda: f"ready 127.0.0.1:{port}" in said.read_text().splitlines(),
@@ -152,5 +149,5 @@ def test_a_cluster_ends_by_a_signal_with_the_contracts_status(
         story=said.read_text,
     )
     process.send_signal(number)
-    assert process.wait(30) == status
+    assert process.wait(WAIT_S) == status
     assert not [command for _, _, command in processes() if str(tmp_path) in command]

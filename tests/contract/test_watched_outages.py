@@ -14,6 +14,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.contract.group_clients import members, produce
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.soak, pytest.mark.timeout(590)]
@@ -23,7 +24,7 @@ LINGER = {"not-preferred", "skew-leaders", "skew-replicas", "skew-bytes", "job-s
 """What Kafka itself mends within five minutes, and how this machine fares meanwhile."""
 PARTITIONS = 6
 AWAY_S = 60.0
-WAIT_S = 150.0
+BACK_S = 150.0
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def cluster(kafka_libs: Path, tmp_path: Path) -> Iterator[KafkaCluster]:
     assert kafka_libs.exists()
     with KafkaCluster(tmp_path / "kafka") as started:
         admin = ready_admin(**{"bootstrap.servers": started.bootstrap})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)])[TOPIC].result(30)
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)])[TOPIC].result(WAIT_S)
         yield started
 
 
@@ -55,7 +56,7 @@ class Eyes:
         wait_until(
             lambda: is_so(self.look()),
             what,
-            timeout_s=WAIT_S,
+            timeout_s=BACK_S,
             story=lambda: json.dumps(self.last, indent=1)[-6_000:],
         )
 

@@ -25,6 +25,7 @@ from tests.support.browser import chromium, open_page
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import KafkaCluster, run_tool
 from tests.support.kafka_scene import TOPICS, VERDICTS, busy
+from tests.support.patience import WAIT_S
 from tests.support.settle import settle, wait_until
 from tui.app import PartiscopeApp
 from tui.terminal_session import Services
@@ -108,9 +109,9 @@ def _page_agrees(watching: Installation) -> None:
         page = open_page(browser, f"{watching.page}/groups", errors)
         for name, verdict in VERDICTS.items():
             row = page.locator(f'.ag-center-cols-container .ag-row[row-id="{name}"]')
-            expect(row.locator('[col-id="status"]')).to_contain_text(verdict, timeout=60_000)
+            expect(row.locator('[col-id="status"]')).to_contain_text(verdict)
         page.goto(f"{watching.page}/findings")
-        expect(page.get_by_text(LOST)).to_be_visible(timeout=60_000)
+        expect(page.get_by_text(LOST)).to_be_visible()
     assert errors == []
 
 
@@ -181,7 +182,7 @@ def _faces_tell(watching: Installation, wanted: dict[str, Any]) -> None:
 
 
 def _exported(watching: Installation, table: str) -> list[dict[str, str]]:
-    with urllib.request.urlopen(f"{watching.page}/export/{table}.csv", timeout=60) as answer:
+    with urllib.request.urlopen(f"{watching.page}/export/{table}.csv", timeout=WAIT_S) as answer:
         return list(csv.DictReader(io.StringIO(answer.read().decode())))
 
 

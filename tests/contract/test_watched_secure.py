@@ -20,7 +20,7 @@ from playwright.sync_api import expect
 from tests.support.browser import chromium, open_page
 from tests.support.installation import Installation
 from tests.support.kafka_secure import ADMIN, VIEWER, SecureKafka
-from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S, patience_s
 from tests.support.settle import wait_until
 
 pytestmark = [
@@ -50,7 +50,7 @@ def secure(kafka_libs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     assert kafka_libs.exists()
     with SecureKafka(tmp_path_factory.mktemp("secure"), brokers=3) as cluster:
         admin = cluster.admin()
-        admin.list_topics(timeout=30)
+        admin.list_topics(timeout=WAIT_S)
         placed = [[101, 102]] * PARTITIONS
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, replica_assignment=placed)])[TOPIC].result(
             30
@@ -61,11 +61,10 @@ def secure(kafka_libs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def _run(installation: Installation, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "partiscope", *words, "--data", str(installation.data)],
-        cwd=ROOT,
         env={name: value for name, value in os.environ.items() if name != "PARTISCOPE_DATA"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=patience_s(240),
         check=False,
     )
 
@@ -116,12 +115,12 @@ def test_who_may_only_describe_watches_until_more_is_granted(
 ) -> None:
     secure.grant(*DESCRIBES)
     admin = secure.admin()
-    admin.list_topics(timeout=30)
+    admin.list_topics(timeout=WAIT_S)
     offsets = ConsumerGroupTopicPartitions("billing", [TopicPartition(TOPIC, 0, 0)])
 
     def is_committed() -> bool:
         (future,) = admin.alter_consumer_group_offsets([offsets]).values()
-        return all(each.error is None for each in future.result(30).topic_partitions)
+        return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
 
     wait_until(is_committed, "billing has offsets")
     errors: list[str] = []
@@ -146,13 +145,13 @@ def test_who_may_only_describe_watches_until_more_is_granted(
 
         page = open_page(browser, f"{installation.page}/produce/{TOPIC}", errors)
         send, lacking = page.locator("#produce-send"), page.locator("#lacking-produce")
-        expect(send).to_be_disabled(timeout=60_000)
+        expect(send).to_be_disabled()
         expect(lacking).to_contain_text("WRITE on topics")
         plan = open_page(browser, f"{installation.page}/plan", errors)
-        expect(plan.locator("#plan-button")).to_be_disabled(timeout=60_000)
+        expect(plan.locator("#plan-button")).to_be_disabled()
         topics = open_page(browser, f"{installation.page}/topics/{TOPIC}", errors)
         delete = topics.locator('[data-form="delete_topic"]')
-        expect(delete).to_be_disabled(timeout=60_000)
+        expect(delete).to_be_disabled()
         expect(delete.locator("xpath=..")).to_have_attribute("title", NEEDS_DELETE)
         topics.keyboard.press("P")
         expect(topics.locator("#note")).to_contain_text("it needs WRITE on topics")
@@ -165,20 +164,20 @@ def test_who_may_only_describe_watches_until_more_is_granted(
             (ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER),
             (ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER_CONFIGS),
         )
-        expect(send).to_be_enabled(timeout=60_000)
+        expect(send).to_be_enabled()
         expect(lacking).to_have_text("")
-        expect(plan.locator("#plan-button")).to_be_enabled(timeout=60_000)
-        expect(delete).to_be_enabled(timeout=60_000)
+        expect(plan.locator("#plan-button")).to_be_enabled()
+        expect(delete).to_be_enabled()
         send.click()
-        expect(page.locator("#produce-result")).to_contain_text(f"{TOPIC}-", timeout=60_000)
+        expect(page.locator("#produce-result")).to_contain_text(f"{TOPIC}-")
         assert _run(installation, "produce", TOPIC, "--value", "yes").returncode == 0
 
         move = _reverses_a_partition(installation, tmp_path / "plan.json")
         moved = open_page(browser, f"{installation.page}/moves/{move}", errors)
         rollback = moved.locator("#move-rollback")
-        expect(rollback).to_be_enabled(timeout=60_000)
+        expect(rollback).to_be_enabled()
         secure.revoke(ResourceType.BROKER, "kafka-cluster", AclOperation.ALTER)
-        expect(rollback).to_be_disabled(timeout=60_000)
+        expect(rollback).to_be_disabled()
         expect(moved.locator("#move-body .lacking")).to_contain_text(
             "it needs ALTER on the cluster"
         )

@@ -19,6 +19,7 @@ from tests.contract.operations_site import Site, site_of
 from tests.support.command_line import CommandLine
 from tests.support.kafka_oracle import ready_admin
 from tests.support.kafka_zookeeper import ZooKeeperCluster
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.soak, pytest.mark.timeout(300)]
@@ -113,7 +114,7 @@ def test_a_topic_holds_the_record_format_that_it_is_set_to(
     name = f"format-{magic}"
     admin = ready_admin(**{"bootstrap.servers": cluster.bootstrap})
     topic = NewTopic(name, 1, 3, config={"message.format.version": version})
-    admin.create_topics([topic])[name].result(30)
+    admin.create_topics([topic])[name].result(WAIT_S)
     producer = Producer({"bootstrap.servers": cluster.bootstrap})
     producer.produce(name, b"value", key=b"key")
     assert producer.flush(30) == 0
@@ -127,7 +128,7 @@ def topic_of_format(cluster: ZooKeeperCluster, version: str, codec: str) -> str:
     name = f"read-{version}-{codec}"
     admin = ready_admin(**{"bootstrap.servers": cluster.bootstrap})
     topic = NewTopic(name, 1, 1, config={"message.format.version": version})
-    admin.create_topics([topic])[name].result(30)
+    admin.create_topics([topic])[name].result(WAIT_S)
     config = {"bootstrap.servers": cluster.bootstrap, "compression.type": codec, "linger.ms": 500}
     producer = Producer(config)
     for first in (0, 5):

@@ -3,7 +3,6 @@
 ``SHOTS=folder pytest tests/e2e/test_….py`` keeps the pictures: at 1440 and 390 pixels, and as text.
 """
 
-import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,11 +12,12 @@ from typing import Final
 from playwright.sync_api import Page, expect
 
 from tests.support.browser import chromium, open_page
+from tests.support.isolation import MACHINE
 from tests.support.page_server import PageServer
 from tests.support.tmux import START_S, Tmux, terminal
 
 NARROW: Final = {"width": 390, "height": 844}
-SHOTS: Final = os.environ.get("SHOTS")
+SHOTS: Final = MACHINE.get("SHOTS")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class Shown:
     def wait(self, *wanted: str) -> None:
         """Until both say so."""
         for words in wanted:
-            expect(self.page.locator("main")).to_contain_text(words, timeout=30_000)
+            expect(self.page.locator("main")).to_contain_text(words)
         self.terminal.wait(*wanted)
 
 

@@ -15,6 +15,7 @@ from tests.support.browser import chromium, open_page
 from tests.support.cluster import LocalCluster
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
+from tests.support.patience import WAIT_S
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(180)]
@@ -35,7 +36,7 @@ read_only = true
 def prod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     with LocalCluster(tmp_path_factory.mktemp("prod"), brokers=1) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-        admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(20)
+        admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(WAIT_S)
         yield cluster
 
 
@@ -71,8 +72,8 @@ def browser() -> Iterator[Browser]:
 
 def _shows(page: Page, cluster: str, topics: int) -> None:
     rows = page.locator("#grid-topics .ag-center-cols-container .ag-row")
-    expect(rows).to_have_count(topics, timeout=60_000)
-    expect(page.locator("#head-cluster")).to_have_text(cluster, timeout=60_000)
+    expect(rows).to_have_count(topics)
+    expect(page.locator("#head-cluster")).to_have_text(cluster)
 
 
 def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageServer) -> None:
@@ -102,12 +103,12 @@ def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageS
     page.keyboard.press("g")
     page.keyboard.press("c")
     rows = page.locator("#all-clusters tbody tr")
-    expect(rows).to_have_count(2, timeout=60_000)
+    expect(rows).to_have_count(2)
     expect(rows.first).to_contain_text("PRODUCTION")
     expect(page.locator('[data-key="test"] td').nth(6)).to_have_text("5")
     page.get_by_role("link", name="prod", exact=True).click()
     page.wait_for_url("**/overview?cluster=prod")
-    expect(page.locator("#head-cluster")).to_have_text(CLUSTER_ID, timeout=60_000)
+    expect(page.locator("#head-cluster")).to_have_text(CLUSTER_ID)
     page.goto(f"{server.url}/topics?cluster=test")
     assert page.request.get(f"{server.url}/overview?cluster=nowhere").status == 404
     exported = page.request.get(f"{server.url}/export/topics.csv?cluster=prod").text()
@@ -127,19 +128,19 @@ def test_production_is_changed_by_its_name_alone(
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("fresh")
     dialog.get_by_role("button", name="Preview").click()
-    page.locator("#operation-confirm").click(timeout=60_000)
-    expect(dialog).to_contain_text("type prod to confirm", timeout=60_000)
-    topics = AdminClient({"bootstrap.servers": prod.bootstrap}).list_topics(timeout=20).topics
+    page.locator("#operation-confirm").click()
+    expect(dialog).to_contain_text("type prod to confirm")
+    topics = AdminClient({"bootstrap.servers": prod.bootstrap}).list_topics(timeout=WAIT_S).topics
     assert "fresh" not in topics
 
     page.goto(f"{server.url}/produce/{TOPIC}?cluster=prod")
     result = page.locator("#produce-done")
     page.locator("#produce-send").click()
-    expect(result).to_contain_text("type prod to confirm", timeout=60_000)
+    expect(result).to_contain_text("type prod to confirm")
     assert _end_of(prod) == 0
     page.get_by_label("Type prod to send there").fill("prod")
     page.locator("#produce-send").click()
-    expect(page.locator("#produce-result")).to_contain_text(f"{TOPIC}-0 @ 0", timeout=60_000)
+    expect(page.locator("#produce-result")).to_contain_text(f"{TOPIC}-0 @ 0")
     assert _end_of(prod) == 1
     page.context.close()
     assert errors == []
@@ -148,6 +149,6 @@ def test_production_is_changed_by_its_name_alone(
 def _end_of(cluster: LocalCluster) -> int:
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "nobody"})
     try:
-        return int(consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=20)[1])
+        return int(consumer.get_watermark_offsets(TopicPartition(TOPIC, 0), timeout=WAIT_S)[1])
     finally:
         consumer.close()

@@ -17,6 +17,7 @@ from tests.support.axe import serious_findings
 from tests.support.browser import chromium, dialog_of, open_page
 from tests.support.cut_proxy import CutProxy
 from tests.support.page_server import PageServer
+from tests.support.patience import WAIT_S
 from tests.support.store_builder import (
     StoreBuilder,
     SyntheticSizes,
@@ -301,7 +302,7 @@ def test_a_filter_typed_before_the_first_rows_are_there_is_answered(
         page.wait_for_timeout(100)
     page.evaluate("window.mayTakeOver = true")
 
-    expect(page.locator("#count-lags")).to_have_text("2 of 40 rows", timeout=10_000)
+    expect(page.locator("#count-lags")).to_have_text("2 of 40 rows")
     expect(page.locator("#grid-lags .ag-center-cols-container .ag-row")).to_have_count(2)
 
 
@@ -374,7 +375,7 @@ def test_a_window_over_two_blocks_asks_for_both_at_once(page: Page, server: Page
         }"""
     )
 
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + WAIT_S
     while len(asked) < 2 and time.monotonic() < deadline:
         page.wait_for_timeout(50)  # without an answer to the first
     assert {url.partition("?")[2] for url in asked} >= {"to=100", "from=100&to=200"}
@@ -416,7 +417,7 @@ def test_news_faster_than_answers_leave_no_row_blank(page: Page, server: PageSer
     page.locator(".ag-body-viewport").evaluate("body => body.scrollTop = 34 * 150")
 
     last = page.locator('.ag-center-cols-container .ag-row[row-id="topic-3-39"]')
-    expect(last).to_contain_text("✔ ok", timeout=20_000)
+    expect(last).to_contain_text("✔ ok")
 
 
 def test_from_the_table_into_a_partition_and_back_by_keys(page: Page, server: PageServer) -> None:
@@ -784,7 +785,7 @@ def test_a_desktop_shows_every_column_whole(page: Page, server: PageServer) -> N
     for path in ("topics", "partitions", "brokers", "groups", "topics/topic-1", "groups/group-1"):
         go(page, server, path)
         expect(page.locator(".ag-center-cols-container .ag-row").first).to_be_visible()
-        page.wait_for_function(f"() => ({beyond})() === 0", timeout=5_000)
+        page.wait_for_function(f"() => ({beyond})() === 0")
         found[path] = page.evaluate(cut)
     assert {path: heads for path, heads in found.items() if heads} == {}
 
@@ -817,7 +818,7 @@ def test_everything_comes_from_here(browser: Browser, server: PageServer) -> Non
 def test_strangers_are_refused_with_the_reason(
     server: PageServer, path: str, headers: dict[str, str]
 ) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=WAIT_S)
     connection.request("GET", path, headers=headers)
     response = connection.getresponse()
 
@@ -837,7 +838,7 @@ def test_websockets_of_strangers_are_refused(server: PageServer, origin: str | N
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
         *([f"Origin: {origin}"] if origin else []),
     ]
-    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as sock:
+    with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as sock:
         sock.sendall("\r\n".join([*lines, "", ""]).encode())
         answer = sock.recv(4096).decode()
 

@@ -19,9 +19,10 @@ from playwright.sync_api import Browser, Page, expect
 from control.planner.reassignment_json import parse_reassignment
 from dashboard.ids import MOVE_ACTIONS, move_button
 from tests.support.browser import chromium, dialog_of, open_page
-from tests.support.cluster import ROOT, LocalCluster
+from tests.support.cluster import LocalCluster
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
+from tests.support.patience import WAIT_S
 from tests.support.store_builder import StoreBuilder
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
@@ -35,7 +36,7 @@ FROM_TOP: Final = "row => Math.round(row.getBoundingClientRect().top + window.sc
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     with LocalCluster(tmp_path_factory.mktemp("cluster")) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 2)])[TOPIC].result(20)
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS, 2)])[TOPIC].result(WAIT_S)
         yield cluster
 
 
@@ -43,12 +44,11 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
 def executor(cluster: LocalCluster) -> Iterator[None]:
     process = subprocess.Popen(
         (sys.executable, "-m", "partiscope", "executor", "--bus", cluster.bootstrap),
-        cwd=ROOT,
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     yield
     process.send_signal(signal.SIGTERM)
-    process.wait(15)
+    process.wait(WAIT_S)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def record_at(cluster: LocalCluster, partition: int, offset: int) -> tuple[bytes
     """Key and value, as confluent-kafka reads them."""
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "reader"})
     consumer.assign([TopicPartition(TOPIC, partition, offset)])
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + WAIT_S
     while time.monotonic() < deadline:
         message = consumer.poll(1.0)
         if message is not None and message.error() is None:
@@ -182,7 +182,7 @@ def test_a_topic_is_made_grown_and_deleted_with_what_it_means_shown_before(
     expect(dialog).to_contain_text(re.compile(r"broker \d+: \d replicas?, \d of them leading"))
     dialog.get_by_role("button", name="Create").click()
     expect(dialog).to_contain_text("made-here is created: 3 partitions, replication factor 1")
-    assert len(admin.list_topics(timeout=10).topics["made-here"].partitions) == 3
+    assert len(admin.list_topics(timeout=WAIT_S).topics["made-here"].partitions) == 3
     dialog.get_by_text("open →").click()
     expect(page.locator("h1")).to_have_text("made-here")
     expect(page.locator("#missing")).to_contain_text("If it is new, this page fills")
@@ -277,7 +277,7 @@ def test_a_partition_is_moved_with_now_and_planned_side_by_side(
     page.locator("#plan-confirm").click()
 
     page.wait_for_url("**/moves/mv-*")
-    expect(page.locator("#move-body")).to_contain_text("✔ done", timeout=60_000)
+    expect(page.locator("#move-body")).to_contain_text("✔ done")
     expect(page.locator("#move-body")).to_contain_text("reason: a test")
     assert replicas_of(cluster, 2) == target
     page.get_by_role("link", name="Report: estimate, waves, lag").click()
@@ -315,7 +315,7 @@ def test_a_move_is_rolled_back_from_its_page(
     assert replicas_of(cluster, 2) == after, "a question changes nothing"
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "/moves/mv-" in url and url != moved)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + WAIT_S
     while replicas_of(cluster, 2) == after and time.monotonic() < deadline:
         page.wait_for_timeout(200)
     assert replicas_of(cluster, 2) != after
@@ -358,7 +358,7 @@ def test_who_has_gone_elsewhere_is_not_fetched_to_the_move_that_begins(
 
     overview = page.url
     assert overview.endswith("/overview")
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + WAIT_S
     while replicas_of(cluster, 2) == after and time.monotonic() < deadline:
         page.wait_for_timeout(200)
     assert replicas_of(cluster, 2) != after

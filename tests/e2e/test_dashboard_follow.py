@@ -20,6 +20,7 @@ from tests.support.cluster import LocalCluster
 from tests.support.connections import connections_to
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import NOWHERE, PageServer
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tests.support.store_builder import StoreBuilder
 
@@ -74,7 +75,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     with LocalCluster(tmp_path_factory.mktemp("follow"), brokers=1) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         for made in admin.create_topics([NewTopic(name, 2, 1) for name in TOPICS]).values():
-            made.result(20)
+            made.result(WAIT_S)
         yield cluster
 
 

@@ -17,6 +17,7 @@ from tests.support.cluster import LocalCluster
 from tests.support.filled_topic import fill
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
+from tests.support.patience import WAIT_S
 from tests.support.store_builder import StoreBuilder
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
@@ -34,7 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
     with LocalCluster(folder / "brokers") as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
         for created in admin.create_topics([NewTopic(TOPIC, 2, 2), NewTopic(LONG, 1, 2)]).values():
-            created.result(20)
+            created.result(WAIT_S)
         producer = Producer({"bootstrap.servers": cluster.bootstrap})
         for number in range(250):
             producer.produce(LONG, f"record {number}".encode(), partition=0)

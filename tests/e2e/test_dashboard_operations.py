@@ -16,6 +16,7 @@ from tests.support.browser import chromium, dialog_of, open_page
 from tests.support.cluster import LocalCluster
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tests.support.store_builder import StoreBuilder
 
@@ -31,7 +32,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     with LocalCluster(tmp_path_factory.mktemp("operations"), brokers=1) as cluster:
         where: dict[str, str | int | float | bool] = {"bootstrap.servers": cluster.bootstrap}
         admin = AdminClient(where)
-        admin.create_topics([NewTopic("orders", 1, 1)])["orders"].result(20)
+        admin.create_topics([NewTopic("orders", 1, 1)])["orders"].result(WAIT_S)
         producer = Producer(where)
         for number in range(END):
             producer.produce("orders", str(number), partition=0)
@@ -105,7 +106,7 @@ def rows(cluster: LocalCluster) -> dict[str, list[dict[str, Any]]]:
 
 def committed(cluster: LocalCluster, group: str) -> int:
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group})
-    (found,) = consumer.committed([TopicPartition("orders", 0)], timeout=20)
+    (found,) = consumer.committed([TopicPartition("orders", 0)], timeout=WAIT_S)
     consumer.close()
     return int(found.offset)
 
@@ -242,7 +243,7 @@ def test_a_preview_that_another_client_makes_stale_is_refused(
     other = ConfigEntry("retention.ms", "7", incremental_operation=AlterConfigOpType.SET)
     resource = ConfigResource(ConfigResource.Type.TOPIC, "orders", incremental_configs=[other])
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.incremental_alter_configs([resource])[resource].result(20)
+    admin.incremental_alter_configs([resource])[resource].result(WAIT_S)
     dialog = dialog_of(page)
     dialog.get_by_role("button", name="Change").click()
     expect(dialog).to_contain_text("the cluster has changed since its preview")
@@ -284,12 +285,12 @@ def test_marked_groups_are_deleted_by_one_confirmation(
     for group in GROUPS:
         expect(dialog).to_contain_text(f"{group} and 1 commit are deleted")
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.delete_consumer_groups([GROUPS[0]])[GROUPS[0]].result(20)
+    admin.delete_consumer_groups([GROUPS[0]])[GROUPS[0]].result(WAIT_S)
     dialog.get_by_label("Type 2 groups to confirm").fill("2 groups")
     dialog.get_by_role("button", name="Delete a group").click()
     expect(dialog).to_contain_text("1 of 2 groups done")
     expect(dialog).to_contain_text(f"{GROUPS[0]}: ✖ not done")
     expect(dialog).to_contain_text(f"{GROUPS[1]}: {GROUPS[1]} is deleted")
     expect(page.locator(".marks-count")).to_have_text("")
-    left = {it.group_id for it in admin.list_consumer_groups().result(20).valid}
+    left = {it.group_id for it in admin.list_consumer_groups().result(WAIT_S).valid}
     assert not left.intersection(GROUPS)

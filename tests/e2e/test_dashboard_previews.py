@@ -19,6 +19,7 @@ from tests.support.browser import chromium, dialog_of, open_page
 from tests.support.cluster import LocalCluster
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
+from tests.support.patience import WAIT_S
 from tests.support.store_builder import StoreBuilder
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
@@ -33,7 +34,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         made = [NewTopic(name, count, 1, config={"max.message.bytes": "20000"})
                 for name, count in TOPICS.items()]  # fmt: skip
         for future in admin.create_topics(made).values():
-            future.result(20)
+            future.result(WAIT_S)
         yield cluster
 
 
@@ -90,7 +91,7 @@ def rows(cluster: LocalCluster, topics: dict[str, int]) -> dict[str, list[dict[s
 def retention_of(cluster: LocalCluster, topic: str) -> str:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
-    found = admin.describe_configs([resource])[resource].result(20)
+    found = admin.describe_configs([resource])[resource].result(WAIT_S)
     return str(found["retention.ms"].value)
 
 
@@ -122,7 +123,7 @@ def test_a_preview_is_withdrawn_when_a_field_changes_and_given_again_with_it(
 
 def test_a_topic_that_no_figures_tell_of_is_typed(page: Page, cluster: LocalCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic("brand-new", 1, 1)])["brand-new"].result(20)
+    admin.create_topics([NewTopic("brand-new", 1, 1)])["brand-new"].result(WAIT_S)
     page.get_by_role("button", name="Configure a topic (C)").click()
     dialog = dialog_of(page)
     dialog.get_by_role("textbox", name="Topic").fill("brand-new")
@@ -194,7 +195,7 @@ def produce(page: Page, server: PageServer, given: str) -> None:
 def end_of(cluster: LocalCluster) -> int:
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "ends"})
     ends = [
-        consumer.get_watermark_offsets(TopicPartition("test-logs", number), timeout=20)[1]
+        consumer.get_watermark_offsets(TopicPartition("test-logs", number), timeout=WAIT_S)[1]
         for number in range(TOPICS["test-logs"])
     ]
     consumer.close()
@@ -275,7 +276,7 @@ def test_a_typed_word_is_kept_as_long_as_its_preview_says_the_same(
 
     typed.fill("test-logs")
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_partitions([NewPartitions("test-logs", 9)])["test-logs"].result(20)
+    admin.create_partitions([NewPartitions("test-logs", 9)])["test-logs"].result(WAIT_S)
     typed.press("Enter")
     expect(dialog).to_contain_text("the cluster has changed since its preview")
     preview.click()
@@ -329,6 +330,6 @@ def test_a_group_with_blanks_around_its_name_is_deleted(page: Page, cluster: Loc
     page.locator("#operation-typed").press("Enter")
     expect(dialog).to_contain_text("is deleted")
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    left = {it.group_id for it in admin.list_consumer_groups().result(20).valid}
+    left = {it.group_id for it in admin.list_consumer_groups().result(WAIT_S).valid}
     assert " odd " not in left
     assert "odd" in left

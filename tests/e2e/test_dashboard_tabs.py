@@ -11,6 +11,7 @@ import pytest
 from websockets import ClientConnection, Origin, connect
 
 from tests.support.page_server import PageServer
+from tests.support.patience import WAIT_S
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
@@ -39,7 +40,7 @@ async def test_a_tab_that_goes_is_told_no_more(tmp_path: Path) -> None:
 
 async def _answer(address: str | Request) -> bytes:
     def ask() -> bytes:
-        with urlopen(address, timeout=30) as answer:
+        with urlopen(address, timeout=WAIT_S) as answer:
             body: bytes = answer.read()
         return body
 
@@ -50,7 +51,7 @@ async def _listen_until(socket: ClientConnection, is_enough: Any) -> Counter[str
     """How often each tab was told the age, and whose telling ended; answers as tabs do."""
     found: Counter[str] = Counter(goes=0, stays=0)
     while not is_enough(found):
-        told = json.loads(await asyncio.wait_for(socket.recv(), 30))
+        told = json.loads(await asyncio.wait_for(socket.recv(), WAIT_S))
         for message in told if isinstance(told, list) else [told]:
             tab = message["rendererId"]
             if message["type"] == "get_props_request":

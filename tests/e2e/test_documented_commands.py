@@ -282,8 +282,8 @@ def _found(pattern: str) -> list[str]:
 
 @pytest.mark.parametrize("line", _found(r"(?:git pull && )?(make [\w-]+)"))
 def test_make_knows_its_targets(line: str) -> None:
-    words = (*line.split(), "--dry-run")
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    words = ("make", "-C", str(ROOT), *line.split()[1:], "--dry-run")
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

@@ -12,6 +12,7 @@ from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import ready_admin
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
+from tests.support.patience import WAIT_S
 from tests.support.steady_load import SteadyLoad
 from tests.support.store_builder import StoreBuilder
 
@@ -39,7 +40,7 @@ ANSWERS: Final = """async (count) => {
 def test_a_page_that_follows_fifty_thousand_a_second_stays_usable(tmp_path: Path) -> None:
     with LocalCluster(tmp_path / "cluster", brokers=3) as cluster:
         admin = ready_admin(**{"bootstrap.servers": cluster.bootstrap})
-        admin.create_topics([NewTopic("fast", PARTITIONS, 1)])["fast"].result(20)
+        admin.create_topics([NewTopic("fast", PARTITIONS, 1)])["fast"].result(WAIT_S)
         rows = [
             {"cluster": CLUSTER_ID, "read_ms": 1, "leader": 1, "replicas": [1], "isr": [1],
              "min_isr": 1, "topic": "fast", "partition": number}
@@ -52,15 +53,15 @@ def test_a_page_that_follows_fifty_thousand_a_second_stays_usable(tmp_path: Path
         with PageServer(tmp_path / "store", *where) as server, chromium() as browser:
             page = open_page(browser, f"{server.url}/browse/fast?follow=yes", errors)
             result = page.locator("#browse-result")
-            expect(result).to_contain_text("Following", timeout=60_000)
+            expect(result).to_contain_text("Following")
             with load.running():
-                expect(result).to_contain_text("too fast to show all: 1 of ", timeout=60_000)
+                expect(result).to_contain_text("too fast to show all: 1 of ")
                 times = sorted(page.evaluate(ANSWERS, ASKED))
                 page.get_by_label("Contains").fill("7777")
                 shown = result.locator(".message-value")
-                expect(shown.first).to_contain_text("7777", timeout=10_000)
+                expect(shown.first).to_contain_text("7777")
                 page.locator("#browse-follow").click()
-                expect(page.locator("#browse-follow")).to_have_text("Follow", timeout=5_000)
+                expect(page.locator("#browse-follow")).to_have_text("Follow")
         usual, late = times[len(times) // 2], times[-max(len(times) // 10, 1)]
         print(f"{load.reached_per_s:,.0f} records/s; answers: {usual:.0f} ms, 90 % {late:.0f} ms")
         assert load.reached_per_s >= REACHED_MIN * PER_S

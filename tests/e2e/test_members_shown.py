@@ -19,6 +19,7 @@ from tests.support.browser import dialog_of
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster, ready_admin
 from tests.support.node_cluster import CLUSTER_ID, NodeCluster
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tests.support.store_builder import StoreBuilder
 
@@ -47,7 +48,7 @@ def cluster(request: pytest.FixtureRequest, protocol: str, tmp_path: Path) -> It
     with made:
         where: dict[str, str | int] = {"bootstrap.servers": made.bootstrap}
         admin = ready_admin(**where)
-        admin.create_topics([NewTopic("orders", PARTITIONS, 1)])["orders"].result(20)
+        admin.create_topics([NewTopic("orders", PARTITIONS, 1)])["orders"].result(WAIT_S)
         producer = Producer(where)
         for number in range(10 * PARTITIONS):
             producer.produce("orders", str(number), partition=number % PARTITIONS)
@@ -105,7 +106,7 @@ def member(bootstrap: str, protocol: str, name: str) -> Iterator[Callable[[], in
         yield lambda: counts[-1]
     finally:
         is_over.set()
-        polling.join(20)
+        polling.join(WAIT_S)
 
 
 def test_members_that_join_and_leave_are_seen_at_the_next_refresh(
@@ -135,7 +136,7 @@ def test_members_that_join_and_leave_are_seen_at_the_next_refresh(
 def described(bootstrap: str) -> dict[str, str]:
     """Assignments by client, as Kafka's own library reads them."""
     admin = ready_admin(**{"bootstrap.servers": bootstrap})
-    found = admin.describe_consumer_groups([GROUP])[GROUP].result(20)
+    found = admin.describe_consumer_groups([GROUP])[GROUP].result(WAIT_S)
     numbers = {
         it.client_id: sorted(at.partition for at in it.assignment.topic_partitions)
         for it in found.members
@@ -149,7 +150,7 @@ def described(bootstrap: str) -> dict[str, str]:
 def check(faces: Shown, members: list[tuple[str, str, str]]) -> None:
     """Both show these members, with racks and lags, within one refresh: within seconds."""
     lines = faces.page.locator("#group-facts tbody tr")
-    expect(lines).to_have_count(len(members), timeout=5_000)
+    expect(lines).to_have_count(len(members))
     for name, assigned, lag in members:
         line = lines.filter(has_text=name)
         for words in (f"rack-{name}", assigned, lag):

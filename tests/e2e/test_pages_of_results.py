@@ -12,6 +12,7 @@ from tests.e2e.both_faces import shown
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import ready_admin
 from tests.support.node_cluster import CLUSTER_ID
+from tests.support.patience import WAIT_S
 from tests.support.store_builder import StoreBuilder
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
@@ -23,7 +24,7 @@ COUNT: Final = 500
 
 def fill(bootstrap: str) -> None:
     admin = ready_admin(**{"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(20)
+    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(WAIT_S)
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(COUNT):
         producer.produce(TOPIC, f"{'even' if number % 2 == 0 else 'odd'} {number}")

@@ -21,7 +21,6 @@ from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tests.support.tmux import PROGRAM, START_S, Tmux
 
 pytestmark = [pytest.mark.e2e, pytest.mark.browser, pytest.mark.timeout(420)]
-expect.set_options(timeout=60_000)
 PHONE: Final = {"width": 390, "height": 844}
 BAR: Final = "#tour"
 CALM_S: Final = 1.5

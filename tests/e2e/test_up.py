@@ -20,6 +20,7 @@ from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.browser import chromium, open_page
 from tests.support.installation import Installation
+from tests.support.patience import WAIT_S
 from tests.support.settle import settle, wait_until
 from tui.app import PartiscopeApp
 from tui.screens.reassignments.moves import MoveScreen
@@ -45,7 +46,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
         installation.wait_ready()
         admin = AdminClient({"bootstrap.servers": installation.bootstrap, "log_level": 0})
         new = NewTopic(TOPIC, PARTITIONS, 3, config={"min.insync.replicas": "2"})
-        admin.create_topics([new])[TOPIC].result(20)
+        admin.create_topics([new])[TOPIC].result(WAIT_S)
         yield installation
 
 
@@ -74,7 +75,7 @@ def _high_watermarks(installation: Installation) -> dict[int, int]:
 
 def _replicas(installation: Installation, partition: int) -> list[int]:
     admin = AdminClient({"bootstrap.servers": installation.bootstrap, "log_level": 0})
-    found = admin.list_topics(TOPIC, timeout=20).topics[TOPIC].partitions[partition].replicas
+    found = admin.list_topics(TOPIC, timeout=WAIT_S).topics[TOPIC].partitions[partition].replicas
     return list(found)
 
 
@@ -88,10 +89,10 @@ def test_what_is_produced_is_seen_in_the_store_and_on_the_page(running: Installa
     with chromium() as browser:
         page = open_page(browser, f"{running.page}/topics/{TOPIC}", errors)
         total = page.get_by_text(f"{wanted[0]:,}", exact=True).first
-        expect(total).to_be_visible(timeout=60_000)
+        expect(total).to_be_visible()
         more = _produce(running.bootstrap, 4_000)
         grown = page.get_by_text(f"{wanted[0] + more[0]:,}", exact=True).first
-        expect(grown).to_be_visible(timeout=60_000)  # pushed: nobody reloads
+        expect(grown).to_be_visible()  # pushed: nobody reloads
     assert errors == []
     _assert_every_broker_is_told(running)
 
@@ -154,14 +155,14 @@ def test_a_leader_is_killed_and_nothing_acknowledged_is_lost(running: Installati
     thread.start()
     wait_until(lambda: len(acknowledged) > 200, "a running producer", story=running.story)
     admin = AdminClient({"bootstrap.servers": running.bootstrap, "log_level": 0})
-    leader = admin.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions[0].leader
+    leader = admin.list_topics(TOPIC, timeout=WAIT_S).topics[TOPIC].partitions[0].leader
     os.kill(running.pid_of(f"broker-{leader}.properties"), signal.SIGKILL)
     at_kill = len(acknowledged)
     what = "acknowledgements after the kill"
     wait_until(lambda: len(acknowledged) > at_kill + 500, what, story=running.story)
     running.wait_for_line(f"broker {leader} is back")
     stop.set()
-    thread.join(60)
+    thread.join(WAIT_S)
     assert _missing(running.bootstrap, acknowledged) == {}
 
 

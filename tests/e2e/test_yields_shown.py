@@ -17,6 +17,7 @@ from tests.contract.operations_site import site_of
 from tests.e2e.both_faces import shown
 from tests.e2e.test_moves_by_faces import store_rows
 from tests.support.paced_producer import PacedProducer
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tests.support.store_builder import StoreBuilder
 
@@ -69,7 +70,7 @@ def reader_of(bootstrap: str, topic: str) -> Iterator[Reader]:
         yield reader
     finally:
         is_over.set()
-        reading.join(20)
+        reading.join(WAIT_S)
 
 
 @pytest.mark.parametrize("mode", ["pause", pytest.param("slow", marks=pytest.mark.soak)])

@@ -37,7 +37,6 @@ from broker.protocol.message_formats import crc_is_valid, iter_batches, open_bat
 from broker.protocol.records import NewRecord, build_batch, iter_batch_headers, iter_records
 from broker.protocol.rewrite import plain_records, scan_records
 from tests.support.mutations import mutated
-from tests.support.node_cluster import ROOT
 from tests.unit.broker.metadata.test_record_codec import EXAMPLES
 from tests.unit.broker.protocol.messages import sample
 
@@ -199,9 +198,7 @@ def test_an_announced_length_reserves_no_memory(api: tuple[int, int]) -> None:
         "        except codec.MalformedRequestError:\n"
         "            pass\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr[-500:]
 
 

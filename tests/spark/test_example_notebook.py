@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from tests.spark.story import Story, broker, commit, group, replica
 from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 
 pytestmark = [
     pytest.mark.spark,
@@ -36,7 +37,7 @@ def test_lag_is_drawn_by_broker(
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     notebook = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     folder = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=60, resources=folder).execute()
+    NotebookClient(notebook, timeout=WAIT_S, resources=folder).execute()
     (drawn,) = notebook.cells[-1].outputs
     traces = {it["name"]: it for it in drawn["data"]["application/vnd.plotly.v1+json"]["data"]}
     assert {name: lags(trace) for name, trace in traces.items()} == {

@@ -23,7 +23,9 @@ from spark_metrics.store.files import StoreFiles
 from spark_metrics.window.aggregates import HISTORY_TABLES, AggregatesReader
 from spark_metrics.window.history_points import SPANS_MS
 from tests.support.at_once import AtOnce
+from tests.support.isolation import MACHINE
 from tests.support.node_cluster import ROOT
+from tests.support.patience import patience_s
 from tests.support.store_builder import CLUSTER, StoreBuilder, SyntheticSizes
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(580)]
@@ -114,7 +116,7 @@ def test_spark_reads_what_was_exported(exported: Exported, tmp_path: Path) -> No
         input="".join(f"{line}\n" for line in typed),
         text=True,
         capture_output=True,
-        timeout=500,
+        timeout=patience_s(500),
         check=False,
         cwd=tmp_path,
         env={
@@ -151,9 +153,10 @@ for copy in json.loads({json.dumps(copies)!r}):
     command = (uv, "run", "--isolated", "--no-project", "--python", sys.executable, *packages)
     done = subprocess.run(
         [*command, "python", "-c", script],
+        env=MACHINE,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=patience_s(300),
         check=False,
         cwd=tmp_path,
     )

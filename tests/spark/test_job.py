@@ -25,6 +25,7 @@ from spark_metrics.window.history_points import FINE, PARTITION_HISTORY
 from tests.spark.story import T0_MS, envelope, replica
 from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob, is_running
+from tests.support.patience import WAIT_S
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(400)]
 TOPIC = "samples"
@@ -87,7 +88,7 @@ def test_kill_9_neither_loses_nor_doubles(
     """Killed so long after samples came: before, within and after their batch."""
     topic = f"{TOPIC}-{len(kills_s)}"
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(WAIT_S)
     job.flags = ("--topic", topic)
     samples = Samples(cluster.bootstrap, topic)
     samples.send(rounds=3, bad=1)
@@ -173,7 +174,7 @@ def test_without_its_jars_it_says_what_to_do(job: MetricsJob) -> None:
     job.environment = {"PARTISCOPE_CACHE": str(job.base_dir / "empty")}
     job.start()
     assert job.process is not None
-    assert job.process.wait(60) == 1
+    assert job.process.wait(WAIT_S) == 1
     assert "make setup" in job.words()
     assert json.dumps(job.out()) == '""'
 
@@ -193,7 +194,7 @@ def test_a_jvm_that_cannot_start_says_why(job: MetricsJob, tmp_path: Path, faili
         job.environment = {"JAVA_HOME": str(broken)}
     job.start()
     assert job.process is not None
-    assert job.process.wait(120) == 1
+    assert job.process.wait(WAIT_S) == 1
     words = job.words()
     assert "metrics: Spark's JVM does not start: " in words
     assert ("reserve" if failing == "memory" else "libj") in words, "in Java's own words"
@@ -207,7 +208,7 @@ def test_a_master_that_takes_no_job_is_named_while_the_topic_is_waited_for(job: 
     job.flags = ("--topic", "not-there-yet", "--master", "local[many]")
     job.start()
     assert job.process is not None
-    assert job.process.wait(120) == 1
+    assert job.process.wait(WAIT_S) == 1
     assert "Spark does not start with --master local[many]: " in job.words()
     assert "Traceback" not in job.words()
 
@@ -217,7 +218,7 @@ def test_a_jvm_that_dies_is_named_and_a_spoilt_checkpoint_is_gone_past(
 ) -> None:
     """Spark's newest file of offsets is empty after a crash; the store knows what was read."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic("spoilt", 1, 3)])["spoilt"].result(30)
+    admin.create_topics([NewTopic("spoilt", 1, 3)])["spoilt"].result(WAIT_S)
     job.flags = ("--topic", "spoilt")
     samples = Samples(cluster.bootstrap, "spoilt")
     samples.began_ms = time.time_ns() // 1_000_000 - 60_000
@@ -229,7 +230,7 @@ def test_a_jvm_that_dies_is_named_and_a_spoilt_checkpoint_is_gone_past(
         with suppress(ProcessLookupError):  # one that starts the JVM has ended by itself
             os.kill(pid, signal.SIGKILL)
     assert job.process is not None
-    assert job.process.wait(30) == 1
+    assert job.process.wait(WAIT_S) == 1
     assert "Spark's JVM has ended: it was killed (signal 9)" in job.words()
     assert "Traceback" not in job.words()
     assert "Connection refused" not in job.words(), job.words()
@@ -252,7 +253,7 @@ def test_damaged_batches_of_the_topic_are_passed_over(
     those batches is taken in."""
     topic = "damaged"
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(30)
+    admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(WAIT_S)
     job.flags = ("--topic", topic)
     samples = Samples(cluster.bootstrap, topic)
     samples.began_ms = time.time_ns() // 1_000_000 - 60_000
@@ -291,7 +292,7 @@ def batch_begins(log: bytes | bytearray) -> list[int]:
 @pytest.mark.soak
 def test_a_job_without_records_is_ready(cluster: LocalCluster, job: MetricsJob) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic("quiet", 1, 3)])["quiet"].result(30)
+    admin.create_topics([NewTopic("quiet", 1, 3)])["quiet"].result(WAIT_S)
     job.flags = ("--topic", "quiet")
     job.start()
     job.wait_ready()
@@ -309,7 +310,7 @@ def test_a_cluster_that_reports_each_minute_delays_no_other_after_a_restart(
     cluster: LocalCluster, job: MetricsJob
 ) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic("slow", 1, 3)])["slow"].result(30)
+    admin.create_topics([NewTopic("slow", 1, 3)])["slow"].result(WAIT_S)
     job.flags = ("--topic", "slow")
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
     now_ms = time.time_ns() // 1_000_000

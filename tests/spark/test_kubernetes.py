@@ -13,6 +13,7 @@ from tests.support.cluster import LocalCluster
 from tests.support.kubernetes import StandInKubernetes
 from tests.support.metrics_job import MetricsJob
 from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(580)]
 
@@ -25,7 +26,7 @@ def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
 
 def test_executors_are_pods(cluster: LocalCluster, tmp_path: Path) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
+    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(WAIT_S)
     samples = Samples(cluster.bootstrap)
     template = ROOT / "examples" / "kubernetes" / "spark-executor.yaml"
     settings = {

@@ -32,6 +32,7 @@ from tests.spark.test_job import (
 )
 from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob
+from tests.support.patience import WAIT_S
 from tests.support.s3_server import S3Server
 from tests.support.spark_standalone import StandaloneSpark
 from tests.support.store_builder import CLUSTER, StoreBuilder
@@ -66,7 +67,7 @@ def test_of_two_writers_that_put_at_once_one_commits(
     really = where.put_if_absent
 
     def at_once(*arguments: Any) -> bool:
-        together.wait(30)
+        together.wait(WAIT_S)
         return bool(really(*arguments))
 
     monkeypatch.setattr(where, "put_if_absent", at_once)
@@ -132,7 +133,7 @@ def test_kill_9_of_the_job_neither_loses_nor_doubles(
             ends = each_counted_once(job, samples)
             assert readings_by_the_hour(job) == len(ends)
             is_over.set()
-            assert reading.result(30) > len(ends) / 10
+            assert reading.result(WAIT_S) > len(ends) / 10
             shown = history_ends(job)
             assert job.end(signal.SIGTERM) == 0
         finally:
@@ -177,7 +178,7 @@ def test_executors_write_and_the_driver_commits(
 
 def job_on(s3: S3Server, cluster: LocalCluster, base_dir: Path) -> MetricsJob:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
+    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(WAIT_S)
     job = MetricsJob(bootstrap=cluster.bootstrap, base_dir=base_dir, store=s3.url(base_dir.name))
     job.environment, job.flags = s3.environment, ("--topic", TOPIC)
     return job

@@ -25,8 +25,9 @@ from control.views.snapshots.snapshot import (
     partition_page,
 )
 from spark_metrics.window.aggregates import AggregatesReader
-from tests.support.cluster import ROOT, LocalCluster
+from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(600)]
@@ -81,7 +82,6 @@ def status(job: MetricsJob) -> tuple[int, dict[str, Any]]:
         capture_output=True,
         text=True,
         check=False,
-        cwd=ROOT,
     )
     return done.returncode, json.loads(done.stdout)
 
@@ -99,7 +99,7 @@ def lonely(snapshot: OperatorSnapshot) -> list[tuple[str, int]]:
 def make_lonely(cluster: LocalCluster) -> AdminClient:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     new = NewTopic(LONELY, replica_assignment=[[104], [104]], num_partitions=2)
-    admin.create_topics([new])[LONELY].result(30)
+    admin.create_topics([new])[LONELY].result(WAIT_S)
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     for partition in (0, 1):
         for number in range(RECORDS):
@@ -150,7 +150,7 @@ def test_partitions_stay_when_their_only_broker_goes(
     assert any(it["title"] == "2 partitions offline" for it in told["findings"])
     _assert_no_verdict(job)
 
-    admin.delete_topics([LONELY])[LONELY].result(30)
+    admin.delete_topics([LONELY])[LONELY].result(WAIT_S)
     wait_until(lambda: lonely(look(job)) == [], "deleted ones go", story=job.words)
     assert "offline" not in kinds(look(job))
 

@@ -16,6 +16,7 @@ from confluent_kafka.cimpl import NewTopic
 from tests.spark.test_job import TOPIC, Samples, each_counted_once, high_watermark
 from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob
+from tests.support.patience import WAIT_S
 from tests.support.spark_standalone import StandaloneSpark
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(580)]
@@ -41,7 +42,7 @@ EAGER: Final = (
 @pytest.fixture
 def samples(cluster: LocalCluster) -> Samples:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(30)
+    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(WAIT_S)
     return Samples(cluster.bootstrap)
 
 

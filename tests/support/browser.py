@@ -7,9 +7,11 @@ from typing import Final
 
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
 
+from tests.support.patience import WAIT_S
+
 PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # One for all files: playwright keeps a single one, the last that is set.
-expect.set_options(timeout=60_000)
+expect.set_options(timeout=1_000 * WAIT_S)
 FLAGS: Final = (
     "--no-sandbox",
     "--disable-gpu",

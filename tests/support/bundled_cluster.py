@@ -11,7 +11,7 @@ from typing import Self
 
 from confluent_kafka.admin import AdminClient
 
-from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports_in_a_row
 from tests.support.settle import wait_until
 
@@ -59,7 +59,7 @@ class BundledCluster:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "partiscope", "cluster", "--data", str(self.data),
                  "--brokers", str(self.brokers), "--port", str(self.port), *flags],
-                cwd=ROOT, stdout=log, stderr=log,
+                stdout=log, stderr=log,
             )  # fmt: skip
         wait_until(lambda: "ready 127" in self.said(), "ready", timeout_s=60, story=self.said)
 
@@ -67,9 +67,9 @@ class BundledCluster:
         """End it."""
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
-        self.process.wait(20)
+        self.process.wait(WAIT_S)
 
     def alive(self) -> set[int]:
         """Brokers that the cluster knows as alive."""
         admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        return set(admin.list_topics(timeout=20).brokers)
+        return set(admin.list_topics(timeout=WAIT_S).brokers)

@@ -18,6 +18,7 @@ from control.kafka.collector.report_writer import WatchReport
 from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import TopicPartition
 from control.operations.catalogue import NEEDED_RIGHTS
+from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
 ENDS_KEPT = 50
@@ -142,7 +143,7 @@ async def collecting(
     try:
         await asyncio.wait(
             (running, asyncio.ensure_future(collector.is_complete.wait())),
-            timeout=30,
+            timeout=WAIT_S,
             return_when=asyncio.FIRST_COMPLETED,
         )
         yield collector, collected

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.support.node_cluster import ROOT
+from tests.support.patience import patience_s
 from tests.support.settle import wait_until
 
-TIMEOUT_S: Final = 120
+TIMEOUT_S: Final = patience_s(120)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,16 +1,17 @@
 """Builds Go programs for tests: a client of confluent-kafka-go, and servers of other projects."""
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
 from typing import Final
 
 from spark_metrics.job.connector_jars import cache_folder
+from tests.support.isolation import MACHINE
+from tests.support.patience import patience_s
 
 SOURCE: Final = Path(__file__).with_name("go_client")
-BUILD_TIMEOUT_S: Final = 600
-RUN_TIMEOUT_S: Final = 60
+BUILD_TIMEOUT_S: Final = patience_s(600)
+RUN_TIMEOUT_S: Final = patience_s(60)
 
 
 class GoUnavailableError(Exception):
@@ -52,7 +53,7 @@ def _go(*words: str, folder: Path) -> None:
     done = subprocess.run(
         ["go", *words],
         cwd=folder,
-        env={**os.environ, "GOBIN": str(folder)},
+        env={**MACHINE, "GOBIN": str(folder)},
         capture_output=True,
         text=True,
         timeout=BUILD_TIMEOUT_S,

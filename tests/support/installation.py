@@ -14,12 +14,12 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from spark_metrics.window.aggregates import Aggregates, AggregatesReader
-from tests.support.node_cluster import ROOT
+from tests.support.patience import patience_s
 from tests.support.ports import free_ports, free_ports_in_a_row
 from tests.support.settle import wait_until
 
 READY_TIMEOUT_S: Final = 120.0
-STOP_TIMEOUT_S: Final = 5.0
+STOP_TIMEOUT_S: Final = patience_s(5.0)
 
 
 @dataclass
@@ -72,7 +72,6 @@ class Installation:
         self.started_s = time.monotonic()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "partiscope", "up", "--data", self.data, *ports, *self.flags],
-            cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

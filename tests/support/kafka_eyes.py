@@ -10,9 +10,10 @@ from confluent_kafka.admin._config import ConfigResource as Resource
 from confluent_kafka.cimpl import KafkaError, KafkaException, NewTopic
 
 from tests.support.kafka_oracle import ready_admin, run_tool
+from tests.support.patience import patience_s
 
 TOOL: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-TIMEOUT_S: Final = 30
+TIMEOUT_S: Final = patience_s(30)
 
 
 class KafkaEyes:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from tests.support.kafka_oracle import KafkaCluster
+from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
 from tests.support.settle import wait_until
 
@@ -84,7 +85,7 @@ class Kdc:
     ) -> None:
         assert self._process is not None
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(WAIT_S)
 
     def _write_configs(self) -> None:
         here = f"127.0.0.1:{self._port}"
@@ -110,7 +111,7 @@ class Kdc:
     def _run(self, name: str, *words: str) -> None:
         command = (str(_program(name)), *words)
         done = subprocess.run(
-            command, env=self._env(), capture_output=True, text=True, timeout=60, check=False
+            command, env=self._env(), capture_output=True, text=True, timeout=WAIT_S, check=False
         )
         assert done.returncode == 0, (command, done.stderr)
 

@@ -1,7 +1,6 @@
 """Real Apache Kafka from Maven Central on loopback: the oracle that our broker is compared with."""
 
 import hashlib
-import os
 import shutil
 import signal
 import subprocess
@@ -15,8 +14,11 @@ from typing import Final
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from spark_metrics.job.connector_jars import cache_folder
+from tests.support.isolation import MACHINE
 from tests.support.kafka_tools import tool_jvm
 from tests.support.node_cluster import CLUSTER_ID, NodeCluster
+from tests.support.patience import WAIT_S, patience_s
 from tests.support.settle import wait_until
 
 KAFKA_VERSION: Final = "4.1.0"
@@ -88,8 +90,7 @@ def _class_archive(version: str) -> Path | None:
 
 
 def _kept(version: str, folder: str, pom: str) -> Path:
-    cache = Path(os.environ.get("PARTISCOPE_CACHE", Path.home() / ".cache" / "partiscope"))
-    libs = cache / "kafka" / version / folder
+    libs = cache_folder() / "kafka" / version / folder
     if any(libs.glob("kafka-clients-*.jar")):
         return libs
     for program in ("java", "mvn"):
@@ -107,9 +108,10 @@ def _fetch(libs: Path, version: str, pom: Path) -> None:
             *("mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"),
             *(f"-DoutputDirectory={part}", f"-Dkafka.version={version}"),
         ],
+        env=MACHINE,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=patience_s(600),
         check=False,
     )
     if done.returncode != 0:
@@ -128,7 +130,7 @@ def ready_admin(**config: str | int) -> AdminClient:
     """An admin client that has met the brokers: a first request may go to a handle that the first
     metadata replaces, and is lost with it."""
     admin = AdminClient({"log_level": 0, **config})
-    admin.list_topics(timeout=30)
+    admin.list_topics(timeout=WAIT_S)
     return admin
 
 

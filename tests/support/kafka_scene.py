@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.support.kafka_oracle import ready_admin
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 NODES: Final = (101, 102, 103)
@@ -51,7 +52,7 @@ class Scene:
         self._commit("stopped", {("left", n): 100 for n in range(4)})
         self._commit("below-start", {("short", 0): 10})
         for future in self._admin.delete_records([TopicPartition("short", 0, 200)]).values():
-            future.result(30)
+            future.result(WAIT_S)
         for work in (
             self._produce,
             self._rewind,
@@ -67,7 +68,7 @@ class Scene:
         """From now on nothing changes: figures can be compared at leisure."""
         self._stop.set()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(WAIT_S)
 
     def _start(self, work: Callable[[], None]) -> None:
         thread = threading.Thread(target=work, daemon=True)
@@ -84,7 +85,7 @@ class Scene:
             ]
             topics.append(NewTopic(name, count, replica_assignment=placed))
         for topic in topics:
-            self._admin.create_topics([topic])[topic.topic].result(60)
+            self._admin.create_topics([topic])[topic.topic].result(WAIT_S)
 
     def _fill(self) -> None:
         producer = Producer({"bootstrap.servers": self.bootstrap})
@@ -101,7 +102,7 @@ class Scene:
 
         def is_committed() -> bool:
             (future,) = self._admin.alter_consumer_group_offsets(request).values()
-            return all(each.error is None for each in future.result(30).topic_partitions)
+            return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
 
         wait_until(is_committed, f"{group} has offsets")
 

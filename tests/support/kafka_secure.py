@@ -23,6 +23,7 @@ from control.kafka.connection.settings import KafkaSettings
 from partiscope.connections import ConnectionSettings
 from tests.support.certificates import make_certificate
 from tests.support.kafka_oracle import START_TIMEOUT_S, KafkaCluster, run_tool
+from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
 from tests.support.settle import wait_until
 
@@ -122,9 +123,9 @@ class SecureKafka(KafkaCluster):
             for kind, name, operation in rights
         ]
         admin = self.admin()
-        admin.list_topics(timeout=30)
+        admin.list_topics(timeout=WAIT_S)
         for future in admin.create_acls(bindings).values():
-            future.result(30)
+            future.result(WAIT_S)
 
     def revoke(self, kind: ResourceType, name: str, operation: AclOperation) -> None:
         """Take back what was granted."""
@@ -138,9 +139,9 @@ class SecureKafka(KafkaCluster):
             AclPermissionType.ALLOW,
         )
         admin = self.admin()
-        admin.list_topics(timeout=30)
+        admin.list_topics(timeout=WAIT_S)
         for future in admin.delete_acls([granted]).values():
-            assert future.result(30), f"{operation} on {name} was not granted"
+            assert future.result(WAIT_S), f"{operation} on {name} was not granted"
 
     def prepare_node(self, node_id: int) -> None:
         """Certificate and users go into the formatted directory."""

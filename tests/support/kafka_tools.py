@@ -25,13 +25,15 @@ from py4j.java_gateway import (
 )
 from py4j.protocol import Py4JJavaError
 
+from tests.support.patience import patience_s
+
 FLAGS: Final = (
     "-Xmx256m",
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-Dfile.encoding=UTF-8",
 )
-STOP_TIMEOUT_S: Final = 10
+STOP_TIMEOUT_S: Final = patience_s(10)
 
 
 class ToolJvm:

@@ -8,6 +8,7 @@ from typing import Final
 
 from tests.support.kafka_oracle import KafkaCluster, kafka_libs, ready_admin
 from tests.support.node_cluster import STOP_TIMEOUT_S
+from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
 from tests.support.settle import wait_until
 
@@ -54,7 +55,7 @@ class ZooKeeperCluster(KafkaCluster):
     def controller_id(self) -> int:
         """The broker that is the controller now; -1 while there is none."""
         admin = ready_admin(**{"bootstrap.servers": self.bootstrap})
-        return int(admin.list_topics(timeout=30).controller_id)
+        return int(admin.list_topics(timeout=WAIT_S).controller_id)
 
     def bystander(self) -> str:
         """``host:port`` of a running broker that is not the controller."""

@@ -15,8 +15,11 @@ from typing import Any, Final, Self
 
 import pyspark
 
+from spark_metrics.job.connector_jars import cache_folder
 from spark_metrics.job.java import find_java
+from tests.support.isolation import MACHINE
 from tests.support.kafka_oracle import OracleUnavailableError
+from tests.support.patience import WAIT_S, patience_s
 from tests.support.ports import free_ports
 from tests.support.settle import wait_until
 
@@ -36,8 +39,7 @@ def api_libs() -> Path:
     """
     (client,) = JARS.glob("kubernetes-client-[0-9]*.jar")
     version = client.stem.rpartition("-")[2]
-    cache = Path(os.environ.get("PARTISCOPE_CACHE", Path.home() / ".cache" / "partiscope"))
-    libs = cache / "kubernetes-api" / version
+    libs = cache_folder() / "kubernetes-api" / version
     if libs.exists():
         return libs
     part = libs.with_name(f"{version}.part")
@@ -47,9 +49,10 @@ def api_libs() -> Path:
             *("dependency:copy-dependencies", f"-DoutputDirectory={part}"),
             f"-Dclient.version={version}",
         ],
+        env=MACHINE,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=patience_s(600),
         check=False,
     )
     if done.returncode != 0:
@@ -91,11 +94,11 @@ class StandInKubernetes:
 
     def __exit__(self, *_: object) -> None:
         self._is_over.set()
-        self._node.join(30)
+        self._node.join(WAIT_S)
         assert self._api is not None
         for process in (*self._pods.values(), self._api):
             process.kill()
-            process.wait(30)
+            process.wait(WAIT_S)
 
     def pods(self) -> dict[str, dict[str, Any]]:
         """The executor pods that there are, by name."""
@@ -159,5 +162,5 @@ class StandInKubernetes:
             data=None if body is None else json.dumps(body).encode(),
             headers={"content-type": "application/merge-patch+json"},
         )
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
             return json.load(answer)

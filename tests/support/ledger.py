@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from tests.support.patience import WAIT_S
+
 TOPIC: Final = "ledger"
 NOT_YET: Final = (
     KafkaError.OFFSET_NOT_AVAILABLE,
@@ -71,7 +73,7 @@ class SteadyProducer:
 
         return delivered
 
-    def wait_acknowledged(self, more: int, timeout_s: float = 30.0) -> None:
+    def wait_acknowledged(self, more: int, timeout_s: float = WAIT_S) -> None:
         """Until that many more records are acknowledged."""
         goal = len(self.acknowledged) + more
         deadline = time.monotonic() + timeout_s
@@ -91,7 +93,7 @@ class SteadyProducer:
         return max(after - before for before, after in itertools.pairwise(times))
 
 
-def log_end(consumer: Consumer, partition: TopicPartition, timeout_s: float = 30.0) -> int:
+def log_end(consumer: Consumer, partition: TopicPartition, timeout_s: float = WAIT_S) -> int:
     """The high watermark; a new leader that does not know it yet is asked again (KIP-207)."""
     deadline = time.monotonic() + timeout_s
     while True:

@@ -6,7 +6,6 @@ python -m tests.support.load_process BOOTSTRAP TOPIC PER_S PARTITIONS COUNT
 import asyncio
 import sys
 
-from tests.support.node_cluster import ROOT
 from tests.support.steady_load import SteadyLoad
 
 
@@ -14,9 +13,7 @@ async def send(bootstrap: str, topic: str, *, per_s: int, partitions: int, count
     """So many records from another process; the records a second that were acknowledged."""
     words = (bootstrap, topic, str(per_s), str(partitions), str(count))
     command = (sys.executable, "-m", "tests.support.load_process", *words)
-    process = await asyncio.create_subprocess_exec(
-        *command, cwd=ROOT, stdout=asyncio.subprocess.PIPE
-    )
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     told, _ = await process.communicate()
     assert process.returncode == 0, command
     return float(told)

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from tests.support.patience import WAIT_S, patience_s
+
 ROOT: Final = Path(__file__).resolve().parents[2]
-READY_TIMEOUT_S: Final = 120.0
+READY_TIMEOUT_S: Final = patience_s(120.0)
 
 
 @dataclass
@@ -42,7 +44,6 @@ class MetricsJob:
                     *("--store", self.store, "--checkpoint", str(self.base_dir / "checkpoint")),
                     *self.flags,
                 ],
-                cwd=ROOT,
                 stdout=stdout,
                 stderr=stderr,
                 env={**os.environ, **self.environment},
@@ -78,7 +79,7 @@ class MetricsJob:
         """Send a signal and wait; the exit status."""
         assert self.process is not None
         self.process.send_signal(number)
-        status = self.process.wait(30)
+        status = self.process.wait(WAIT_S)
         self.process = None
         return status
 

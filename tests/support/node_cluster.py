@@ -11,10 +11,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+from tests.support.patience import patience_s
 from tests.support.ports import free_ports
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-STOP_TIMEOUT_S: Final = 15.0
+STOP_TIMEOUT_S: Final = patience_s(15.0)
 CLUSTER_ID: Final = urlsafe_b64encode(b"partiscope-tests").decode().rstrip("=")
 
 
@@ -89,7 +90,6 @@ class NodeCluster(ABC):
         with self._log_file(node_id).open("ab") as log:
             self.processes[node_id] = subprocess.Popen(
                 self.command(node_id),
-                cwd=ROOT,
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "PYTHONUNBUFFERED": "1"},

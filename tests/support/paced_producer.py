@@ -9,10 +9,12 @@ from typing import Any, Final, Self
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from tests.support.patience import patience_s
+
 LARGE_VALUE: Final = 64 << 10
 MARK: Final = b"#"
 """Begins the values of a paced producer; a topic may hold other records."""
-FLUSH_S: Final = 120
+FLUSH_S: Final = patience_s(120)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,12 @@ from types import TracebackType
 from typing import Final, Self
 
 from partiscope.installation import Installation
+from tests.support.patience import patience_s
 from tests.support.ports import free_ports
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-READY_TIMEOUT_S: Final = 90.0
-STOP_TIMEOUT_S: Final = 10.0
+READY_TIMEOUT_S: Final = patience_s(90.0)
+STOP_TIMEOUT_S: Final = patience_s(10.0)
 NOWHERE: Final = "127.0.0.1:1"
 """Of a page that shows a store alone: no cluster and no bus answer there."""
 
@@ -51,7 +52,6 @@ class PageServer:
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 self._command,
-                cwd=ROOT,
                 stdout=log,
                 stderr=log,
                 env={

@@ -10,12 +10,13 @@ from typing import Final, Self
 import pytest
 
 from tests.support.go_program import GoUnavailableError, install_go_program
+from tests.support.patience import WAIT_S, patience_s
 from tests.support.ports import free_ports
 
 PACKAGE: Final = "github.com/versity/versitygw/cmd/versitygw"
 VERSION: Final = "v1.8.0"
 BUCKET: Final = "figures"
-START_TIMEOUT_S: Final = 30.0
+START_TIMEOUT_S: Final = patience_s(30.0)
 
 
 class S3Server:
@@ -61,7 +62,7 @@ class S3Server:
     def __exit__(self, *_: object) -> None:
         assert self._process is not None
         self._process.kill()
-        self._process.wait(30)
+        self._process.wait(WAIT_S)
 
 
 def _server_or_skip(version: str) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import ssl
 import subprocess
@@ -14,8 +13,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
+from spark_metrics.job.connector_jars import cache_folder
 from tests.support.certificates import make_certificate
+from tests.support.isolation import MACHINE
 from tests.support.kafka_oracle import QUICK_START, OracleUnavailableError
+from tests.support.patience import WAIT_S, patience_s
 from tests.support.ports import free_ports
 from tests.support.settle import wait_until
 
@@ -34,8 +36,7 @@ def registry_home() -> Path:
     Raises:
         OracleUnavailableError: with what is missing.
     """
-    cache = Path(os.environ.get("PARTISCOPE_CACHE", Path.home() / ".cache" / "partiscope"))
-    home = cache / "schema-registry" / VERSION
+    home = cache_folder() / "schema-registry" / VERSION
     if (home / _JAR).exists():
         return home
     for program in ("java", "mvn"):
@@ -49,9 +50,10 @@ def registry_home() -> Path:
             *("mvn", "-q", "-B", "dependency:copy"),
             *(f"-Dartifact={_ARTIFACT}:{VERSION}:tar.gz:all", f"-DoutputDirectory={packed}"),
         ],
+        env=MACHINE,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=patience_s(600),
         check=False,
         cwd=part,
     )
@@ -158,5 +160,5 @@ class SchemaRegistryServer:
             context = ssl.create_default_context(cafile=str(self.ca))
             pair = b64encode(f"{USER}:{PASSWORD}".encode()).decode()
             request.add_header("authorization", f"Basic {pair}")
-        with urllib.request.urlopen(request, timeout=20, context=context) as answer:
+        with urllib.request.urlopen(request, timeout=WAIT_S, context=context) as answer:
             return json.load(answer)

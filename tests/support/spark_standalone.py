@@ -13,10 +13,11 @@ import pyspark
 
 from spark_metrics.job.java import find_java
 from tests.support.metrics_job import is_running, processes_below
+from tests.support.patience import WAIT_S, patience_s
 from tests.support.ports import free_ports
 
 SPARK_HOME: Final = Path(pyspark.__file__).parent
-START_TIMEOUT_S: Final = 60.0
+START_TIMEOUT_S: Final = patience_s(60.0)
 _DEPLOY: Final = "org.apache.spark.deploy"
 
 
@@ -58,7 +59,7 @@ class StandaloneSpark:
             for pid in [*processes_below(process.pid), process.pid]:
                 if is_running(pid):
                     os.kill(pid, signal.SIGKILL)
-            process.wait(30)
+            process.wait(WAIT_S)
 
     def executors(self) -> list[int]:
         """Process ids of the executors that run now."""

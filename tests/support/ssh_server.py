@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
+from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
 from tests.support.settle import wait_until
 
@@ -64,7 +65,7 @@ class SshServer:
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(WAIT_S)
         shutil.rmtree(self._folder)
 
     def command(self, argv: Sequence[str]) -> list[str]:

@@ -14,9 +14,10 @@ from struct import pack
 from termios import TIOCSWINSZ
 from typing import Any, Final, Self
 
+from tests.support.patience import WAIT_S, patience_s
 from tests.support.ssh_server import LOGGED_IN, SshServer
 
-DEADLINE_S: Final = 120.0
+DEADLINE_S: Final = patience_s(120.0)
 
 
 class Terminal:
@@ -60,7 +61,7 @@ class Terminal:
 
     def __exit__(self, *_: object) -> None:
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(WAIT_S)
         self.hang_up()
 
     def hang_up(self) -> None:

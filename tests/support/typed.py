@@ -17,8 +17,9 @@ from struct import pack
 from typing import Final
 
 from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S, patience_s
 
-ENDS_WITHIN_S: Final = 120.0
+ENDS_WITHIN_S: Final = patience_s(120.0)
 CTRL_C: Final = 128 + signal.SIGINT
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -51,7 +52,7 @@ class Typed:
             if pattern is not None and re.search(pattern, self.said, re.MULTILINE):
                 return True
             if not self._read():
-                self.process.wait(10)
+                self.process.wait(WAIT_S)
                 return pattern is None
         return False
 
@@ -68,7 +69,7 @@ class Typed:
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         os.close(self._master)
-        status = self.process.wait(10)
+        status = self.process.wait(WAIT_S)
         return status if status >= 0 else 128 - status  # as a shell tells of a signal
 
     def _read(self) -> bool:

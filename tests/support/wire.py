@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from broker.protocol import codec
+from tests.support.patience import patience_s
 from tests.support.settle import wait_until
 
 METADATA: Final = (3, 9)
-TIMEOUT_S: Final = 30.0
+TIMEOUT_S: Final = patience_s(30.0)
 Judge = Callable[[Any], bool]
 """Of a topic in a Metadata response, or None where it is not known."""
 

@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.support.installation import Installation
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tests.support.tasks.prepared import (
     FACES,
@@ -70,7 +71,7 @@ def _create(admin: AdminClient) -> None:
         for name, brokers in PLACED.items()
     ]
     for future in admin.create_topics(made).values():
-        future.result(30)
+        future.result(WAIT_S)
 
 
 def _produce(producer: Producer) -> None:

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.support.browser import chromium, dialog_of, open_page
 from tests.support.installation import Installation
+from tests.support.patience import patience_s
 from tests.support.settle import wait_until
 from tests.support.tasks.facts import Facts
 from tests.support.tasks.task import Click, Fill, Keys, Step, Task
@@ -19,7 +20,7 @@ SIZE: Final = (160, 50)
 ANSWER_S: Final = 0.6
 """A key that changes nothing on the screen is taken for answered then."""
 STILL_S: Final = 0.25
-LEADS_S: Final = 10.0
+LEADS_S: Final = patience_s(10.0)
 _FIGURES: Final = re.compile(r"(\x1b\[[\d;]*m)|[\d.]+")
 BUSY: Final = ("asking the cluster", "planning …", "changing it …", "reading …", "previewing it …")
 _KEYS: Final = {"↓": "Down", "↑": "Up", "Esc": "Escape", "PgDn": "NPage"}

@@ -10,10 +10,11 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
 from tests.support.installation import Installation
+from tests.support.patience import patience_s
 from tests.support.tasks.cluster import OWN_GROUPS, STUCK_AT
 from tests.support.tasks.prepared import BROKER, FACES, THROTTLED_TO, command_line
 
-ASKED_S: Final = 10.0
+ASKED_S: Final = patience_s(10.0)
 LAG: Final = 80
 _LATEST: Final[Any] = OffsetSpec
 STUCK_GROUPS: Final = ("billing", "hasty")

@@ -18,6 +18,7 @@ from broker.background import (
     log_failure,
     set_process_end,
 )
+from tests.support.patience import WAIT_S
 
 BROKER: Final = Path(background.__file__).parent
 STARTS_WORK: Final = frozenset({"create_task", "ensure_future", "call_later", "call_at"})
@@ -76,7 +77,7 @@ async def test_a_repeater_goes_on_after_each_failure(caplog: pytest.LogCaptureFi
     repeater = Repeater("maintenance", 1, call)
     repeater.start()
     for _ in range(3):
-        await asyncio.wait_for(calls.acquire(), 20)
+        await asyncio.wait_for(calls.acquire(), WAIT_S)
     repeater.stop()
     assert "internal error in the maintenance" in caplog.text
 
@@ -88,7 +89,7 @@ async def test_a_failure_that_ends_the_process_is_told_to_the_node_it_was_starte
     timer.set(0)
     # Another node of the same process: what runs already belongs to the first one.
     set_process_end(lambda error: None)
-    error = await asyncio.wait_for(ended.get(), 20)
+    error = await asyncio.wait_for(ended.get(), WAIT_S)
     assert isinstance(error, InternalError)
     for words in ("controller", "ZeroDivisionError", "others take over", "Start it again"):
         assert words in str(error)

@@ -20,6 +20,7 @@ from partiscope.connections import ConnectionSettings, read_client_properties
 from partiscope.identity import cluster_by_name
 from partiscope.installation import Installation, Watched
 from partiscope.settings import SettingsError
+from tests.support.patience import WAIT_S
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +141,7 @@ def test_every_command_takes_the_data_directory(tmp_path: Path) -> None:
         for words in (["topics", "list"], ["groups", "list"], ["moves"], ["tail", "orders"])
     ]
     for command in begun:
-        _, words = command.communicate(timeout=60)
+        _, words = command.communicate(timeout=WAIT_S)
         assert command.returncode == 4, (command.args, words)
         assert "127.0.0.1:1 did not answer" in words
 

@@ -11,6 +11,7 @@ from partiscope.layout import ClusterLayout
 from partiscope.running import run_until_signal
 from partiscope.settings import Settings
 from partiscope.supervisor import Part, PartFailedError, Supervisor
+from tests.support.patience import WAIT_S
 
 
 def test_a_part_that_cannot_start_in_a_later_stage_is_named(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_the_page_starts_after_collectors_that_are_quick_and_without_those_that_
         supervisor = Supervisor(lambda text: None)
         try:
             starting = running.start_everything(supervisor, layout, Settings(), with_demo=False)
-            return await asyncio.wait_for(starting, 30)
+            return await asyncio.wait_for(starting, WAIT_S)
         finally:
             await supervisor.stop()
 

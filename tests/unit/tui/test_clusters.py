@@ -16,6 +16,7 @@ from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.snapshots.store import StoreReader
 from spark_metrics.window.aggregates import AggregatesReader
+from tests.support.patience import WAIT_S
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tests.unit.tui.conftest import NOW_MS
@@ -37,7 +38,7 @@ class HeldHistory:
     def as_of(self, *, cluster: str, at_ms: int) -> Any:
         """What it was asked, later."""
         self.is_asked.set()
-        assert self.may_answer.wait(60)
+        assert self.may_answer.wait(WAIT_S)
         return self._reader.as_of(cluster=cluster, at_ms=at_ms)
 
     def __getattr__(self, name: str) -> Any:

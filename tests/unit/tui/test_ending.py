@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from tests.support.patience import patience_s
 from tests.support.question_store import write_story
 from tests.support.terminal import Terminal
 
@@ -20,7 +21,7 @@ RESTORED: Final = (
     b"\x1b[?2004l",  # no marks around what is pasted
     b"\x1b[?7h",  # lines end at the margin
 )
-ENDS_WITHIN_S: Final = 5.0
+ENDS_WITHIN_S: Final = patience_s(5.0)
 
 
 def _written_until_it_ends(terminal: Terminal) -> bytes:

@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from tests.support.patience import WAIT_S
 from tests.support.question_store import write_story
 from tests.support.terminal import Terminal
 
@@ -31,7 +32,7 @@ def test_it_starts_sends_little_copies_by_osc_52_and_leaves_a_clean_terminal(
         terminal.type(b"q")
         terminal.read_until(LEFT_ALTERNATE_SCREEN)
         terminal.read(1.0)
-        assert terminal.process.wait(60) == 0
+        assert terminal.process.wait(WAIT_S) == 0
 
 
 def test_it_starts_with_secrets_that_one_process_alone_may_know(
@@ -50,7 +51,7 @@ def test_it_starts_with_secrets_that_one_process_alone_may_know(
         assert b"p-a-s-s" not in shown
         terminal.type(b"q")
         terminal.read_until(LEFT_ALTERNATE_SCREEN)
-        assert terminal.process.wait(60) == 0
+        assert terminal.process.wait(WAIT_S) == 0
 
 
 def test_the_mouse_is_given_back_and_taken_again(

@@ -18,6 +18,7 @@ from broker.raft.snapshot_files import Snapshot
 from broker.server.peers import PeerClient
 from tests.support.loop_disk import nothing_forced_on_the_loop
 from tests.support.metadata_plane import MetadataNode, node_config
+from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
 from tests.support.settle import TIMEOUT_S, until
 
@@ -318,6 +319,6 @@ async def test_node_that_was_away_for_long_gets_the_snapshot_from_the_leader(
         may_prepare.set()
         await until(lambda: set(image_of(cluster.nodes[away]).topics) == {"t0", "t1", "meanwhile"})
         assert returned.quorum.log.start_offset > before + 1
-        await asyncio.wait_for(returned.lifecycle.wait_unfenced(), timeout=20)
+        await asyncio.wait_for(returned.lifecycle.wait_unfenced(), timeout=WAIT_S)
         await cluster.stop_all()
     assert any(name.endswith(".checkpoint.part") for name in forced)

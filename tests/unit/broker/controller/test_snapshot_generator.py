@@ -12,6 +12,7 @@ from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
 from broker.raft.metadata_log import MetadataLog
 from broker.raft.snapshot_id import SnapshotId
+from tests.support.patience import WAIT_S
 from tests.unit.broker.controller.images import cluster
 
 
@@ -36,5 +37,5 @@ async def test_as_many_records_come_first_as_the_snapshot_of_the_start_held(
     await asyncio.sleep(0)
     assert written.empty()
     generator.note(1, cluster())
-    await asyncio.wait_for(written.get(), 20)
+    await asyncio.wait_for(written.get(), WAIT_S)
     await generator.stop()

@@ -16,6 +16,7 @@ from broker.metadata.image import (
 )
 from broker.metadata.metadata_service import MetadataService
 from broker.protocol.records import iter_batch_headers
+from tests.support.patience import WAIT_S
 
 NODE_ID = 101
 
@@ -154,6 +155,6 @@ class ManualClock:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Turn the loop until something holds; fails after five seconds."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         while not condition():  # noqa: ASYNC110  # what is awaited has no event of its own
             await asyncio.sleep(0.001)

@@ -19,6 +19,7 @@ from broker.log.errors import LogDirError, LogDirInUseError, LogDirMismatchError
 from broker.log.log_manager import LogManager
 from broker.log.names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, decode_uuid
 from tests.support.faulty_disk import FaultyDisk
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tests.unit.broker.log.helpers import CONFIG, NOW_MS, FakeClock, append, batch, read_all
 
@@ -404,7 +405,7 @@ def test_upkeep_forces_sealed_segments_to_the_disk(tmp_path: Path) -> None:
     append(log, batch())
     log.roll()
     append(log, batch())
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + WAIT_S
     while log.recovery_point < 1:
         manager.maintain(NOW_MS)
         assert time.monotonic() < deadline

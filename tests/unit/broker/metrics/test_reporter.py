@@ -29,10 +29,10 @@ from broker.metrics_schema import (
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch, iter_batch_headers, iter_records
 from broker.server.node import Node
+from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
 
 NODE_ID = 101
-WAIT_S = 20
 
 
 def _config(directory: Path) -> BrokerConfig:

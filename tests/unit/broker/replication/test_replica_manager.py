@@ -17,6 +17,7 @@ from broker.replication.errors import (
     NotLeaderError,
     UnknownPartitionError,
 )
+from tests.support.patience import WAIT_S
 from tests.support.settle import TIMEOUT_S, until
 from tests.unit.broker.replication.rig import Configs, Rig, records, values
 
@@ -294,7 +295,7 @@ async def test_many_new_replicas_arrive_in_turns_as_the_image_then_says(
 
 def block_until_there(path: str) -> None:
     """The loop has no turn meanwhile: nothing that threads have made is taken in."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + WAIT_S
     while not os.path.exists(path):
         assert time.monotonic() < deadline
         time.sleep(0.01)

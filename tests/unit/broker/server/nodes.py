@@ -4,17 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from broker.config.broker_config import BrokerConfig
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch
 from broker.server.node import Node
 from tests.support.loop_disk import nothing_forced_on_the_loop
+from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
 from tests.support.wire import ask
-
-WAIT_S: Final = 20
 
 
 def new_nodes(directory: Path, count: int = 1, **properties: str) -> list[Node]:

@@ -15,6 +15,7 @@ from broker.handlers.services import Listener, NodeServices, Request, ResponseSl
 from broker.protocol import codec
 from broker.server.dispatch import ListenerContext
 from broker.server.listener import ListenerServer
+from tests.support.patience import WAIT_S
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 PLAIN, TASK, SLOT, BROKEN = 60, 19, 1, 3
@@ -59,7 +60,7 @@ class Handlers:
     async def wait_for_slots(self, count: int) -> None:
         """Until that many more slots were taken."""
         for _ in range(count):
-            await asyncio.wait_for(self.slot_count.acquire(), 30)
+            await asyncio.wait_for(self.slot_count.acquire(), WAIT_S)
 
     def broken(self, request: Request, node: NodeServices) -> Any:
         raise ZeroDivisionError

@@ -21,6 +21,7 @@ from broker.server.response_queue import (
     QUEUED_BYTES_MAX,
     RESPONSES_QUEUED_MAX,
 )
+from tests.support.patience import WAIT_S
 from tests.support.settle import until
 from tests.unit.broker.server.support import (
     PLAIN,
@@ -45,7 +46,7 @@ async def is_served(server: ListenerServer) -> bool:
     """Whether another client gets an answer."""
     async with connected(server) as (reader, writer):
         writer.write(request_frame(PLAIN, 0, 77))
-        return (await asyncio.wait_for(read_frame(reader), 20))[:4] == struct.pack(">i", 77)
+        return (await asyncio.wait_for(read_frame(reader), WAIT_S))[:4] == struct.pack(">i", 77)
 
 
 def resident_bytes() -> int:

@@ -15,6 +15,7 @@ from broker.config.broker_config import Endpoint
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
 from broker.server.listener import ListenError, ListenerServer
+from tests.support.patience import WAIT_S
 from tests.support.settle import until
 from tests.unit.broker.server.support import (
     BROKEN,
@@ -41,7 +42,7 @@ def framed(payload: bytes) -> bytes:
 
 async def assert_ended(reader: asyncio.StreamReader) -> None:
     with pytest.raises((ConnectionResetError, asyncio.IncompleteReadError)):
-        await asyncio.wait_for(reader.readexactly(1), 5)
+        await asyncio.wait_for(reader.readexactly(1), WAIT_S)
 
 
 async def test_responses_keep_the_order_of_requests() -> None:
@@ -95,7 +96,7 @@ async def test_the_first_request_of_a_kind_holds_up_only_its_own_connection(
     handlers, may_go = Handlers(), threading.Event()
 
     def prepare_slowly(api_key: int, api_version: int) -> None:
-        assert may_go.wait(30)
+        assert may_go.wait(WAIT_S)
         prepare(api_key, api_version)
 
     prepare = codec.prepare

@@ -13,6 +13,7 @@ from broker.server.peers import (
     PeerTimeoutError,
     PeerUnavailableError,
 )
+from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
 from tests.support.silent import lost_listener
 from tests.unit.broker.server.support import PLAIN, SLOT, Handlers, listening
@@ -50,7 +51,7 @@ async def test_a_callback_gets_the_raw_answer() -> None:
         await peer.submit(build, on_response)
         await handlers.wait_for_slots(1)
         handlers.slots[0].complete((struct.pack(">ii", 9, 1), b"hello"))
-        await asyncio.wait_for(done.wait(), 5)
+        await asyncio.wait_for(done.wait(), WAIT_S)
         assert got == [b"hello"]
         await peer.close()
 
@@ -113,4 +114,4 @@ async def test_closing_fails_who_waits_for_the_connection() -> None:
         await asyncio.sleep(0.05)
         await peer.close()
         with pytest.raises(PeerUnavailableError, match="is closed"):
-            await asyncio.wait_for(asking, 5)
+            await asyncio.wait_for(asking, WAIT_S)

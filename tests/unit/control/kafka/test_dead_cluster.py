@@ -13,9 +13,10 @@ from control.model.watched_cluster import WatchedCluster
 from control.operations.catalogue.topics.delete_topic import DeleteTopic
 from control.operations.catalogue.topics.produce import Produce
 from control.operations.operation_session import OperationSession
+from tests.support.patience import patience_s
 from tests.support.silent import hung_listener, lost_listener
 
-WITHIN_S: Final = 3.0
+WITHIN_S: Final = patience_s(3.0)
 
 
 @pytest.fixture

@@ -9,20 +9,21 @@ import pytest
 from dash import html
 
 from dashboard.server.answer_cache import AnswerCache, bytes_of
+from tests.support.patience import WAIT_S
 
 
 def test_many_who_ask_at_once_get_one_answer() -> None:
     answers, built, may_end = AnswerCache(1 << 20), list[int](), Event()
 
     def build() -> list[int]:
-        may_end.wait(60)
+        may_end.wait(WAIT_S)
         built.append(1)
         return built
 
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(answers.of, "key", build) for _ in range(8)]
         may_end.set()
-        found = [item.result(60) for item in asked]
+        found = [item.result(WAIT_S) for item in asked]
     assert built == [1]
     assert all(item is built for item in found)
 

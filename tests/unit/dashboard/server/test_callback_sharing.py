@@ -9,6 +9,7 @@ import pytest
 from dashboard import ids
 from dashboard.server.callback_sharing import CALLBACKS, CallbackSharing
 from dashboard.server.origin_check import Message, Receive, Scope, Send
+from tests.support.patience import WAIT_S
 
 SCOPE: Message = {"type": "websocket", "path": CALLBACKS}
 GONE: Message = {"type": "websocket.disconnect", "code": 1000}
@@ -62,7 +63,7 @@ class Page:
         self._out.put_nowait(message)
 
     async def answer(self) -> dict[str, Any]:
-        found = json.loads((await asyncio.wait_for(self._in.get(), 60))["text"])
+        found = json.loads((await asyncio.wait_for(self._in.get(), WAIT_S))["text"])
         last: dict[str, Any] = found[-1] if isinstance(found, list) else found
         return last
 
@@ -80,7 +81,7 @@ async def test_pages_that_ask_the_same_get_one_answer_under_their_own_names() ->
     pages = [Page(app) for _ in range(10)]
     for number, page in enumerate(pages):
         page.ask(question(f"q{number}"))
-    await asyncio.wait_for(dash.heard.get(), 60)
+    await asyncio.wait_for(dash.heard.get(), WAIT_S)
     dash.may_answer.set()
     answers = [await page.answer() for page in pages]
     assert [each["requestId"] for each in answers] == [f"q{number}" for number in range(10)]
@@ -101,11 +102,11 @@ async def test_who_waited_for_a_page_that_left_asks_by_itself() -> None:
     app = CallbackSharing(dash, lambda: 0)
     first, second = Page(app), Page(app)
     first.ask(question("first"))
-    await asyncio.wait_for(dash.heard.get(), 60)
+    await asyncio.wait_for(dash.heard.get(), WAIT_S)
     second.ask(question("second"))
     await asyncio.sleep(0)
     first.leave()
-    assert await asyncio.wait_for(dash.heard.get(), 60) == "second"
+    assert await asyncio.wait_for(dash.heard.get(), WAIT_S) == "second"
     dash.may_answer.set()
     assert (await second.answer())["requestId"] == "second"
     await second.end()
@@ -178,7 +179,7 @@ async def test_what_no_page_says_ends_the_socket_with_a_line_in_the_log(
     async def send(given: Message) -> None:
         told.append(given)
 
-    await asyncio.wait_for(CallbackSharing(dash, lambda: 0)(SCOPE, receive, send), 60)
+    await asyncio.wait_for(CallbackSharing(dash, lambda: 0)(SCOPE, receive, send), WAIT_S)
     assert [(each["type"], each["code"]) for each in told] == [("websocket.close", 1007)]
     assert dash.asked == []
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]
@@ -200,6 +201,6 @@ async def test_what_dash_does_not_know_ends_the_socket_with_a_line_in_the_log(
     async def dash(scope: Scope, receive: Receive, send: Send) -> None:
         raise KeyError((await receive())["text"])
 
-    await asyncio.wait_for(CallbackSharing(dash, lambda: 0)(SCOPE, receive, send), 60)
+    await asyncio.wait_for(CallbackSharing(dash, lambda: 0)(SCOPE, receive, send), WAIT_S)
     assert [each["type"] for each in told] == ["websocket.close"]
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from partiscope.cli.app import run
-from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 
 
 def test_version_and_help_are_fine(capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,7 +118,6 @@ def _typed(command: str, **environment: str) -> subprocess.CompletedProcess[byte
     typed = command.replace("partiscope", f"{sys.executable} -m partiscope")
     return subprocess.run(
         ["bash", "-o", "pipefail", "-c", typed],
-        cwd=ROOT,
         capture_output=True,
         check=False,
         env={**os.environ, **environment},
@@ -178,10 +177,9 @@ main()
 def test_ctrl_c_while_it_is_still_loaded_ends_a_command_without_a_word() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", INTERRUPTED_WHILE_LOADING],
-        cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WAIT_S,
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (-signal.SIGINT, "", "")
 
@@ -248,9 +246,7 @@ finally:
 
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ()])
 def test_help_loads_no_command(words: tuple[str, ...]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LOADED_BY, *words], cwd=ROOT, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", LOADED_BY, *words], capture_output=True, text=True)
     assert done.stderr.endswith("[]"), done.stderr
 
 
@@ -259,7 +255,7 @@ def test_completion_of_names_loads_no_command_and_that_of_flags_its_own() -> Non
         variables = {"_PARTISCOPE_COMPLETE": "complete_bash", "COMP_WORDS": f"partiscope {words}",
                      "COMP_CWORD": str(len(words.split(" ")))}  # fmt: skip
         return subprocess.run(
-            [sys.executable, "-c", LOADED_BY], cwd=ROOT, capture_output=True, text=True,
+            [sys.executable, "-c", LOADED_BY], capture_output=True, text=True,
             env={**os.environ, **variables},
         ).stdout  # fmt: skip
 

@@ -42,8 +42,7 @@ def test_a_documented_command_is_taken(program: dict[str, Any], command: str) ->
 def test_a_reference_is_what_the_program_says(script: str) -> None:
     """Run the script where it is not."""
     done = subprocess.run(
-        [sys.executable, f"scripts/{script}.py", "--check"],
-        cwd=ROOT,
+        [sys.executable, str(ROOT / "scripts" / f"{script}.py"), "--check"],
         capture_output=True,
         text=True,
         check=False,

@@ -11,6 +11,7 @@ import pytest
 from broker.log.checkpoint.file_writer import FileWriter
 from broker.log.errors import ForceFailedError, StorageError
 from tests.support.faulty_disk import FaultyDisk
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 
@@ -25,7 +26,7 @@ def test_the_loop_does_not_wait_for_the_disk_and_the_newest_is_written_last(
 
     def slow(name: str, content: str) -> None:
         def make() -> bytes:
-            assert is_free.wait(60)
+            assert is_free.wait(WAIT_S)
             made.append(content)
             return content.encode()
 
@@ -84,7 +85,7 @@ def test_a_failed_fsync_is_told_whatever_is_written_after_it(tmp_path: Path) -> 
     path = str(tmp_path / "points")
 
     def held_up() -> bytes:
-        assert is_free.wait(60)
+        assert is_free.wait(WAIT_S)
         return b"old"
 
     with FaultyDisk(tmp_path, errno.EIO, calls={"fsync"}, times=1) as disk:

@@ -18,6 +18,7 @@ from broker.replication.errors import (
     UnknownTopicIdError,
 )
 from broker.replication.leader.fetch_session import FetchAnswer
+from tests.support.patience import WAIT_S
 from tests.support.settle import TIMEOUT_S
 from tests.unit.broker.replication.rig import Node, Rig, records
 
@@ -257,7 +258,7 @@ async def test_a_second_request_ends_the_parked_one(rig: Rig) -> None:
     parked = asyncio.create_task(follower.poll({}, max_wait_ms=LONG_MS))
     await asyncio.sleep(0.01)
     second = await follower.poll({keys[1]: at(0)})
-    assert (await asyncio.wait_for(parked, 1)).results == {}
+    assert (await asyncio.wait_for(parked, WAIT_S)).results == {}
     assert list(second.results) == [keys[1]]
 
 

@@ -10,6 +10,7 @@ import pytest
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import STORE_KIND, OperatorSnapshot
 from spark_metrics.window.aggregates import AggregatesReader
+from tests.support.patience import WAIT_S
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 
 SIZES = SyntheticSizes(topics=2, partitions=3)
@@ -205,7 +206,7 @@ async def test_snapshots_come_as_they_appear(feed: SnapshotFeed, tmp_path: Path)
     versions: list[int] = []
     builder = StoreBuilder(tmp_path)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(WAIT_S):
         async for snapshot in feed.snapshots():
             versions.append(snapshot.version)
             if len(versions) == 3:

@@ -9,7 +9,7 @@ from control.model.ids import ClusterId
 from control.model.watched_cluster import WatchedCluster
 from control.views.tour import Offer
 from partiscope.cli.processes.tui_opening import Opening
-from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 
 PROGRAM = str(Path(sys.executable).parent / "partiscope")
 LOADED = """
@@ -43,14 +43,14 @@ def test_what_was_read_beside_is_what_is_opened() -> None:
 
 def test_the_screen_loads_no_library_of_words_and_settings() -> None:
     loaded = subprocess.run(
-        [sys.executable, "-c", LOADED], cwd=ROOT, capture_output=True, text=True, timeout=100
+        [sys.executable, "-c", LOADED], capture_output=True, text=True, timeout=WAIT_S
     )
     assert (loaded.stdout.strip(), loaded.stderr) == ("", "")
 
 
 def test_wrong_words_are_told_once_and_are_the_status() -> None:
     ended = subprocess.run(
-        [PROGRAM, "tui", "--colour"], capture_output=True, text=True, timeout=100
+        [PROGRAM, "tui", "--colour"], capture_output=True, text=True, timeout=WAIT_S
     )
     assert ended.returncode == 2
     assert ended.stderr.count("Usage") == 1

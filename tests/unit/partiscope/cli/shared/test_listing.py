@@ -15,7 +15,6 @@ import pytest
 from control.views.tables.brokers import BROKERS
 from control.views.tables.partitions import PARTITIONS
 from partiscope.cli.app import run
-from tests.support.node_cluster import ROOT
 from tests.support.store_builder import StoreBuilder
 from tests.unit.partiscope.cli.test_told import store
 
@@ -152,7 +151,7 @@ def test_colour_is_for_terminals_alone(store: str, no_color: bool, tmp_path: Pat
     if no_color:
         env["NO_COLOR"] = "1"
     master, slave = pty.openpty()
-    with subprocess.Popen(command, cwd=ROOT, env=env, stdout=slave, stderr=subprocess.PIPE) as it:
+    with subprocess.Popen(command, env=env, stdout=slave, stderr=subprocess.PIPE) as it:
         os.close(slave)
         shown = b""
         while chunk := _read(master):
@@ -160,7 +159,7 @@ def test_colour_is_for_terminals_alone(store: str, no_color: bool, tmp_path: Pat
         it.communicate()
     os.close(master)
     assert (b"\x1b[" in shown) is not no_color
-    piped = subprocess.run(command, cwd=ROOT, env=env, capture_output=True)
+    piped = subprocess.run(command, env=env, capture_output=True)
     assert b"\x1b[" not in piped.stdout
 
 
