@@ -27,7 +27,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 isolate()
 
 TESTS: Final = Path(__file__).parent
-FIRST: Final = ("spark", "e2e", "contract", "simulation", "property")
+FIRST: Final = ("test_isolation.py", "spark", "e2e", "contract", "simulation", "property")
 """In this order, before the short tests of the other folders: who starts Spark, browsers and
 clusters is not what everybody waits for at the end."""
 

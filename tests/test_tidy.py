@@ -244,3 +244,40 @@ def test_modules_import_each_other_in_no_circle() -> None:
         graphlib.TopologicalSorter(wanted).prepare()
     except graphlib.CycleError as error:
         pytest.fail(f"a circle of imports: {' <- '.join(error.args[1])}")
+
+
+_WAITS: Final = ("result", "wait", "join", "communicate", "timeout", "wait_for", "run", "flush")
+_PATIENT: Final = ("tests/support/patience.py", "tests/support/settle.py")
+
+
+def test_tests_wait_by_one_patience() -> None:
+    """A time-out in numbers is right on one machine: WAIT_S and patience_s grow with slow ones."""
+    found = []
+    for path in _tracked("tests/*.py"):
+        if _name(path) in _PATIENT:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (isinstance(node, ast.Call) and _waits_by_number(node)) or _is_deadline(node):
+                found.append(f"{_name(path)}:{node.lineno}")
+    assert not found, "use WAIT_S or patience_s of tests/support/patience.py"
+
+
+def _waits_by_number(node: ast.Call) -> bool:
+    named = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if named not in _WAITS or "mark" in ast.unparse(node.func):
+        return False
+    limits = [it.value for it in node.keywords if it.arg == "timeout"]
+    limits += [node.args[-1]] if node.args and named not in ("run", "communicate") else []
+    return any(map(_is_long, limits))
+
+
+def _is_deadline(node: ast.AST) -> bool:
+    is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
+    return is_sum and ast.unparse(node.left) == "time.monotonic()" and _is_long(node.right)
+
+
+def _is_long(node: ast.AST) -> bool:
+    """A second and more: shorter ones are steps of a loop that looks again."""
+    return (
+        isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value >= 1
+    )

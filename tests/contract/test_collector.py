@@ -79,7 +79,7 @@ def scene(watched: KafkaCluster) -> Iterator[Scene]:
             at_ms = first_ms + index // partitions * APART_MS
             value = f"value {index}" * (index % 7)
             producer.produce(name, value, partition=index % partitions, timestamp=at_ms)
-    assert producer.flush(30) == 0
+    assert producer.flush(WAIT_S) == 0
     _commit(admin, "done", {("even", p): RECORDS for p in range(6)})
     _commit(admin, "behind", {("even", p): 7 * p for p in range(6)})
     _commit(admin, "at-zero", {("uneven", p): 0 for p in range(5)})
@@ -302,7 +302,7 @@ async def test_lag_is_never_negative_while_records_and_commits_race(scene: Scene
         consumer.subscribe(["idle"])
         while not stopped.is_set():
             producer.produce("idle", b"x", partition=0)
-            producer.flush(5)
+            producer.flush(WAIT_S)
             if consumer.poll(0.05) is not None:
                 consumer.commit(asynchronous=False)
         consumer.close()

@@ -114,7 +114,7 @@ def _race(bootstrap: str, stopped: threading.Event) -> None:
         producer.poll(0)
         if consumer.consume(100, timeout=0.2):
             consumer.commit(asynchronous=True)
-    producer.flush(30)
+    producer.flush(WAIT_S)
     consumer.close()
 
 

@@ -123,7 +123,7 @@ def _fill(bootstrap: str) -> AdminClient:
             producer.produce("owned", b"x", partition=number)
     for _ in range(100):
         producer.produce("short", b"x", partition=0)
-    assert producer.flush(60) == 0
+    assert producer.flush(WAIT_S) == 0
     return admin
 
 

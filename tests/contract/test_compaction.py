@@ -186,7 +186,7 @@ async def test_commands_of_an_older_release_are_taken_over_and_what_runs_keeps_i
         producer = Producer({"bootstrap.servers": cluster.bootstrap})
         for each in (command, throttled):
             producer.produce(OPERATIONS_TOPIC, key=b"mv-old", value=encode_command(each))
-        assert producer.flush(30) == 0
+        assert producer.flush(WAIT_S) == 0
         with ExecutorProcess(bus=cluster.bootstrap, log=tmp_path / "executor.err") as executor:
             executor.wait_until_said("ready")
             assert await bus.are_commands_compacted()

@@ -215,7 +215,7 @@ def test_filters_and_commands_see_decoded_values(
         producer = Producer({"bootstrap.servers": cluster.bootstrap})
         producer.produce("orders", b"plain", key=b"k")
         producer.produce("orders", order, key=b"k", headers={"shop": b"7"})
-        assert producer.flush(20) == 0
+        assert producer.flush(WAIT_S) == 0
         line = CommandLine(bootstrap=cluster.bootstrap, bus=cluster.bootstrap, folder=tmp_path)
         base = ("tail", "orders", "--offset", "earliest", "-e", "--schema-registry", server.url)
         found = line.run(*base, "--cel", "value.to.city == 'Köln'")

@@ -33,6 +33,7 @@ from tests.contract.operations_rig import (
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster
 from tests.support.node_cluster import NodeCluster
+from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
 DRAINED = 104
@@ -224,5 +225,5 @@ def _produce(bootstrap: str, topic: str, is_over: asyncio.Event) -> tuple[int, i
             producer.produce(topic, b"x" * 1000, str(number).encode(), on_delivery=count)
         producer.poll(0)
         time.sleep(0.2)
-    producer.flush(60)
+    producer.flush(WAIT_S)
     return counts[0], counts[1]

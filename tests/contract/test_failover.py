@@ -216,7 +216,7 @@ def produce_bytes(cluster: LocalCluster, count: int) -> None:
     for _ in range(count // 50_000):
         producer.produce(TOPIC, os.urandom(50_000), partition=0)
         producer.poll(0)
-    assert producer.flush(30) == 0
+    assert producer.flush(WAIT_S) == 0
 
 
 def set_rates(cluster: LocalCluster, **rates: int) -> None:

@@ -51,7 +51,7 @@ def produce_all(cluster: LocalCluster, topic: str, values: list[bytes]) -> dict[
     producer = Producer({"bootstrap.servers": cluster.bootstrap, "acks": "all"})
     for value in values:
         producer.produce(topic, value=value, key=value, on_delivery=report)
-    assert producer.flush(30) == 0
+    assert producer.flush(WAIT_S) == 0
     assert not errors
     return acked
 
@@ -138,7 +138,7 @@ class SteadyProducer:
             )
             number += 1
             self._producer.poll(0.002)
-        self._producer.flush(30)
+        self._producer.flush(WAIT_S)
 
     def _report(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:

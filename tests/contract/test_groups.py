@@ -22,7 +22,6 @@ from broker.coordinator.records import (
     encode_offset_value,
 )
 from tests.contract.group_clients import (
-    WAIT_S,
     committed,
     confluent_consumer,
     create_topic,
@@ -36,6 +35,7 @@ from tests.contract.group_clients import (
 )
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import run_tool
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
 GROUPS_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"

@@ -57,7 +57,7 @@ def shared(kafka_today: KafkaCluster) -> KafkaCluster:
     producer = Producer(where)
     for number in range(10):
         producer.produce(topic, str(number), partition=number % 2)
-    assert producer.flush(20) == 0
+    assert producer.flush(WAIT_S) == 0
     named = ("--alter", "--entity-type", "groups", "--entity-name", group)
     earliest = ("--add-config", "share.auto.offset.reset=earliest")
     tool_of(kafka_today, "org.apache.kafka.tools.ConfigCommand", *named, *earliest)

@@ -76,9 +76,9 @@ async def test_librdkafka_chooses_alike(
     )
     for number, key in enumerate(keys):
         if number % 10_000 == 0:
-            producer.flush(60)
+            producer.flush(WAIT_S)
         producer.produce(topic, b"", key=key)
-    assert producer.flush(60) == 0
+    assert producer.flush(WAIT_S) == 0
     await agree(our_cluster, topic, keys, rule)
 
 

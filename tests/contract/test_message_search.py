@@ -45,7 +45,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 timestamp=FIRST_MS + 1_000 * number,
                 headers={"shop": str(number % 7)},
             )
-        assert producer.flush(60) == 0
+        assert producer.flush(WAIT_S) == 0
         yield cluster.bootstrap
 
 

@@ -11,6 +11,7 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic
 from control.model.ids import TopicPartition
 from tests.contract.operations_rig import unique
+from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
 FIRST, SECOND, THIRD = 101, 102, 103
@@ -33,7 +34,7 @@ async def topic(bootstrap: str, admin: KafkaAdmin) -> AsyncIterator[str]:
     producer = Producer({"bootstrap.servers": bootstrap})
     for _ in range(4):
         producer.produce(name, bytes(RECORD_BYTES), partition=0)
-    producer.flush(30)
+    producer.flush(WAIT_S)
     await asyncio.sleep(1)  # every broker has heard of its throttle
     yield name
     await admin.alter_many_configs({broker: {RATE: None} for broker in brokers})

@@ -194,7 +194,7 @@ def _filled(cluster: NodeCluster) -> Filled:
     producer = Producer({**where, "log_level": 0})
     for number in range(RECORDS):
         producer.produce(topic, b"x", partition=number % 2, timestamp=1_000 + number)
-    assert producer.flush(30) == 0
+    assert producer.flush(WAIT_S) == 0
     address = cluster.bootstrap.split(",")[0]
     return Filled(address=address, leader=address, topic=topic, group=unique("readers"))
 

@@ -17,6 +17,7 @@ from partiscope.cli.app import run
 from tests.contract.test_plan_files import PARTITIONS, crowded_topic, execute
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KafkaCluster
+from tests.support.patience import WAIT_S
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
 
@@ -52,7 +53,7 @@ def producing(bootstrap: str, topic: str) -> Iterator[None]:
     finally:
         ended.set()
         thread.join()
-        producer.flush(30)
+        producer.flush(WAIT_S)
 
 
 def planned(

@@ -263,7 +263,7 @@ async def test_large_records_are_read_whole_when_asked(bootstrap: str, admin: Ka
     for partition in (0, 1):
         producer.produce(topic, b"x" * (12 << 20), partition=partition)
         producer.produce(topic, b"small", partition=partition)
-    assert producer.flush(60) == 0
+    assert producer.flush(WAIT_S) == 0
     async with RecordReader(bootstrap) as reader:
         keys = await reader.partitions(topic)
         found = await reader.browse(keys, Start(kind=StartKind.LAST, value=10), limit=10)
@@ -291,7 +291,7 @@ async def test_records_of_transactions_say_what_became_of_them(
     for name, producer in producers.items():
         producer.begin_transaction()
         producer.produce(topic, name.encode(), partition=0)
-        producer.flush(30)
+        producer.flush(WAIT_S)
         if name == "aborts":
             producer.abort_transaction(30)
         elif name == "commits":

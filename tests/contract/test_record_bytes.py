@@ -11,6 +11,7 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from dashboard.server import record_bytes
 from tests.contract.operations_rig import unique
+from tests.support.patience import WAIT_S
 from tests.unit.dashboard.page_context import context_on
 
 LARGE = b"x" * (3 << 20) + "é".encode()
@@ -43,7 +44,7 @@ async def topic(bootstrap: str, admin: KafkaAdmin) -> str:
     producer.produce(name, b"small", key=b"before")
     producer.produce(name, LARGE, key=BINARY, headers=headers)
     producer.produce(name, None, key=b"<script>alert(1)</script>")
-    assert producer.flush(30) == 0
+    assert producer.flush(WAIT_S) == 0
     return name
 
 

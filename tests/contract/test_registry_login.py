@@ -50,7 +50,7 @@ def cluster(
         admin.create_topics([NewTopic("orders", 1, 1)])["orders"].result(WAIT_S)
         producer = Producer(where)
         producer.produce("orders", b"\0" + number.to_bytes(4, "big") + bytes([2 * ID]))
-        assert producer.flush(20) == 0
+        assert producer.flush(WAIT_S) == 0
         yield cluster
 
 

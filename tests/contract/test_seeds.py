@@ -55,7 +55,7 @@ def _produce_all(
 
     for key, value in messages:
         producer.produce(topic, key=key, value=value, on_delivery=keep)
-    assert producer.flush(30) == 0
+    assert producer.flush(WAIT_S) == 0
     return delivered
 
 
@@ -202,7 +202,7 @@ def test_a_partition_may_be_chosen_explicitly_or_by_a_partitioner_of_ones_own(
             partition=partition,
             on_delivery=lambda _, message: landed.append(message.partition()),
         )
-        assert producer.flush(30) == 0
+        assert producer.flush(WAIT_S) == 0
     assert landed == [2, 0, 2]
     own = _kafka_python_producer(our_cluster.bootstrap)
     sent = {key: own.send("tiers", key=key.encode()) for key in ("gold-1", "gold-2", "tin-1")}

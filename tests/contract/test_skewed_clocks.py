@@ -70,7 +70,7 @@ def produced(bootstrap: str) -> Iterator[None]:
             for _ in range(RATE // 10):
                 producer.produce("t", b"x", partition=0)
             producer.poll(0)
-        producer.flush(10)
+        producer.flush(WAIT_S)
 
     thread = threading.Thread(target=produce, daemon=True)
     thread.start()
@@ -107,7 +107,7 @@ def test_lag_is_right_from_the_first_figures_on(tmp_path: Path) -> None:
         producer = Producer({"bootstrap.servers": cluster.bootstrap})
         for _ in range(2 * BEHIND):
             producer.produce("t", b"x", partition=0)
-        assert producer.flush(60) == 0
+        assert producer.flush(WAIT_S) == 0
         groups = asyncio.run(groups_by_coordinator(cluster.bootstrap))
         job = MetricsJob(cluster.bootstrap, tmp_path / "job")
         with produced(cluster.bootstrap):

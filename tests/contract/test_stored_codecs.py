@@ -54,7 +54,7 @@ def _produce(cluster: NodeCluster, topic: str, codec: str, value: bytes = VALUE)
             key=f"{codec}-{number}".encode(),
             on_delivery=lambda error, _: refused.append(error) if error else None,
         )
-    assert producer.flush(30) == 0
+    assert producer.flush(WAIT_S) == 0
     if refused:
         raise KafkaException(refused[0])
 

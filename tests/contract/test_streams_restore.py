@@ -98,7 +98,7 @@ def _fill(bootstrap: str, topic: str) -> None:
     for number in range(RECORDS):
         producer.produce(topic, str(number))
         producer.poll(0)
-    assert producer.flush(60) == 0
+    assert producer.flush(WAIT_S) == 0
 
 
 def _ends(bootstrap: str, topic: str) -> dict[int, int]:

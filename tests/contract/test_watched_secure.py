@@ -53,7 +53,7 @@ def secure(kafka_libs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         admin.list_topics(timeout=WAIT_S)
         placed = [[101, 102]] * PARTITIONS
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, replica_assignment=placed)])[TOPIC].result(
-            30
+            WAIT_S
         )
         yield cluster
 

@@ -117,7 +117,7 @@ def test_a_topic_holds_the_record_format_that_it_is_set_to(
     admin.create_topics([topic])[name].result(WAIT_S)
     producer = Producer({"bootstrap.servers": cluster.bootstrap})
     producer.produce(name, b"value", key=b"key")
-    assert producer.flush(30) == 0
+    assert producer.flush(WAIT_S) == 0
     (log,) = cluster.log_dir(101).glob(f"{name}-0/*.log")
     wait_until(lambda: log.stat().st_size > MAGIC_AT, "the follower has it")
     assert log.read_bytes()[MAGIC_AT] == magic
@@ -134,7 +134,7 @@ def topic_of_format(cluster: ZooKeeperCluster, version: str, codec: str) -> str:
     for first in (0, 5):
         for number in range(first, first + 5):
             producer.produce(name, b"value %d " % number + b"x" * 200, key=b"%d" % number)
-        assert producer.flush(30) == 0
+        assert producer.flush(WAIT_S) == 0
     return name
 
 

@@ -28,6 +28,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 
 TOPICS: Final = ("steady", "typed", "tabs", "slow", "full")
 EACH_S: Final = 0.02
+WATCHED_S: Final = 4.0
 WATCH: Final = """() => {
     const seen = window.seen = new Set();
     window.twice = [];
@@ -67,7 +68,7 @@ class Numbers:
             producer.produce(self.topic, f"number {self.sent}".encode(), partition=self.sent % 2)
             producer.poll(0)
             self.sent += 1
-        assert producer.flush(30) == 0
+        assert producer.flush(WAIT_S) == 0
 
 
 @pytest.fixture(scope="module")
@@ -225,7 +226,7 @@ def test_a_reader_that_starts_slowly_is_started_once(
     try:
         page.locator("#browse-follow").click()
         wait_until(lambda: readers(server, cluster) > 0, "a reader", timeout_s=20)
-        end_s, most = time.monotonic() + 4, 0
+        end_s, most = time.monotonic() + WATCHED_S, 0
         while time.monotonic() < end_s:
             most = max(most, readers(server, cluster))
             page.wait_for_timeout(50)

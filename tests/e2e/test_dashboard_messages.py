@@ -39,7 +39,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
         producer = Producer({"bootstrap.servers": cluster.bootstrap})
         for number in range(250):
             producer.produce(LONG, f"record {number}".encode(), partition=0)
-        assert producer.flush(60) == 0
+        assert producer.flush(WAIT_S) == 0
         fill(cluster.bootstrap, SLOW, count=150_000, partitions=1)
         now_ms = time.time_ns() // 1_000_000
         partition = {"cluster": CLUSTER_ID, "read_ms": now_ms, "leader": 1,

@@ -36,7 +36,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
         producer = Producer(where)
         for number in range(END):
             producer.produce("orders", str(number), partition=0)
-        producer.flush(20)
+        producer.flush(WAIT_S)
         for group in GROUPS:
             consumer = Consumer({**where, "group.id": group})
             at = TopicPartition("orders", 0, COMMITTED)

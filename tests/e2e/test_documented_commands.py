@@ -24,6 +24,7 @@ from tests.support.installation import Installation
 from tests.support.kafka_eyes import KafkaEyes
 from tests.support.kafka_oracle import run_tool
 from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tests.support.typed import CTRL_C, Typed
 
@@ -81,7 +82,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
         producer = Producer({"bootstrap.servers": started.bootstrap, "log_level": 0})
         for number in range(1_300):
             producer.produce("orders", key=f"user-{number}", value='{"total": 1}', partition=3)
-        assert producer.flush(30) == 0
+        assert producer.flush(WAIT_S) == 0
         billing = ["groups", "describe", "billing", "--bootstrap", started.bootstrap]
         wait_until(lambda: run(billing) == Exit.DONE, "the demo's groups", timeout_s=30)
         demo.end()  # so that moves need not spare producers, and groups have no members

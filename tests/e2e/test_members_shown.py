@@ -52,7 +52,7 @@ def cluster(request: pytest.FixtureRequest, protocol: str, tmp_path: Path) -> It
         producer = Producer(where)
         for number in range(10 * PARTITIONS):
             producer.produce("orders", str(number), partition=number % PARTITIONS)
-        producer.flush(20)
+        producer.flush(WAIT_S)
         yield made
 
 

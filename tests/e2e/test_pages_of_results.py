@@ -28,7 +28,7 @@ def fill(bootstrap: str) -> None:
     producer = Producer({"bootstrap.servers": bootstrap})
     for number in range(COUNT):
         producer.produce(TOPIC, f"{'even' if number % 2 == 0 else 'odd'} {number}")
-    assert producer.flush(60) == 0
+    assert producer.flush(WAIT_S) == 0
 
 
 def test_a_search_is_paged_to_and_fro_and_says_which_results_are_shown(tmp_path: Path) -> None:

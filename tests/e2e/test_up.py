@@ -61,7 +61,7 @@ def _produce(bootstrap: str, count: int) -> dict[int, int]:
 
     for number in range(count):
         producer.produce(TOPIC, key=str(number), value=f"record {number}", on_delivery=keep)
-    assert producer.flush(30) == 0
+    assert producer.flush(WAIT_S) == 0
     return landed
 
 
@@ -212,7 +212,7 @@ def _produce_until(
         producer.poll(0)
         number += 1
         time.sleep(0.0005)
-    producer.flush(60)
+    producer.flush(WAIT_S)
 
 
 def _missing(bootstrap: str, acknowledged: dict[str, tuple[int, int]]) -> dict[str, object]:

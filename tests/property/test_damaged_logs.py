@@ -22,6 +22,7 @@ from control.kafka.records.reader import Start, StartKind
 from control.kafka.records.record import FetchedRecord
 from control.model.ids import TopicPartition
 from tests.support.memory_log import MemoryCluster, MemoryLog, Stored
+from tests.support.patience import WAIT_S
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "message_sets.txt"
 OLD = [bytes.fromhex(line.split()[2]) for line in GOLDEN.read_text().splitlines()[1:]]
@@ -93,7 +94,7 @@ async def test_reading_a_damaged_log_ends_and_shows_what_is_good(
     ):
         cluster = MemoryCluster({KEY: log})
         found: Browsed = await asyncio.wait_for(
-            cluster.reader().browse([KEY], start, limit=1_000), 30
+            cluster.reader().browse([KEY], start, limit=1_000), WAIT_S
         )
         shown = {record.offset for record in found.records}
         if start.value != 3:

@@ -65,7 +65,7 @@ class Samples:
         for _ in range(bad):
             self.bad += 1
             self.producer.produce(self.topic, b"neither JSON nor a sample")
-        assert self.producer.flush(30) == 0
+        assert self.producer.flush(WAIT_S) == 0
 
 
 def health(job: MetricsJob) -> dict[str, Any]:
@@ -318,7 +318,7 @@ def test_a_cluster_that_reports_each_minute_delays_no_other_after_a_restart(
     rows = [replica(now_ms - T0_MS, 0, partition=number) for number in range(3_000)]
     for value in encode_round(slow, rows):
         producer.produce("slow", value)
-    assert producer.flush(30) == 0
+    assert producer.flush(WAIT_S) == 0
     job.start()
     job.wait_until(lambda: health(job).get("records", 0) > 0, "known")
     assert job.end(signal.SIGTERM) == 0

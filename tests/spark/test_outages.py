@@ -104,7 +104,7 @@ def make_lonely(cluster: LocalCluster) -> AdminClient:
     for partition in (0, 1):
         for number in range(RECORDS):
             producer.produce(LONELY, b"%d" % number, partition=partition)
-    assert producer.flush(30) == 0
+    assert producer.flush(WAIT_S) == 0
     return admin
 
 

@@ -15,6 +15,6 @@ def fill(bootstrap: str, topic: str, *, count: int, partitions: int = 3) -> None
     producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20})
     for number in range(count):
         if number % 10_000 == 0:
-            producer.flush(60)  # its queue is bounded
+            producer.flush(WAIT_S)  # its queue is bounded
         producer.produce(topic, b'{"n": %d}' % number, partition=number % partitions)
-    assert producer.flush(60) == 0
+    assert producer.flush(WAIT_S) == 0

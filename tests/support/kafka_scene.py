@@ -33,6 +33,7 @@ RATES: Final = {"orders": 60, "clicks": 30, "many": 40}
 """Records per second."""
 SLOW_RATE: Final = 8
 STUCK_PARTITION: Final = 7
+REWIND_EVERY_S: Final = 10.0
 PRELOADED: Final = 1_000
 
 
@@ -94,7 +95,7 @@ class Scene:
             for index in range(each * partitions):
                 producer.produce(name, b"x" * (index % 50), partition=index % partitions)
                 producer.poll(0)
-        assert producer.flush(120) == 0
+        assert producer.flush(WAIT_S) == 0
 
     def _commit(self, group: str, offsets: dict[tuple[str, int], int]) -> None:
         wanted = [TopicPartition(topic, number, at) for (topic, number), at in offsets.items()]
@@ -115,14 +116,14 @@ class Scene:
                     turn += 1
                     producer.produce(name, b"live", partition=turn % LIVE[name])
             producer.poll(0)
-        producer.flush(30)
+        producer.flush(WAIT_S)
 
     def _rewind(self) -> None:
         offset = 900
         while not self._stop.is_set():
             self._commit("rewinding", {("back", 0): offset})
             offset -= 5
-            self._stop.wait(10.0)
+            self._stop.wait(REWIND_EVERY_S)
 
     def _read(
         self,

@@ -85,7 +85,7 @@ class SteadyProducer:
         """End and wait for everything in flight."""
         self._stop.set()
         self._thread.join()
-        assert self._producer.flush(60) == 0
+        assert self._producer.flush(WAIT_S) == 0
 
     def longest_gap_s(self, since: float) -> float:
         """The longest time without an acknowledgement."""

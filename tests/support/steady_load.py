@@ -8,6 +8,8 @@ from typing import Final
 
 from confluent_kafka import Producer
 
+from tests.support.patience import WAIT_S
+
 BATCH: Final = 1_000
 
 
@@ -32,7 +34,7 @@ class SteadyLoad:
             self._sent += BATCH
             self._producer.poll(0)
             time.sleep(max(began_s + self._sent / self._per_s - time.monotonic(), 0))
-        assert self._producer.flush(60) == 0
+        assert self._producer.flush(WAIT_S) == 0
         self.reached_per_s = self._sent / (time.monotonic() - began_s)
         return self.reached_per_s
 

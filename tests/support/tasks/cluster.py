@@ -78,7 +78,7 @@ def _produce(producer: Producer) -> None:
     for topic in (*TOPICS, *(f"{name}-{face}" for name in OWN_TOPICS for face in FACES)):
         for number in range(RECORDS if topic == "orders" else RECORDS // 6):
             if number == RECORDS - 1:  # surely the newest
-                producer.flush(30)
+                producer.flush(WAIT_S)
                 time.sleep(0.05)
             producer.produce(
                 topic,
@@ -88,7 +88,7 @@ def _produce(producer: Producer) -> None:
             )
     for face in FACES:
         _fill(producer, f"{SLOW}-{face}", SLOW_BYTES)
-    assert producer.flush(60) == 0
+    assert producer.flush(WAIT_S) == 0
 
 
 def _fill(producer: Producer, topic: str, size_bytes: int) -> None:
@@ -96,7 +96,7 @@ def _fill(producer: Producer, topic: str, size_bytes: int) -> None:
     for number in range(size_bytes // CHUNK_BYTES):
         producer.produce(topic, value=chunk, partition=number % partitions_of(topic))
         producer.poll(0)
-    assert producer.flush(60) == 0
+    assert producer.flush(WAIT_S) == 0
 
 
 def _commit(where: dict[str, Any], group: str, topic: str) -> None:

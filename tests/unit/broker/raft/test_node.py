@@ -25,6 +25,7 @@ from broker.raft.ports import Flush, Peer
 from broker.raft.snapshot_files import Snapshot
 from broker.raft.vote import Vote
 from broker.raft.vote_file import VoteFile
+from tests.support.patience import patience_s
 from tests.support.settle import TIMEOUT_S
 
 
@@ -234,7 +235,7 @@ async def test_stopped_leader_answers_its_waiters(tmp_path: Path) -> None:
     waiting = asyncio.ensure_future(node.wait_committed(node.append([b"a"])))
     await asyncio.sleep(0)
     await node.abandon()
-    await asyncio.wait([waiting], timeout=1)
+    await asyncio.wait([waiting], timeout=patience_s(0.5))
     assert waiting.done()
     waiting.exception()
 

@@ -11,8 +11,8 @@ from broker.log.disk import disk_health
 from broker.protocol import codec
 from broker.server.main import EXIT_FAILED, _serve
 from tests.support.faulty_disk import FaultyDisk
+from tests.support.patience import WAIT_S
 from tests.unit.broker.server.nodes import (
-    WAIT_S,
     create_topic,
     new_nodes,
     parts,
