@@ -257,23 +257,20 @@ def test_tests_wait_by_one_patience() -> None:
         if _name(path) in _PATIENT:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
-            if (isinstance(node, ast.Call) and _waits_by_number(node)) or _is_deadline(node):
+            if isinstance(node, ast.Call | ast.BinOp) and _waits_by_number(node):
                 found.append(f"{_name(path)}:{node.lineno}")
     assert not found, "use WAIT_S or patience_s of tests/support/patience.py"
 
 
-def _waits_by_number(node: ast.Call) -> bool:
+def _waits_by_number(node: ast.Call | ast.BinOp) -> bool:
+    if isinstance(node, ast.BinOp):
+        return ast.unparse(node.left) == "time.monotonic()" and _is_long(node.right)
     named = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     if named not in _WAITS or "mark" in ast.unparse(node.func):
         return False
     limits = [it.value for it in node.keywords if it.arg == "timeout"]
     limits += [node.args[-1]] if node.args and named not in ("run", "communicate") else []
     return any(map(_is_long, limits))
-
-
-def _is_deadline(node: ast.AST) -> bool:
-    is_sum = isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add)
-    return is_sum and ast.unparse(node.left) == "time.monotonic()" and _is_long(node.right)
 
 
 def _is_long(node: ast.AST) -> bool:
