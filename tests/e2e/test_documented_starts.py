@@ -5,6 +5,7 @@ bring stands in ``_reader``.
 """
 
 import re
+import shlex
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -77,7 +78,7 @@ class Shell:
         ports = f"--port {self.port} --dashboard-port {self.page}"
         line = re.sub(
             r"^(?:git pull && )?make up(?: ARGS=(\S+))?",
-            rf"make -C {ROOT} up ARGS='--data {self.folder}/data {ports} \1'",
+            rf"make -C {shlex.quote(str(ROOT))} up ARGS='--data {self.folder}/data {ports} \1'",
             line,
         )
         line = re.sub(r"partiscope up\b", f"partiscope up {ports}", line)

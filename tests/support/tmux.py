@@ -76,7 +76,7 @@ def terminal(
     path: str, *flags: str, size: tuple[int, int] = (80, 24), data: Path
 ) -> Iterator[Tmux]:
     """``partiscope tui`` at a view."""
-    command = " ".join((f"PARTISCOPE_DATA={data}", str(PROGRAM), "tui", shlex.quote(path), *flags))
+    command = shlex.join((f"PARTISCOPE_DATA={data}", str(PROGRAM), "tui", path, *flags))
     shown = Tmux(command, size)
     try:
         yield shown

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -65,7 +66,7 @@ class Typed:
         if self.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGINT)
-            self.says(within_s=30)
+            self.says(within_s=WAIT_S)
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         os.close(self._master)
@@ -87,6 +88,6 @@ def _install(folder: Path) -> None:
     program = folder / ".venv" / "bin" / "partiscope"
     if not program.exists():
         program.parent.mkdir(parents=True, exist_ok=True)
-        program.write_text(f'#!/bin/bash\nexec {sys.executable} -m partiscope "$@"\n')
+        program.write_text(f'#!/bin/bash\nexec {shlex.quote(sys.executable)} -m partiscope "$@"\n')
         program.chmod(0o755)
         (program.parent / "python").symlink_to(sys.executable)

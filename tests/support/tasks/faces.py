@@ -1,6 +1,7 @@
 """An operator's hands: a page in Chromium and ``partiscope tui`` in a real terminal (tmux)."""
 
 import re
+import shlex
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -121,7 +122,7 @@ class TerminalFace:
     name = "terminal"
 
     def __init__(self, installation: Installation) -> None:
-        self._tmux = Tmux(f"{PROGRAM} tui --data {installation.data}", SIZE)
+        self._tmux = Tmux(shlex.join((str(PROGRAM), "tui", "--data", str(installation.data))), SIZE)
 
     def wait_ready(self) -> None:
         """Until it shows the cluster."""

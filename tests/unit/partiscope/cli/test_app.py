@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -115,7 +116,7 @@ def test_a_start_view_that_is_none_is_said_before_anything_starts(
 
 def _typed(command: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
     """As from a shell."""
-    typed = command.replace("partiscope", f"{sys.executable} -m partiscope")
+    typed = command.replace("partiscope", f"{shlex.quote(sys.executable)} -m partiscope")
     return subprocess.run(
         ["bash", "-o", "pipefail", "-c", typed],
         capture_output=True,
@@ -138,13 +139,13 @@ def _typed(command: str, **environment: str) -> subprocess.CompletedProcess[byte
 def test_output_that_cannot_be_written_is_no_traceback(
     tmp_path: Path, command: str, status: int, said: str
 ) -> None:
-    done = _typed(command.format(file=_topology(tmp_path)))
+    done = _typed(command.format(file=shlex.quote(str(_topology(tmp_path)))))
     words = (done.stdout + done.stderr).decode()
     assert (done.returncode, said in words, "Traceback" in words) == (status, True, False), words
 
 
 def test_json_is_utf_8_and_text_is_what_the_locale_can_write(tmp_path: Path) -> None:
-    file = _topology(tmp_path)
+    file = shlex.quote(str(_topology(tmp_path)))
     told = _typed(f"partiscope plan --topology {file} --json", PYTHONIOENCODING="latin-1")
     assert "topic-é" in json.dumps(json.loads(told.stdout), ensure_ascii=False)
     text = _typed(f"partiscope plan --topology {file}", PYTHONIOENCODING="ascii")
