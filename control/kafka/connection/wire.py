@@ -249,13 +249,6 @@ class KafkaWire:
         request = _KioRequest(api, fields)
         try:
             message = await connection.send(request)
-        except ProtocolError as error:
-            self._drop(key)
-            raise UnreachableError(
-                f"the answer when asked to {api.name} could not be read",
-                reason=str(error),
-                next_step="check that the address is a Kafka listener of the right protocol",
-            ) from error
         except _NO_CONNECTION:
             # Later answers on this connection would be matched with the wrong requests.
             self._drop(key)
@@ -341,6 +334,8 @@ class KafkaWire:
         except (*_NO_CONNECTION, *TICKET_ERRORS) as error:
             maybe_raise_for_good(error, address, settings)
             raise
+        except AssertionError as error:  # aiokafka's word for what no broker answers
+            raise ConnectionError(str(error)) from error
         await _check_answering(opened, settings, address)
         return opened
 
@@ -372,12 +367,25 @@ class KafkaWire:
         if node_id in self._addresses:
             host, port = self._addresses[node_id]
             where += f" at {host}:{port}"
+        unread = _protocol_error_of(story)
+        if unread is not None:
+            return UnreachableError(
+                f"the answer of {where} when asked to {api.name} could not be read",
+                reason=str(unread),
+                next_step="check that the address is a Kafka listener of the right protocol",
+            )
         reason = str(story) or type(story).__name__
         return UnreachableError(
             f"{where} did not answer when asked to {api.name}",
             reason=reason,
             next_step=next_step_after(story, self.settings),
         )
+
+
+def _protocol_error_of(error: BaseException | None) -> ProtocolError | None:
+    """Why an answer could not be read: aiokafka closes the connection, and names this as cause."""
+    cause = None if error is None else error.__cause__
+    return cause if isinstance(cause, ProtocolError) else None
 
 
 async def _check_answering(
@@ -393,8 +401,6 @@ async def _check_answering(
     try:
         message = await opened.send(_KioRequest(_DESCRIBE_ITSELF, {"topics": ()}))
         found = getattr(message, "cluster_id", None)
-    except ProtocolError as error:
-        raise ConnectionError(str(error)) from error
     finally:
         if found != wanted:
             opened.close(reason=CloseReason.SHUTDOWN)

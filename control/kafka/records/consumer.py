@@ -56,7 +56,7 @@ class GroupConsumer:
         )
         try:
             await self._consumer.start()
-        except (KafkaError, OSError, TimeoutError) as error:
+        except (KafkaError, OSError, TimeoutError, AssertionError) as error:
             await self._consumer.stop()
             await explain_unreachable(self._settings)
             raise UnreachableError(

@@ -122,7 +122,7 @@ class RecordProducer:
         except UnreachableError:
             await self._producer.stop()
             raise
-        except (KafkaError, OSError, TimeoutError) as error:
+        except (KafkaError, OSError, TimeoutError, AssertionError) as error:
             await self._producer.stop()
             await explain_unreachable(self._settings)
             raise _translated(error, self._settings.bootstrap) from error

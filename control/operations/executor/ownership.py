@@ -56,7 +56,7 @@ class Ownership:
         self._consumer.subscribe(topics=[COMMANDS.topic], listener=_Listener(self._owned))
         try:
             await self._consumer.start()
-        except (KafkaError, OSError, TimeoutError) as error:
+        except (KafkaError, OSError, TimeoutError, AssertionError) as error:
             await self._consumer.stop()
             raise UnreachableError(
                 f"the bus at {self._settings.bootstrap} did not answer",
