@@ -24,6 +24,8 @@ PASSING_CODES: Final = frozenset(
         ErrorCode.unknown_leader_epoch,
         ErrorCode.broker_not_available,
         ErrorCode.offset_not_available,
+        ErrorCode.replica_not_available,
+        ErrorCode.kafka_storage_error,
     }
 )
 ATTEMPTS_MAX: Final = 8
@@ -61,8 +63,8 @@ async def ask_controller(
     is asked, now and later, until it is another.
 
     :raises RefusedError: another kind, or it did not pass.
-    :raises UnreachableError: nobody answers; or the controller does not, and the request may have
-        arrived (not `is_idempotent`).
+    :raises UnreachableError: nobody answers; or the controller does not, or not in time, and the
+        request may have been carried out (not `is_idempotent`).
     """
     for attempt in range(ATTEMPTS_MAX - 1):
         asked = wire.controller_id
@@ -71,6 +73,8 @@ async def ask_controller(
         except RefusedError as error:
             if error.code not in PASSING_CODES:
                 raise
+            if error.code is ErrorCode.request_timed_out and not is_idempotent:
+                raise _perhaps_done(error) from error
             is_another = error.code is ErrorCode.not_controller
         except UnreachableError:
             wire.controller_id = None
@@ -82,6 +86,14 @@ async def ask_controller(
         if not is_another or wire.controller_id in (None, asked):
             await _back_off(attempt)
     return await call(wire.controller_id)
+
+
+def _perhaps_done(error: RefusedError) -> UnreachableError:
+    return UnreachableError(
+        f"{error.what} was not done in time, and may be done yet",
+        reason=error.reason,
+        next_step="look whether it was done before you ask for it again",
+    )
 
 
 async def _find_controller(wire: KafkaWire) -> int | None:

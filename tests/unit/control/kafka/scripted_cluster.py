@@ -9,7 +9,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Self
@@ -62,6 +61,12 @@ Partitions = Mapping[int, tuple[int, ...]]
 """Replicas of each partition; the first one leads. None of them: it has no leader."""
 
 
+def in_turn(*replies: Reply) -> Script:
+    """A script: one reply after the other, the last one for ever."""
+    left = list(replies)
+    return lambda _: left.pop(0) if len(left) > 1 else left[0]
+
+
 @dataclass
 class ScriptedCluster:
     """Brokers with these ids; a context manager."""
@@ -77,6 +82,8 @@ class ScriptedCluster:
     asked: list[Asked] = field(default_factory=list)
     connections: Counter[int] = field(default_factory=Counter)
     ports: dict[int, int] = field(default_factory=dict)
+    faults: list[Exception] = field(default_factory=list)
+    """Of the script itself: they end the test."""
     shown: set[int] | None = None
     """Brokers that metadata lists; None: all of them."""
 
@@ -101,6 +108,8 @@ class ScriptedCluster:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+        if self.faults:
+            raise self.faults[0]
 
     @property
     def bootstrap(self) -> str:
@@ -204,10 +213,13 @@ class ScriptedCluster:
         self.connections[broker] += 1
         self._writers[writer] = broker
         try:
-            with suppress(OSError, EOFError):
-                while (answer := self._answer(broker, await _frame_of(reader))) is not None:
-                    writer.write(answer)
-                    await writer.drain()
+            while (answer := self._answer(broker, await _frame_of(reader))) is not None:
+                writer.write(answer)
+                await writer.drain()
+        except (OSError, EOFError):
+            pass  # the client has gone
+        except Exception as error:  # noqa: BLE001 (whatever it is, the script is wrong)
+            self.faults.append(error)
         finally:
             writer.close()
             self._writers.pop(writer)
@@ -225,11 +237,13 @@ class ScriptedCluster:
         )
         self.asked.append(asked)
         reply = self.scripts.get(asked.api, self._usual)(asked)
-        if reply is Closed:
-            return None
-        if reply is Silence:
-            return b""
-        return reply.data if isinstance(reply, Frame) else asked.encoded(**reply)  # type: ignore[arg-type]
+        match reply:
+            case Frame():
+                return reply.data
+            case type():
+                return None if reply is Closed else b""
+            case _:
+                return asked.encoded(**reply)
 
     def _usual(self, asked: Asked) -> Reply:
         match asked.api:
