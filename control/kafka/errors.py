@@ -7,13 +7,15 @@ KafkaPortError                 title, reason, next step
 │   ├── WrongClusterError      another cluster answers at the address
 │   └── NoBusError             no bus is known for the cluster's operations
 ├── UnsupportedApiError        the broker does not serve an API that we need
+├── IncompleteAnswerError      an answer lacks what was asked for
 ├── NoSuchPartitionError       a topic does not have the partition that was named
 ├── RecordTooLargeError        a record is larger than its topic takes
 └── RefusedError               the cluster answered with an error code
     └── NoTimesError           records of format 0 are not found by time
 """
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
@@ -87,6 +89,17 @@ class UnsupportedApiError(KafkaPortError):
             f"the broker cannot {api_name}",
             reason=f"it serves this API {ranges}",
             next_step="use a cluster of Apache Kafka 3.3 or newer for this operation",
+        )
+
+
+class IncompleteAnswerError(KafkaPortError):
+    """An answer does not tell of ``what``, neither good nor bad."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"the cluster did not tell of {what}",
+            reason="its answer lacks it",
+            next_step="ask again; if it stays so, read the log of the broker",
         )
 
 
@@ -186,3 +199,13 @@ def raise_if_refused(code: ErrorCode, *, what: str, message: str | None = None) 
     """
     if code is not ErrorCode.none:
         raise RefusedError(code, what=what, message=message)
+
+
+def only(items: Sequence[Any], *, what: str) -> Any:
+    """The single part of an answer to a question about one thing.
+
+    :raises IncompleteAnswerError: there is none, or more than one.
+    """
+    if len(items) != 1:
+        raise IncompleteAnswerError(what)
+    return items[0]

@@ -11,7 +11,13 @@ from control.kafka.admin.streams_topology import StreamsTopology, streams_topolo
 from control.kafka.connection import apis
 from control.kafka.connection.retry import retry_passing
 from control.kafka.connection.wire import Answer, Api, KafkaWire
-from control.kafka.errors import RefusedError, UnsupportedApiError, raise_if_refused
+from control.kafka.errors import (
+    IncompleteAnswerError,
+    RefusedError,
+    UnsupportedApiError,
+    only,
+    raise_if_refused,
+)
 from control.kafka.ports import GroupDescription, GroupMember, ListedGroup, ShareOffset
 from control.model.ids import TopicPartition
 
@@ -65,7 +71,7 @@ class KafkaGroups:
         """
 
         def read(answer: Answer) -> tuple[str, StreamsTopology | None]:
-            (group,) = answer.message.groups
+            group = only(answer.message.groups, what=f"group {group_id}")
             raise_if_refused(group.error_code, what=f"group {group_id}")
             return group.group_state, streams_topology_of(group)
 
@@ -77,7 +83,7 @@ class KafkaGroups:
         fields = {"groups": ({"group_id": group_id, "topics": None},)}
 
         def read(answer: Answer) -> dict[TopicPartition, ShareOffset]:
-            (group,) = answer.message.groups
+            group = only(answer.message.groups, what=f"group {group_id}")
             raise_if_refused(group.error_code, what=f"group {group_id}")
             return share_offsets_of(group)
 
@@ -94,14 +100,13 @@ class KafkaGroups:
 
         def offsets(answer: Answer) -> dict[TopicPartition, int]:
             body = answer.message
-            body = body.groups[0] if hasattr(body, "groups") else body
+            if hasattr(body, "groups"):
+                body = only(body.groups, what=f"group {group_id}")
             raise_if_refused(getattr(body, "error_code", ErrorCode.none), what=f"group {group_id}")
-            return {
-                TopicPartition(topic.name, partition.partition_index): partition.committed_offset
-                for topic in body.topics
-                for partition in topic.partitions
-                if partition.committed_offset >= 0
-            }
+            found, unknown = read_commits(body.topics)
+            for key, code in unknown.items():
+                raise_if_refused(code, what=f"offset of {group_id} on {key}")
+            return found
 
         return await self._at_coordinator(group_id, apis.OFFSET_FETCH, fields, offsets)
 
@@ -117,10 +122,7 @@ class KafkaGroups:
         }
 
         def check(answer: Answer) -> None:
-            for topic in answer.message.topics:
-                for partition in topic.partitions:
-                    key = TopicPartition(topic.name, partition.partition_index)
-                    raise_if_refused(partition.error_code, what=f"offset of {group_id} on {key}")
+            _check_partitions(answer, offsets, group_id)
 
         await self._at_coordinator(group_id, apis.OFFSET_COMMIT, fields, check)
 
@@ -130,7 +132,8 @@ class KafkaGroups:
         :raises RefusedError: GROUP_SUBSCRIBED_TO_TOPIC, GROUP_ID_NOT_FOUND.
         """
         by_topic: dict[str, list[int]] = {}
-        for key in sorted(partitions):
+        wanted = sorted(partitions)
+        for key in wanted:
             by_topic.setdefault(key.topic, []).append(key.partition)
         topics = tuple(
             {"name": name, "partitions": tuple({"partition_index": index} for index in indexes)}
@@ -140,10 +143,7 @@ class KafkaGroups:
         def check(answer: Answer) -> None:
             what = f"deleting offsets of group {group_id}"
             raise_if_refused(answer.message.error_code, what=what)
-            for topic in answer.message.topics:
-                for partition in topic.partitions:
-                    key = TopicPartition(topic.name, partition.partition_index)
-                    raise_if_refused(partition.error_code, what=f"offset of {group_id} on {key}")
+            _check_partitions(answer, wanted, group_id)
 
         fields = {"group_id": group_id, "topics": topics}
         await self._at_coordinator(group_id, apis.OFFSET_DELETE, fields, check)
@@ -163,13 +163,14 @@ class KafkaGroups:
 
         def check(answer: Answer) -> None:
             _check_share_offsets(answer, f"start offsets of share group {group_id}")
-            for topic in answer.message.responses:
-                for partition in topic.partitions:
-                    key = TopicPartition(topic.topic_name, partition.partition_index)
-                    what = f"start offset of share group {group_id} on {key}"
-                    raise_if_refused(
-                        partition.error_code, what=what, message=partition.error_message
-                    )
+            told = {
+                TopicPartition(topic.topic_name, partition.partition_index): partition
+                for topic in answer.message.responses
+                for partition in topic.partitions
+            }
+            for key in offsets:
+                what = f"start offset of share group {group_id} on {key}"
+                _check_told(told.get(key), what)
 
         fields = {"group_id": group_id, "topics": tuple(named)}
         await self._at_coordinator(group_id, apis.ALTER_SHARE_GROUP_OFFSETS, fields, check)
@@ -183,9 +184,10 @@ class KafkaGroups:
 
         def check(answer: Answer) -> None:
             _check_share_offsets(answer, f"deleting offsets of share group {group_id}")
-            for topic in answer.message.responses:
-                what = f"offsets of share group {group_id} on {topic.topic_name}"
-                raise_if_refused(topic.error_code, what=what, message=topic.error_message)
+            told = {topic.topic_name: topic for topic in answer.message.responses}
+            for topic in named:
+                name = topic["topic_name"]
+                _check_told(told.get(name), f"offsets of share group {group_id} on {name}")
 
         fields = {"group_id": group_id, "topics": named}
         await self._at_coordinator(group_id, apis.DELETE_SHARE_GROUP_OFFSETS, fields, check)
@@ -197,8 +199,8 @@ class KafkaGroups:
         """
 
         def check(answer: Answer) -> None:
-            for result in answer.message.results:
-                raise_if_refused(result.error_code, what=f"deleting group {group_id}")
+            what = f"deleting group {group_id}"
+            raise_if_refused(only(answer.message.results, what=what).error_code, what=what)
 
         fields = {"groups_names": (group_id,)}
         await self._at_coordinator(group_id, apis.DELETE_GROUPS, fields, check)
@@ -210,7 +212,8 @@ class KafkaGroups:
         async def find() -> int:
             answer = await self._wire.send(apis.FIND_COORDINATOR, fields)
             found = answer.message
-            found = found.coordinators[0] if hasattr(found, "coordinators") else found
+            if hasattr(found, "coordinators"):
+                found = only(found.coordinators, what=f"the coordinator of group {group_id}")
             message = getattr(found, "error_message", None)
             raise_if_refused(found.error_code, what=f"group {group_id}", message=message)
             return int(found.node_id)
@@ -229,7 +232,7 @@ class KafkaGroups:
         self, group_id: str, api: Api, describe: Callable[[Any], GroupDescription]
     ) -> GroupDescription:
         def read(answer: Answer) -> GroupDescription:
-            (group,) = answer.message.groups
+            group = only(answer.message.groups, what=f"group {group_id}")
             raise_if_refused(group.error_code, what=f"group {group_id}")
             return describe(group)
 
@@ -237,7 +240,7 @@ class KafkaGroups:
 
     async def _describe_classic_group(self, group_id: str) -> GroupDescription:
         def read(answer: Answer) -> GroupDescription:
-            (group,) = answer.message.groups
+            group = only(answer.message.groups, what=f"group {group_id}")
             raise_if_refused(group.error_code, what=f"group {group_id}")
             # Before version 6 an unknown group is answered as a dead one.
             if group.group_state == _DEAD:
@@ -255,6 +258,43 @@ class KafkaGroups:
             return read(await self._wire.send(api, fields, node_id=node_id))
 
         return await retry_passing(ask)
+
+
+def read_commits(
+    topics: Iterable[Any],
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, ErrorCode]]:
+    """The commits of an OffsetFetch answer, and which partitions do not tell theirs, and why. One
+    in neither has no commit."""
+    found: dict[TopicPartition, int] = {}
+    unknown: dict[TopicPartition, ErrorCode] = {}
+    for topic in topics:
+        for partition in topic.partitions:
+            key = TopicPartition(topic.name, partition.partition_index)
+            if partition.error_code is not ErrorCode.none:
+                unknown[key] = partition.error_code
+            elif partition.committed_offset >= 0:
+                found[key] = partition.committed_offset
+    return found, unknown
+
+
+def _check_partitions(answer: Answer, asked: Iterable[TopicPartition], group_id: str) -> None:
+    """:raises KafkaPortError: one of them is refused, or not told of."""
+    told = {
+        TopicPartition(topic.name, partition.partition_index): partition.error_code
+        for topic in answer.message.topics
+        for partition in topic.partitions
+    }
+    for key, code in told.items():
+        raise_if_refused(code, what=f"offset of {group_id} on {key}")
+    for key in asked:
+        if key not in told:
+            raise IncompleteAnswerError(f"offset of {group_id} on {key}")
+
+
+def _check_told(result: Any, what: str) -> None:
+    if result is None:
+        raise IncompleteAnswerError(what)
+    raise_if_refused(result.error_code, what=what, message=result.error_message)
 
 
 def _check_share_offsets(answer: Answer, what: str) -> None:

@@ -23,7 +23,13 @@ from control.kafka.connection.connections import settings_of
 from control.kafka.connection.retry import ask_controller, retry_passing
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.connection.wire import KafkaWire
-from control.kafka.errors import RefusedError, UnreachableError, raise_if_refused
+from control.kafka.errors import (
+    IncompleteAnswerError,
+    RefusedError,
+    UnreachableError,
+    only,
+    raise_if_refused,
+)
 from control.kafka.ports import (
     BrokerNode,
     ClusterDescription,
@@ -74,6 +80,10 @@ class KafkaTopics:
         for topic in told:
             if topic.error_code is not ErrorCode.leader_not_available:
                 raise_if_refused(topic.error_code, what=f"topic {topic.name}")
+        answered = {topic.name for topic in answer.message.topics}
+        for each in wanted or ():
+            if each["name"] not in answered:
+                raise IncompleteAnswerError(f"topic {each['name']}")
         return tuple(sorted(map(_topic_of, told), key=lambda t: t.name))
 
     async def create_topic(self, topic: NewTopic, *, validate_only: bool = False) -> None:
@@ -91,10 +101,10 @@ class KafkaTopics:
             answer = await self._wire.send(
                 apis.CREATE_TOPICS, fields, node_id=node_id, is_idempotent=False
             )
-            for result in answer.message.topics:
-                message = getattr(result, "error_message", None)
-                what = f"creating topic {topic.name}"
-                raise_if_refused(result.error_code, what=what, message=message)
+            what = f"creating topic {topic.name}"
+            result = only(answer.message.topics, what=what)
+            message = getattr(result, "error_message", None)
+            raise_if_refused(result.error_code, what=what, message=message)
 
         await ask_controller(self._wire, create, is_idempotent=False)
         if not validate_only:
@@ -115,9 +125,10 @@ class KafkaTopics:
             answer = await self._wire.send(
                 apis.DELETE_TOPICS, fields, node_id=node_id, is_idempotent=False
             )
-            for result in answer.message.responses:
-                message = getattr(result, "error_message", None)
-                raise_if_refused(result.error_code, what=f"deleting topic {name}", message=message)
+            what = f"deleting topic {name}"
+            result = only(answer.message.responses, what=what)
+            message = getattr(result, "error_message", None)
+            raise_if_refused(result.error_code, what=what, message=message)
 
         await ask_controller(self._wire, delete, is_idempotent=False)
 
@@ -136,9 +147,9 @@ class KafkaTopics:
             answer = await self._wire.send(
                 apis.CREATE_PARTITIONS, fields, node_id=node_id, is_idempotent=False
             )
-            for result in answer.message.results:
-                what = f"adding partitions to {topic}"
-                raise_if_refused(result.error_code, what=what, message=result.error_message)
+            what = f"adding partitions to {topic}"
+            result = only(answer.message.results, what=what)
+            raise_if_refused(result.error_code, what=what, message=result.error_message)
 
         await ask_controller(self._wire, create, is_idempotent=False)
         await self._wait_until_led(topic, count)
@@ -156,10 +167,11 @@ class KafkaTopics:
 
         :raises RefusedError: the topic or broker is unknown.
         """
-        (result,) = await self._describe(
+        what = f"configs of {resource.scope.name.lower()} {resource.name}"
+        told = await self._describe(
             _owner(resource), [resource], names, with_synonyms=is_explained, with_texts=is_explained
         )
-        what = f"configs of {resource.scope.name.lower()} {resource.name}"
+        result = only(told, what=what)
         raise_if_refused(result.error_code, what=what, message=result.error_message)
         return _entries_of(result)
 

@@ -9,7 +9,12 @@ from kio.schema.errors import ErrorCode
 from control.kafka.connection import apis
 from control.kafka.connection.retry import retry_passing
 from control.kafka.connection.wire import Api, KafkaWire
-from control.kafka.errors import NoTimesError, RefusedError, raise_if_refused
+from control.kafka.errors import (
+    IncompleteAnswerError,
+    NoTimesError,
+    RefusedError,
+    raise_if_refused,
+)
 from control.kafka.ports import OffsetAt, OffsetSpec, TopicMetadata
 from control.model.ids import TopicPartition
 
@@ -102,11 +107,16 @@ class KafkaOffsets:
         async def ask_leader(leader: int, keys: list[TopicPartition]) -> None:
             request = {**base, "topics": _topics(keys, extra)}
             answer = await self._wire.send(api, request, node_id=leader)
-            for topic in answer.message.topics:
-                for partition in topic.partitions:
-                    key = TopicPartition(topic.name, partition.partition_index)
-                    raise_if_refused(partition.error_code, what=f"partition {key}")
-                    take(key, partition)
+            told = {
+                TopicPartition(topic.name, partition.partition_index): partition
+                for topic in answer.message.topics
+                for partition in topic.partitions
+            }
+            for key in keys:
+                if key not in told:
+                    raise IncompleteAnswerError(f"partition {key}")
+                raise_if_refused(told[key].error_code, what=f"partition {key}")
+                take(key, told[key])
 
         async def ask_all() -> None:
             leaders = await self.leaders(partitions)

@@ -12,6 +12,7 @@ from control.kafka.connection import apis
 from control.kafka.connection.retry import ask_controller
 from control.kafka.connection.wire import KafkaWire
 from control.kafka.errors import (
+    IncompleteAnswerError,
     KafkaPortError,
     RefusedError,
     UnsupportedApiError,
@@ -95,7 +96,7 @@ class KafkaReassignments:
             raise_if_refused(
                 message.error_code, what="the reassignment", message=message.error_message
             )
-            return _refusals(message.responses)
+            return _refusals(message.responses, targets)
 
         return await ask_controller(self._wire, alter)
 
@@ -183,12 +184,17 @@ def _by_topic(
     return topics
 
 
-def _refusals(topics: Iterable[Any]) -> dict[TopicPartition, Exception]:
-    refused: dict[TopicPartition, Exception] = {}
+def _refusals(
+    topics: Iterable[Any], asked: Iterable[TopicPartition]
+) -> dict[TopicPartition, Exception]:
+    refused: dict[TopicPartition, Exception] = {
+        key: IncompleteAnswerError(f"moving {key}") for key in asked
+    }
     for topic in topics:
         for partition in topic.partitions:
+            key = TopicPartition(topic.name, partition.partition_index)
+            refused.pop(key, None)
             if partition.error_code is not ErrorCode.none:
-                key = TopicPartition(topic.name, partition.partition_index)
                 refused[key] = RefusedError(
                     partition.error_code, what=f"moving {key}", message=partition.error_message
                 )

@@ -11,6 +11,7 @@ from control.kafka.admin.groups import (
     consumer_description,
     known_share_offsets,
     listed_group,
+    read_commits,
     share_description,
     streams_description,
 )
@@ -190,12 +191,10 @@ class BrokerSource:
         if code in _DENIED:
             self.groups.take_denied(group_id, now_ms)
         elif code is ErrorCode.none:
-            offsets = {
-                TopicPartition(topic.name, partition.partition_index): partition.committed_offset
-                for topic in answer.topics
-                for partition in topic.partitions
-                if partition.committed_offset >= 0
-            }
+            offsets, unknown = read_commits(answer.topics)
+            known = self.groups.groups.get(group_id)
+            before = {} if known is None else known.offsets
+            offsets |= {key: before[key] for key in unknown if key in before}
             self.groups.take_offsets(group_id, offsets, now_ms)
 
     def _commits_of(self, group_ids: Iterable[str]) -> int:

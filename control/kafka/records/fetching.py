@@ -30,6 +30,7 @@ _LEADER_MOVED: Final = frozenset(
         ErrorCode.replica_not_available,
         ErrorCode.offset_not_available,
         ErrorCode.unknown_topic_id,
+        ErrorCode.kafka_storage_error,
     }
 )
 
