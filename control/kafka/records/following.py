@@ -228,8 +228,8 @@ class TopicFollower:
         return sum(map(len, led.values())) < len(self._sources)
 
     async def _handle_metadata(self, metadata: TopicMetadata) -> None:
-        if metadata.topic_id != self._topic_id:
-            self._topic_id = metadata.topic_id
+        known, self._topic_id = self._topic_id, metadata.topic_id or self._topic_id
+        if known not in (None, self._topic_id):  # brokers before Kafka 2.8 tell no id
             self._start_anew(self._wanted(metadata))
         leaders = {each.key: each.leader for each in metadata.partitions}
         wanted = self._wanted(metadata)
