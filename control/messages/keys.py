@@ -42,8 +42,20 @@ def parse_keys(spec: str | None, rng: np.random.Generator) -> KeyChooser:
         keys = _numbered(count, spec)
         return _drawn(keys, zipf_weights(len(keys), _exponent(exponent, spec)), rng)
     if "{n}" in spec:
-        return lambda n: spec.replace("{n}", str(n)).encode()
-    return lambda _: spec.encode()
+        return lambda n: bytes_of(spec.replace("{n}", str(n)))
+    fixed = bytes_of(spec)
+    return lambda _: fixed
+
+
+def bytes_of(text: str) -> bytes:
+    """A text as UTF-8; bytes of a command line that are not UTF-8, as they were typed.
+
+    :raises KeySpecError: half a surrogate pair, which has no bytes.
+    """
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise KeySpecError(f"{text!r} holds half a surrogate pair, which has no bytes") from None
 
 
 def is_description(key: str | None) -> bool:
@@ -81,7 +93,7 @@ def _drawn(keys: list[bytes], weights: np.ndarray, rng: np.random.Generator) -> 
 
 
 def _numbered(count: str, spec: str) -> list[bytes]:
-    if not count.isdigit() or not 1 <= int(count) <= KEYS_MAX:
+    if not re.fullmatch("[0-9]{1,9}", count) or not 1 <= int(count) <= KEYS_MAX:
         raise KeySpecError(f"'{spec}': the number of keys must be 1 to {KEYS_MAX}")
     return [b"k-%d" % n for n in range(int(count))]
 

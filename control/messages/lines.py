@@ -4,6 +4,7 @@ Lines end with a line feed; a carriage return before it belongs to the ending, n
 """
 
 import json
+import re
 from base64 import b64decode
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ _READ_ONLY_FIELDS: Final = frozenset(
 )  # fmt: skip
 """What ``tail --json`` tells besides; the topic is the one that is sent to."""
 Header = tuple[str, bytes | None]
+_DIGITS_MAX: Final = 100
 _NUMBERS_MAX: Final = {"partition": (1 << 31) - 1, "timestamp_ms": (1 << 63) - 1}
 
 
@@ -113,7 +115,13 @@ def _key_and_value(line: bytes, separator: bytes | None) -> KeyAndValue:
 
 
 def _json_record(topic: str, line: bytes) -> OutgoingRecord:
-    found = json.loads(line.decode())
+    found = json.loads(
+        line.decode(),
+        parse_int=_Number,
+        parse_float=_Number,
+        parse_constant=_NoNumber,
+        object_pairs_hook=_object,
+    )
     if not isinstance(found, dict):
         raise ValueError(f'{_quoted(found)} is no JSON object such as {{"value": "hello"}}')
     for name in found.keys() - _FIELDS - _READ_ONLY_FIELDS:
@@ -132,6 +140,43 @@ def _json_record(topic: str, line: bytes) -> OutgoingRecord:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number as it is written: 1.10 stays 1.10."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class _NoNumber:
+    """NaN or an infinity, which Python writes and no JSON has."""
+
+    text: str
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{_quoted(twice)} is there twice in an object; only one would be sent")
+    return found
+
+
+def _compact(found: Any) -> str:
+    match found:
+        case _Number():
+            return found.text
+        case _NoNumber():
+            raise ValueError(f"not JSON ({found.text} is no number)")
+        case dict():
+            fields = (f"{_compact(name)}:{_compact(content)}" for name, content in found.items())
+            return f"{{{','.join(fields)}}}"
+        case list():
+            return f"[{','.join(map(_compact, found))}]"
+    return json.dumps(found, ensure_ascii=False)
+
+
 def _content(found: dict[str, Any], name: str) -> bytes | None:
     """Text as UTF-8, ``{"base64": …}`` as those bytes, null as null, other JSON as compact JSON."""
     match found.get(name):
@@ -142,7 +187,7 @@ def _content(found: dict[str, Any], name: str) -> bytes | None:
         case {"base64": str(encoded), **rest} if not rest:
             return b64decode(encoded, validate=True)
         case content:
-            return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+            return _compact(content).encode()
 
 
 def _headers(found: Any) -> tuple[Header, ...]:
@@ -161,7 +206,7 @@ def _header(found: Any) -> Header:
     match found:
         case [str(name), value]:
             return _sent(name), _content({"value": value}, "value")
-        case {"name": str(name), **rest}:
+        case {"name": str(name), **rest} if rest.keys() <= {"value"}:
             return _sent(name), _content({str(field): rest[field] for field in rest}, "value")
     raise ValueError(f"header {_quoted(found)} is no pair of name and value")
 
@@ -175,11 +220,11 @@ def _number(found: dict[str, Any], name: str) -> int | None:
     number = found.get(name)
     if number is None:
         return None
-    if isinstance(number, bool) or not isinstance(number, int):
+    if not isinstance(number, _Number) or not re.fullmatch("-?[0-9]+", number.text):
         raise ValueError(f"{name} {_quoted(number)} is no whole number")
-    if not 0 <= number <= _NUMBERS_MAX[name]:
-        raise ValueError(f"{name} {number} is not within 0 to {_NUMBERS_MAX[name]}")
-    return number
+    if len(number.text) > _DIGITS_MAX or not 0 <= int(number.text) <= _NUMBERS_MAX[name]:
+        raise ValueError(f"{name} {_quoted(number)} is not within 0 to {_NUMBERS_MAX[name]}")
+    return int(number.text)
 
 
 def _why(error: Exception) -> str:
@@ -195,5 +240,5 @@ def _why(error: Exception) -> str:
 
 
 def _quoted(found: Any) -> str:
-    text = json.dumps(found, ensure_ascii=False)
+    text = _compact(found)
     return text if len(text) <= 60 else f"{text[:60]}…"

@@ -6,6 +6,8 @@ from typing import Final
 from control.kafka.records.reader import Start, StartKind
 from control.model.moments import MOMENT_FORMS, TimeError, parse_moment
 
+_NUMBER: Final = "[0-9]{1,19}"
+"""Of a record or of records: more digits than an offset can have are none."""
 START_HELP: Final = f"-50 (the last 50), earliest, latest, an offset, {MOMENT_FORMS}"
 
 
@@ -20,9 +22,9 @@ def parse_start(text: str, *, now_ms: int) -> Start:
     text = text.strip()
     if text in ("earliest", "latest"):
         return Start(kind=StartKind(text))
-    if re.fullmatch(r"-\d+", text):
+    if re.fullmatch(rf"-{_NUMBER}", text):
         return Start(kind=StartKind.LAST, value=int(text[1:]))
-    if text.isdecimal():
+    if re.fullmatch(_NUMBER, text):
         return Start(kind=StartKind.OFFSET, value=int(text))
     try:
         at_ms = parse_moment(text, now_ms=now_ms)

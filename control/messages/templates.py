@@ -19,8 +19,11 @@ from typing import Final
 import numpy as np
 
 PAD_BYTES_MAX: Final = 10 << 20
+_DIGITS_MAX: Final = 100
+_QUOTED_MAX: Final = 80
 _PLACEHOLDER: Final = re.compile(
-    r"\{(?P<name>n|key|ms|now|uuid|random:(?P<low>-?\d+)-(?P<high>-?\d+)|pad:(?P<pad>\d+))\}"
+    r"\{(?P<name>n|key|ms|now|uuid"
+    r"|random:(?P<low>-?[0-9]+)-(?P<high>-?[0-9]+)|pad:(?P<pad>[0-9]+))\}"
 )
 
 
@@ -40,7 +43,11 @@ class Template:
         for match in _PLACEHOLDER.finditer(text):
             _check(match)
         self._is_plain = _PLACEHOLDER.search(text) is None
-        self._plain = text.encode()
+        try:
+            self._plain = text.encode(errors="surrogateescape")
+        except UnicodeEncodeError:
+            words = f"{text!r} holds half a surrogate pair, which has no bytes"
+            raise TemplateError(words) from None
 
     def render(self, *, n: int, key: bytes | None, now_ms: int) -> bytes:
         """The value of record `n`."""
@@ -48,7 +55,7 @@ class Template:
             return self._plain
         values: dict[str, Callable[[], str]] = {
             "n": lambda: str(n),
-            "key": lambda: (key or b"").decode(errors="replace"),
+            "key": lambda: (key or b"").decode(errors="surrogateescape"),
             "ms": lambda: str(now_ms),
             "now": lambda: _iso(now_ms),
             "uuid": lambda: str(uuid.uuid4()),
@@ -58,10 +65,11 @@ class Template:
             if match["pad"] is not None:
                 return "x" * int(match["pad"])
             if match["low"] is not None:
-                return str(self._rng.integers(int(match["low"]), int(match["high"]) + 1))
+                low, high = int(match["low"]), int(match["high"])
+                return str(self._rng.integers(low, high, endpoint=True))
             return values[match["name"]]()
 
-        return _PLACEHOLDER.sub(replace, self.text).encode()
+        return _PLACEHOLDER.sub(replace, self.text).encode(errors="surrogateescape")
 
 
 def replaces(text: str) -> bool:
@@ -75,7 +83,21 @@ def _iso(now_ms: int) -> str:
 
 
 def _check(match: re.Match[str]) -> None:
-    if match["low"] is not None and int(match["low"]) > int(match["high"]):
-        raise TemplateError(f"{match[0]}: {match['low']} is above {match['high']}")
-    if match["pad"] is not None and int(match["pad"]) > PAD_BYTES_MAX:
-        raise TemplateError(f"{match[0]}: at most {PAD_BYTES_MAX} bytes")
+    if match["low"] is not None:
+        low, high = (_bounded(match[name], 1 << 63) for name in ("low", "high"))
+        if not -(1 << 63) <= low <= high < 1 << 63:
+            why = (
+                "the first number is above the second"
+                if low > high
+                else "at most 64 bits are drawn"
+            )
+            raise TemplateError(f"{match[0][:_QUOTED_MAX]}: {why}")
+    if match["pad"] is not None and _bounded(match["pad"], PAD_BYTES_MAX + 1) > PAD_BYTES_MAX:
+        raise TemplateError(f"{match[0][:_QUOTED_MAX]}: at most {PAD_BYTES_MAX} bytes")
+
+
+def _bounded(digits: str, most: int) -> int:
+    """The number; of one with hundreds of digits, which Python does not read, one beyond `most`."""
+    if len(digits) <= _DIGITS_MAX:
+        return int(digits)
+    return -most - 1 if digits[0] == "-" else most

@@ -62,7 +62,7 @@ def broker_id(text: str) -> str | None:
 
 def broker_ids(text: str) -> str | None:
     """Ids with commas between."""
-    is_fine = all(part.strip().isdigit() for part in text.split(","))
+    is_fine = all(part.strip().isdecimal() for part in text.split(","))
     return None if is_fine else "broker ids with commas between, like 101,102"
 
 

@@ -16,7 +16,7 @@ from control.kafka.records.producer import (
     ProducerOptions,
 )
 from control.messages.forecast import KEYS_PREVIEWED, Forecast, keys_to_preview
-from control.messages.keys import KeySpecError, is_description
+from control.messages.keys import KeySpecError, bytes_of, is_description
 from control.messages.lines import LineFormat, LinesError, lines_of
 from control.messages.partitioners import KeyRule, partitions_for_key
 from control.messages.produce_session import ProduceJob, RecordStream
@@ -248,7 +248,7 @@ def _say_where(address: str, topic: str, key: bytes) -> None:
 def _keys_of(key: str | None, count: int | None) -> tuple[bytes | None, ...]:
     """One fixed key is asked for itself."""
     if key is not None and "{n}" not in key and not is_description(key):
-        return (key.encode(),)
+        return (bytes_of(key),)
     try:
         return keys_to_preview(key, count or KEYS_PREVIEWED)
     except KeySpecError as error:
