@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Any, Final
 
 import re2
 
@@ -88,12 +88,13 @@ def build_filter(texts: FilterTexts, decoder: Decoder | None = None) -> MessageF
             if len(text) > CHARACTERS_MAX:
                 words = f"{len(text):,} characters; at most {CHARACTERS_MAX:,} are taken"
                 raise FilterError(name, words)
+            _typed_bytes(text, name)
             judges.append((name.replace("_", " "), build(text)))
     return MessageFilter(judges=judges, decoder=decoder, may_match=_batch_test(texts))
 
 
 def _holds_text(text: str) -> Judge:
-    pattern = pattern_of(re2.escape(text), "text", ignores_case=True)
+    pattern = _literal(text)
     small = text.lower()
     may_be_hex = _HEX_DIGITS.fullmatch(text) is not None
 
@@ -141,8 +142,36 @@ def _glob(text: str, field_name: str) -> Callable[[bytes], bool]:
     if text.startswith("0x") and re.fullmatch(r"0x(?:[0-9a-fA-F]{2})+", text):
         wanted = bytes.fromhex(text[2:])
         return lambda part: part == wanted
-    pattern = pattern_of(f"(?s){'.*'.join(map(re2.escape, text.split('*')))}", field_name)
-    return lambda part: pattern.fullmatch(part) is not None
+    first, *middle = _typed_bytes(text, field_name).split(b"*")
+    if not middle:
+        return lambda part: part == first
+    last = middle.pop()
+
+    def matches(part: bytes) -> bool:
+        at, end = len(first), len(part) - len(last)
+        if at > end or not (part.startswith(first) and part.endswith(last)):
+            return False
+        for piece in middle:
+            found = part.find(piece, at, end)
+            if found < 0:
+                return False
+            at = found + len(piece)
+        return True
+
+    return matches
+
+
+def _literal(text: str) -> Any:
+    escaped = re2.escape(_typed_bytes(text, "text")).decode(errors="surrogateescape")
+    return pattern_of(escaped, "text", ignores_case=True)
+
+
+def _typed_bytes(text: str, field_name: str) -> bytes:
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        words = f"{text!r} holds half a surrogate pair, which has no bytes"
+        raise FilterError(field_name, words) from None
 
 
 def _json_path(text: str) -> Judge:
@@ -163,12 +192,13 @@ def _batch_test(texts: FilterTexts) -> MayMatch | None:
     of it does."""
     searches: list[Callable[[bytes], object]] = []
     if texts.text and not _HEX_DIGITS.fullmatch(texts.text):
-        searches.append(pattern_of(re2.escape(texts.text), "text", ignores_case=True).search)
+        searches.append(_literal(texts.text).search)
     if texts.regex and not _LOOKS_AROUND.search(texts.regex):
         searches.append(pattern_of(texts.regex, "regex").search)
     key = texts.key
     if key and key != _NULL and not key.startswith("0x"):
-        searches += (pattern_of(re2.escape(part), "key").search for part in key.split("*") if part)
+        parts = [part for part in _typed_bytes(key, "key").split(b"*") if part]
+        searches.append(lambda plain: all(part in plain for part in parts))
     if not searches:
         return None
     return lambda plain: all(search(bytes(plain)) for search in searches)

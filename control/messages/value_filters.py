@@ -16,11 +16,18 @@ from control.messages.judged_records import FilterError, Judge, Judged, pattern_
 CEL_NAMES: Final = ("key", "value", "headers", "topic", "partition", "offset", "timestamp", "size")
 CEL_HELP: Final = f"names: {', '.join(CEL_NAMES)}; value is a document where it is decoded to one"
 _PATTERNS_MAX: Final = 50
-_CEL_PARENTHESES: Final = re.compile(
-    r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\"|\.(?:all|exists|exists_one|map|filter)\s*\(|[()]"
+_CEL_LITERALS: Final = re.compile(
+    r"""//[^\n]*
+    |\b(?i:rb?|br)(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"[^"\n]*"|'[^'\n]*')
+    |\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'
+    """,
+    re.DOTALL | re.VERBOSE,
 )
-_CEL_LOOP_NAMES: Final = re.compile(r"\.(?:all|exists|exists_one|map|filter)\s*\(\s*(\w+)\s*,")
-_CEL_ERRORS: Final = (ValueError, TypeError, LookupError, RuntimeError, OverflowError)
+"""Comments, and strings with their prefixes: what is in them is no call."""
+_CEL_LOOP: Final = r"\.\s*(?:all|exists|exists_one|existsOne|map|filter)\s*\("
+_CEL_PARENTHESES: Final = re.compile(rf"{_CEL_LOOP}|[()]")
+_CEL_LOOP_NAMES: Final = re.compile(rf"{_CEL_LOOP}\s*(\w+)\s*,")
+_CEL_ERRORS: Final = (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError)
 
 
 class _Re2Function(FilterFunction):
@@ -84,7 +91,7 @@ def expression_judge(text: str) -> Judge:
     :raises FilterError: it is no expression, or names what is not known.
     """
     program = _program(text)
-    known = {*CEL_NAMES, *_CEL_LOOP_NAMES.findall(text)}
+    known = {*CEL_NAMES, *_CEL_LOOP_NAMES.findall(_CEL_LITERALS.sub(" ", text))}
     unknown = [name for name in program.variables() if name not in known]
     if unknown:
         at = text.find(unknown[0]) + 1
@@ -120,7 +127,7 @@ def _program(text: str) -> Any:
 def _is_loop_in_loop(text: str) -> bool:
     """Only one loop at a time: the time of two grows with the square of a list's length."""
     is_loop: list[bool] = []
-    for part in _CEL_PARENTHESES.findall(text):
+    for part in _CEL_PARENTHESES.findall(_CEL_LITERALS.sub(" ", text)):
         if part == ")":
             is_loop = is_loop[:-1]
         elif part.endswith("("):

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from control.messages.keys import KEYS_MAX, KeySpecError, from_list, parse_keys, zipf_weights
@@ -87,6 +87,7 @@ _JSON_VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(_JSON_VALUES)
 def test_any_document_is_sent_as_itself(document: object) -> None:
     record = JSON.record(json.dumps({"value": document}).encode(), 1)
@@ -104,6 +105,7 @@ def test_any_document_is_sent_as_itself(document: object) -> None:
             assert again.value == record.value
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_any_line_is_a_record_or_refused(line: bytes) -> None:
     for each in (JSON, LineFormat(topic="t"), LineFormat(topic="t", separator=None)):
