@@ -26,8 +26,10 @@ from control.planner.topology import Topology, TopologyPartition
 
 NAME: Final = "by hand"
 NOW: Final = "now"
-_ENTRY: Final = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)\s*[:=]\s*(?P<ids>.*)")
-_IDS: Final = re.compile(r"\[?\s*(\d+(\s*,\s*\d+)*)\s*\]?")
+_ENTRY: Final = re.compile(
+    r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]{1,10})\s*[:=]\s*(?P<ids>.*)"
+)
+_IDS: Final = re.compile(r"\[?\s*([0-9]{1,10}(\s*,\s*[0-9]{1,10})*)\s*\]?")
 WRONG_MAX: Final = 10
 """So many wrong entries are named: a file of another cluster has nothing else."""
 NOTHING: Final = Proposal(name=NAME)

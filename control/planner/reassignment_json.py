@@ -20,6 +20,10 @@ SHOWN_MAX: Final = 80
 """Letters of an object that a message quotes."""
 
 
+DIGITS_MAX: Final = 40
+"""Of a number: ids, counts and sizes in bytes have fewer."""
+
+
 class ReassignmentJsonError(ValueError):
     """A reassignment file that Kafka's tool would refuse; the message names the entry."""
 
@@ -33,13 +37,28 @@ def parse_reassignment(text: str | bytes) -> dict[TopicPartition, tuple[int, ...
         text = text.decode(errors="replace")
     _, _, generated = text.partition(GENERATED)
     text = generated or text
+    return parse_reassignment_document(decoded_json(text))
+
+
+def decoded_json(text: str) -> object:
+    """A document of a file that people and tools write.
+
+    :raises ReassignmentJsonError: not JSON, a key twice in an object, or a number beyond every id.
+    """
     try:
-        document = json.loads(text, object_pairs_hook=_each_once)
+        return json.loads(text, object_pairs_hook=_each_once, parse_int=_whole)
     except ReassignmentJsonError:
         raise
+    except RecursionError as error:
+        raise ReassignmentJsonError("not JSON that can be read: nested too deep") from error
     except ValueError as error:
         raise ReassignmentJsonError(f"not JSON: {error}") from error
-    return parse_reassignment_document(document)
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > DIGITS_MAX:
+        raise ReassignmentJsonError(f"{digits[:DIGITS_MAX]}… has {len(digits):,} digits")
+    return int(digits)
 
 
 def parse_reassignment_document(document: object) -> dict[TopicPartition, tuple[int, ...]]:

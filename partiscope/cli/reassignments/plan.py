@@ -1,11 +1,11 @@
 """``partiscope plan``: alternatives for a better placement; changes nothing."""
 
 import asyncio
-import json
+import re
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -16,7 +16,11 @@ from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
 from control.planner.goals import Goal, GoalError, PlanRequest
 from control.planner.optimizer import Alternative, Plan, judged_plan
 from control.planner.optimizer import plan as make_plan
-from control.planner.reassignment_json import format_reassignment
+from control.planner.reassignment_json import (
+    ReassignmentJsonError,
+    decoded_json,
+    format_reassignment,
+)
 from control.planner.report import plan_document
 from control.planner.topology import Topology, TopologyError, parse_topology
 from control.views.format import bytes_text, count_text
@@ -33,6 +37,7 @@ from partiscope.cli.shared.options import (
 )
 from partiscope.cli.shared.tables import figure, words, write_table
 
+_QUOTED_MAX: Final = 60
 Hand = tuple[str, LeaderOrder]
 Edit = Annotated[
     str,
@@ -126,12 +131,11 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _ids(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(word) for word in text.split(",") if word)
-    except ValueError as error:
-        raise CommandError(
-            f"{text!r} is not a list of broker ids such as 101,102", Exit.WRONG_USE
-        ) from error
+    words = _names(text)
+    if not all(re.fullmatch("[0-9]{1,10}", word) for word in words):
+        told = text if len(text) <= _QUOTED_MAX else f"{text[:_QUOTED_MAX]}…"
+        raise CommandError(f"{told!r} is not a list of broker ids such as 101,102", Exit.WRONG_USE)
+    return tuple(map(int, words))
 
 
 def topology_in(path: Path) -> Topology:
@@ -141,10 +145,8 @@ def topology_in(path: Path) -> Topology:
         CommandError: status 2; it is no topology.
     """
     try:
-        return parse_topology(json.loads(text_of(path)))
-    except json.JSONDecodeError as error:
-        raise CommandError(f"{path} is not JSON: {error}", Exit.WRONG_USE) from error
-    except TopologyError as error:
+        return parse_topology(decoded_json(text_of(path)))
+    except (ReassignmentJsonError, TopologyError) as error:
         raise CommandError(f"{path}: {error}", Exit.WRONG_USE) from error
 
 
@@ -202,12 +204,16 @@ def _write(out: Path, made: Plan, number: int) -> None:
     proposal = chosen.proposal
     if not out.name:
         raise CommandError(f"cannot write {str(out)!r}: it names no file", Exit.WRONG_USE)
-    files = {out: proposal.targets(), before_file(out): proposal.inverse().targets()}
-    try:
-        for path, targets in files.items():
+    # The rollback first: a plan is never there without it.
+    files = {before_file(out): proposal.inverse().targets(), out: proposal.targets()}
+    for path in files:
+        if path.is_dir():
+            raise CommandError(f"cannot write {path}: it is a directory")
+    for path, targets in files.items():
+        try:
             path.write_text(format_reassignment(targets))
-    except OSError as error:
-        raise CommandError(f"cannot write {out}: {error.strerror}") from error
+        except OSError as error:
+            raise CommandError(f"cannot write {path}: {error.strerror}") from error
     if not proposal.changes:
         title, broken = nothing_to_move(chosen.violations, made.limits)
         note(f"{chosen.name}: {'; '.join((title, *broken))}. {out} is empty")

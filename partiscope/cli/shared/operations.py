@@ -50,10 +50,14 @@ def config_pairs(texts: Sequence[str] | None) -> dict[str, str]:
         CommandError: status 2; one is not key=value.
     """
     for text in texts or ():
-        if "=" not in text:
+        if "=" not in text[1:]:
             raise CommandError(f"{text!r} is not key=value", Exit.WRONG_USE)
-    split = (text.partition("=") for text in texts or ())
-    return {name: value for name, _, value in split}
+    pairs: dict[str, str] = {}
+    for text in texts or ():
+        name, _, value = text.partition("=")
+        if pairs.setdefault(name, value) != value:
+            raise CommandError(f"{text!r}: {name} is {pairs[name]!r} before it", Exit.WRONG_USE)
+    return pairs
 
 
 def several(
