@@ -10,13 +10,14 @@ or Kafka's reassignment JSON, whole.
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from itertools import islice
 from typing import Final
 
 from control.model.ids import TopicPartition, no_partition_words
 from control.planner.goals import GoalError, PlanRequest, Tolerance
+from control.planner.in_sync import why_unsafe
 from control.planner.nearest import Nearest
 from control.planner.proposal import Proposal, proposal_of
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
@@ -85,7 +86,7 @@ def check_edits(topology: Topology, edits: Edits) -> None:
         if key not in known:
             wrong[key] = ""
         elif replicas is not None:
-            reason = _wrong_with(brokers, replicas)
+            reason = _wrong_with(brokers, replicas) or _loses(known[key], replicas, topology.down)
             if reason:
                 wrong[key] = reason
     if not wrong:
@@ -119,7 +120,10 @@ def edited(
     for key, replicas in edits.items():
         targets[key] = now[key] if replicas is None else replicas
     if leaders is LeaderOrder.KEEP:
-        targets = {key: _led_by(now[key][0], after) for key, after in targets.items()}
+        leads = {p.key: p.leader for p in topology.partitions if p.leader is not None}
+        targets = {
+            key: _led_by(leads.get(key, now[key][0]), after) for key, after in targets.items()
+        }
     elif leaders is LeaderOrder.BALANCE:
         targets |= _with_even_leaders(topology, targets, request or PlanRequest())
     return proposal_of(NAME if edits else base.name, topology, targets)
@@ -156,6 +160,10 @@ def _wrong_with(brokers: Mapping[int, str], replicas: tuple[int, ...]) -> str:
         return f"broker {unknown[0]} does not exist or does not run"
     unfit = [id_ for id_ in replicas if brokers[id_]]
     return f"broker {unfit[0]} {brokers[unfit[0]]}" if unfit else ""
+
+
+def _loses(partition: TopologyPartition, replicas: tuple[int, ...], down: Collection[int]) -> str:
+    return why_unsafe(partition.replicas, replicas, partition.in_sync(down))
 
 
 def _unknown_words(key: TopicPartition, known: Mapping[TopicPartition, TopologyPartition]) -> str:

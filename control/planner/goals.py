@@ -1,7 +1,7 @@
 """Goals: what a plan reaches, what it may touch, and how even is even enough."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from functools import cache
@@ -12,6 +12,8 @@ import numpy as np
 from control.model.ids import TopicPartition
 from control.planner.columns import Floats
 
+INTERNAL: Final = "__"
+"""Names of Kafka's own topics begin so."""
 _ROUNDING: Final = 1e-9
 _ANYHOW: Final = 1e3
 """Times its share: as good as no limit."""
@@ -143,6 +145,14 @@ class PlanRequest:
     replication_factor: int | None = None
     require_racks: bool = False
     alternatives: int = 3
+
+    def without_internal(self) -> "PlanRequest":
+        """The same request; a new replication factor is for internal topics only where these are
+        named."""
+        is_named = any(name.startswith(INTERNAL) for name in (*self.topics, *self.partitions))
+        if self.goal is not Goal.REPLICATION or is_named:
+            return self
+        return replace(self, exclude_topics=(*self.exclude_topics, f"{INTERNAL}*"))
 
     @property
     def is_everything(self) -> bool:

@@ -13,7 +13,8 @@ from control.planner.figures import (
     loads_of,
     traffic_among,
 )
-from control.planner.goals import Goal, PlanRequest, Tolerance
+from control.planner.goals import INTERNAL, Goal, PlanRequest, Tolerance
+from control.planner.immovable import immovable
 from control.planner.proofs.feasibility import check_request
 from control.planner.proofs.least_moves import Prover
 from control.planner.proofs.limits import (
@@ -21,9 +22,11 @@ from control.planner.proofs.limits import (
     leaderless,
     left_broken,
     proofs,
+    reassigning,
     stopped_brokers,
     unknown_figures,
     unknown_racks,
+    unknown_sync,
 )
 from control.planner.proposal import Proposal, proposal_of
 from control.planner.search.anneal import anneal
@@ -31,7 +34,7 @@ from control.planner.search.bounds import Bounds, bounds_of, relief_bounds
 from control.planner.search.even import even_out
 from control.planner.search.leaders import even_leaders, leader_bounds
 from control.planner.search.placement import Placement
-from control.planner.search.repair import Mender
+from control.planner.search.repair import Mender, leave_what_keeps_the_dead
 from control.planner.search.share_overflow import level
 from control.planner.search.spare_moves import economize
 from control.planner.search.topic_leaders import even_topic_leaders
@@ -81,9 +84,12 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
     """
     removed = tuple(dict.fromkeys((*request.remove_brokers, *topology.remove_brokers)))
     request = replace(request, remove_brokers=removed)
-    check_request(topology, request)
-    stuck = map(str, topology.immovable(removed))
-    request = replace(request, keep_partitions=(*request.keep_partitions, *sorted(stuck)))
+    if any(p.topic.startswith(INTERNAL) for p in topology.partitions):
+        request = request.without_internal()
+    stuck = immovable(topology, request)
+    check_request(topology, request, stuck)
+    kept = sorted(map(str, stuck))
+    request = replace(request, keep_partitions=(*request.keep_partitions, *kept))
     columns = columns_of(topology)
     loads = loads_of(topology, columns)
     placement = Placement(topology, request, columns)
@@ -109,8 +115,10 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
         alternatives=offered,
         limits=(
             *leaderless(topology),
+            *reassigning(topology),
             *unknown_figures(topology, request.goal),
-            *stopped_brokers(topology, removed),
+            *unknown_sync(topology, (c for made in offered for c in made.proposal.changes)),
+            *stopped_brokers(topology, request),
             *cordoned_brokers(topology, removed),
             *unknown_racks(topology, removed),
             *left_broken(request.goal, [v for made in offered for v in made.violations]),
@@ -192,6 +200,7 @@ def judged_plan(topology: Topology, request: PlanRequest, proposal: Proposal) ->
         request=request,
         balance_before=now.balance,
         alternatives=(judging.judge(proposal),),
+        limits=unknown_sync(topology, proposal.changes),
     )
 
 
@@ -296,6 +305,7 @@ def _mend(placement: Placement, request: PlanRequest, tolerance: Tolerance) -> N
         mender.replicate(request.replication_factor)
         mender = Mender(placement, keeps_leaders=keeps_leaders)
     mender.evacuate()
+    leave_what_keeps_the_dead(placement)
     mender.spread_over_racks()
 
 

@@ -16,11 +16,18 @@ class PartitionChange:
     before: tuple[int, ...]
     after: tuple[int, ...]
     size_bytes: int
+    leader: int | None = None
+    """Leads while it moves; None: unknown."""
 
     @property
     def key(self) -> TopicPartition:
         """The partition's name."""
         return TopicPartition(self.topic, self.partition)
+
+    @property
+    def sender(self) -> int:
+        """Broker that sends every copy: the leader, or where that is unknown the preferred one."""
+        return self.before[0] if self.leader is None else self.leader
 
     @property
     def adding(self) -> tuple[int, ...]:
@@ -51,7 +58,7 @@ class PartitionChange:
         return f"{before} {'replica becomes' if before == 1 else 'replicas become'} {after}"
 
     def inverse(self) -> "PartitionChange":
-        """The change that rolls this one back."""
+        """The change that rolls this one back. Its leader is not known yet."""
         return PartitionChange(
             topic=self.topic,
             partition=self.partition,
@@ -113,6 +120,7 @@ def proposal_of(
                     before=partition.replicas,
                     after=tuple(replicas),
                     size_bytes=partition.size_bytes,
+                    leader=partition.leader,
                 )
             )
     return Proposal(name=name, changes=tuple(changes))

@@ -19,6 +19,8 @@ class Roles:
     """Neither lose nor receive: named by the request, down, or cordoned."""
     target: Flags
     """May receive replicas; these are the ones to be balanced."""
+    down: Flags
+    """Do not run."""
     rack: Numbers
     racks: int
     known_racks: int
@@ -35,6 +37,7 @@ def roles_of(topology: Topology, request: PlanRequest) -> Roles:
         removed=removed,
         excluded=excluded,
         target=~(removed | excluded),
+        down=np.array([not broker.is_running for broker in topology.brokers], dtype=np.bool_),
         rack=rack,
         racks=racks,
         known_racks=known_racks,

@@ -4,14 +4,17 @@ The file format (``partiscope plan --topology``)::
 
     {"brokers": [{"id": 101, "rack": "a", "capacity": 10000000}],
      "partitions": [{"topic": "t", "partition": 0, "replicas": [101, 102], "size": 123456,
+                     "leader": 101, "isr": [101, 102], "min_isr": 2,
                      "bytes_in": 1000, "bytes_out": 3000}]}
 
 The first replica is the preferred leader. May be absent: ``rack``; ``size``, where it is unknown;
 ``capacity``, the bytes that a broker's disks may hold in all; ``down``, true for a broker that does
-not run; ``cordoned``, true for one all of whose log directories are cordoned; ``bytes_in`` and
-``bytes_out``, what clients write to and read from the partition's leader in bytes per second;
-``leaderless``, true for a partition that has no leader and so cannot move; ``remove_brokers``, a
-list of ids, says which brokers go.
+not run; ``cordoned``, true for one all of whose log directories are cordoned; ``leader``, who
+leads now; ``isr``, the replicas in sync; ``min_isr``, ``min.insync.replicas`` of the topic;
+``bytes_in`` and ``bytes_out``, what clients write to and read from the partition's leader in bytes
+per second; ``leaderless``, true for a partition that has no leader and so cannot move;
+``reassigning``, true for one that is being reassigned already; ``remove_brokers``, a list of ids,
+says which brokers go.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -23,7 +26,10 @@ from control.model.ids import TopicPartition
 _DOCUMENT_KEYS: Final = frozenset({"brokers", "partitions", "remove_brokers"})
 _BROKER_KEYS: Final = frozenset({"id", "rack", "capacity", "down", "cordoned"})
 _PARTITION_KEYS: Final = frozenset(
-    {"topic", "partition", "replicas", "size", "bytes_in", "bytes_out", "leaderless"}
+    {
+        *("topic", "partition", "replicas", "size", "bytes_in", "bytes_out"),
+        *("leader", "isr", "min_isr", "leaderless", "reassigning"),
+    }
 )
 
 
@@ -66,11 +72,32 @@ class TopologyPartition:
     is_size_known: bool = True
     """An unknown size counts as 0 bytes, and an unknown rate as none; both are told."""
     is_rate_known: bool = True
+    leader: int | None = None
+    """Leads now; None: unknown, or nobody does."""
+    isr: tuple[int, ...] | None = None
+    """Replicas in sync; None: unknown."""
+    min_isr: int | None = None
+    """``min.insync.replicas``; None: unknown."""
+    is_reassigning: bool = False
+    """Being reassigned already: the replicas are those that it is going to have."""
 
     @property
     def key(self) -> TopicPartition:
         """The partition's name."""
         return TopicPartition(self.topic, self.partition)
+
+    def in_sync(self, down: Collection[int]) -> tuple[int, ...]:
+        """Replicas in sync that run; empty also where nothing is known."""
+        return tuple(id_ for id_ in self.isr or () if id_ not in down)
+
+    def placed_on(self, replicas: tuple[int, ...]) -> "TopologyPartition":
+        """The same partition once it is on other replicas, where every copy is in sync."""
+        isr = self.isr
+        if isr is not None:
+            stale = set(self.replicas).difference(isr)
+            isr = tuple(id_ for id_ in replicas if id_ not in stale)
+        leader = self.leader if self.leader in replicas else None
+        return replace(self, replicas=replicas, isr=isr, leader=leader)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,21 +117,15 @@ class Topology:
         """Ids in the order of the document."""
         return tuple(broker.id for broker in self.brokers)
 
-    def immovable(self, removed: Collection[int]) -> frozenset[TopicPartition]:
-        """Partitions that no plan moves: those without a leader, and those that keep a replica on
-        a cordoned broker, because the controller refuses every list that names it."""
-        cordoned = {b.id for b in self.brokers if b.is_cordoned}.difference(removed)
-        return frozenset(
-            p.key
-            for p in self.partitions
-            if not p.has_leader or not cordoned.isdisjoint(p.replicas)
-        )
+    @property
+    def down(self) -> frozenset[int]:
+        """Brokers that do not run."""
+        return frozenset(broker.id for broker in self.brokers if not broker.is_running)
 
     def with_replicas(self, targets: Mapping[TopicPartition, Sequence[int]]) -> "Topology":
         """The same cluster with some partitions placed elsewhere."""
         partitions = tuple(
-            replace(p, replicas=tuple(targets[p.key])) if p.key in targets else p
-            for p in self.partitions
+            p.placed_on(tuple(targets[p.key])) if p.key in targets else p for p in self.partitions
         )
         return replace(self, partitions=partitions)
 
@@ -115,7 +136,6 @@ def parse_topology(document: object) -> Topology:
     :raises TopologyError: naming the entry and what is wrong with it.
     """
     fields = _mapping(document, "the topology", allowed=_DOCUMENT_KEYS)
-    removed = _list(fields.get("remove_brokers", []), "remove_brokers")
     return Topology(
         brokers=tuple(
             _parse_broker(entry, f"brokers[{i}]")
@@ -125,7 +145,7 @@ def parse_topology(document: object) -> Topology:
             _parse_partition(entry, f"partitions[{i}]")
             for i, entry in enumerate(_list(fields.get("partitions"), "partitions"))
         ),
-        remove_brokers=tuple(_whole(id_, f"remove_brokers[{i}]") for i, id_ in enumerate(removed)),
+        remove_brokers=_ids(fields.get("remove_brokers", []), "remove_brokers"),
     )
 
 
@@ -158,8 +178,15 @@ def _partition_document(partition: TopologyPartition) -> dict[str, Any]:
     if partition.in_bytes_per_s or partition.out_bytes_per_s:
         document["bytes_in"] = partition.in_bytes_per_s
         document["bytes_out"] = partition.out_bytes_per_s
-    if not partition.has_leader:
-        document["leaderless"] = True
+    for key, value in (
+        ("leader", partition.leader),
+        ("isr", None if partition.isr is None else list(partition.isr)),
+        ("min_isr", partition.min_isr),
+        ("leaderless", not partition.has_leader or None),
+        ("reassigning", partition.is_reassigning or None),
+    ):
+        if value is not None:
+            document[key] = value
     return document
 
 
@@ -191,6 +218,21 @@ def _check_partitions(topology: Topology) -> None:
                 raise TopologyError(f"{where}: replica {replica} is not among the brokers")
         if p.size_bytes < 0:
             raise TopologyError(f"{where}: size {p.size_bytes} is negative")
+        if not p.is_reassigning:
+            _check_sync(p, where)
+
+
+def _check_sync(partition: TopologyPartition, where: str) -> None:
+    """One that is being reassigned may be led by a replica that it is about to lose."""
+    leader, replicas = partition.leader, partition.replicas
+    if leader is not None and leader not in replicas:
+        raise TopologyError(f"{where}: leader {leader} is not among its replicas {list(replicas)}")
+    if leader is not None and not partition.has_leader:
+        raise TopologyError(f"{where}: leader {leader} contradicts leaderless")
+    if partition.isr is not None and not set(partition.isr).issubset(replicas):
+        raise TopologyError(
+            f"{where}: isr {list(partition.isr)} names others than its replicas {list(replicas)}"
+        )
 
 
 def _parse_broker(entry: object, where: str) -> TopologyBroker:
@@ -213,16 +255,19 @@ def _parse_partition(entry: object, where: str) -> TopologyPartition:
     topic = fields.get("topic")
     if not isinstance(topic, str) or not topic:
         raise TopologyError(f"{where}.topic must be a name, not {topic!r}")
-    replicas = _list(fields.get("replicas"), f"{where}.replicas")
     return TopologyPartition(
         topic=topic,
         partition=_whole(fields.get("partition"), f"{where}.partition"),
-        replicas=tuple(_whole(r, f"{where}.replicas[{i}]") for i, r in enumerate(replicas)),
+        replicas=_ids(fields.get("replicas"), f"{where}.replicas"),
         size_bytes=_whole(fields.get("size", 0), f"{where}.size"),
         is_size_known="size" in fields,
         in_bytes_per_s=_whole(fields.get("bytes_in", 0), f"{where}.bytes_in"),
         out_bytes_per_s=_whole(fields.get("bytes_out", 0), f"{where}.bytes_out"),
         has_leader=not _flag(fields.get("leaderless", False), f"{where}.leaderless"),
+        leader=_maybe_whole(fields, "leader", where),
+        isr=_ids(fields["isr"], f"{where}.isr") if "isr" in fields else None,
+        min_isr=_maybe_whole(fields, "min_isr", where),
+        is_reassigning=_flag(fields.get("reassigning", False), f"{where}.reassigning"),
     )
 
 
@@ -239,6 +284,14 @@ def _list(value: object, where: str) -> list[Any]:
     if not isinstance(value, list):
         raise TopologyError(f"{where} must be a list, not {type(value).__name__}")
     return value
+
+
+def _ids(value: object, where: str) -> tuple[int, ...]:
+    return tuple(_whole(id_, f"{where}[{i}]") for i, id_ in enumerate(_list(value, where)))
+
+
+def _maybe_whole(fields: Mapping[str, Any], key: str, where: str) -> int | None:
+    return _whole(fields[key], f"{where}.{key}") if key in fields else None
 
 
 def _flag(value: object, where: str) -> bool:

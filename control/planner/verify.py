@@ -4,7 +4,7 @@ It shares no code with the optimizer, so an error there is found here.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +12,10 @@ import numpy as np
 from control.model.ids import TopicPartition
 from control.model.units import bytes_text, counted
 from control.planner.goals import PlanRequest
+from control.planner.in_sync import why_too_few, why_unsafe
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.racks import Racks
-from control.planner.topology import Topology, TopologyBroker
+from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 
 _After = Mapping[TopicPartition, tuple[int, ...]]
 """Replicas of the changed partitions; the others are as they were."""
@@ -37,8 +38,8 @@ def verify_proposal(
     before: Topology, request: PlanRequest, proposal: Proposal
 ) -> tuple[Violation, ...]:
     """Every violated rule. Brokers: unknown, stopped, cordoned, duplicate, excluded or removed.
-    Partitions: another number of replicas than wanted, outside the scope, without a leader, on
-    fewer racks than possible. Disks: full."""
+    Partitions: another number of replicas than wanted, outside the scope, without a leader, being
+    reassigned, without what is in sync, on fewer racks than possible. Disks: full."""
     found = _change_violations(before, request, proposal.changes)
     after = {change.key: change.after for change in proposal.changes}
     found += _factor_violations(before, after, request)
@@ -56,25 +57,26 @@ def distinct_racks_needed(replicas: int, racks: int) -> int:
 def _change_violations(
     before: Topology, request: PlanRequest, changes: Iterable[PartitionChange]
 ) -> list[Violation]:
-    known = set(before.broker_ids)
-    down = {broker.id for broker in before.brokers if not broker.is_running}
+    known, down = set(before.broker_ids), before.down
     cordoned = {broker.id for broker in before.brokers if broker.is_cordoned}
     excluded = set(request.exclude_brokers)
     may_touch, topics = request.scope(), {p.topic for p in before.partitions}
-    leaderless = {p.key for p in before.partitions if not p.has_leader}
+    changes = tuple(changes)
+    changed = {change.key for change in changes}
+    now = {p.key: p for p in before.partitions if p.key in changed}
     found = []
     for change in changes:
-        where = str(change.key)
+        where, partition = str(change.key), now.get(change.key)
         adding, removing, after = change.adding, change.removing, change.after
         wrong = []
         if unknown := [id_ for id_ in after if id_ not in known]:
             wrong.append(("brokers", f"brokers {unknown} do not exist"))
-        if stopped := down.intersection(adding):
+        if stopped := down.intersection(after):
             wrong.append(("brokers", f"brokers {sorted(stopped)} do not run"))
         if refused := cordoned.intersection(after):
             wrong.append(("brokers", f"brokers {sorted(refused)} are cordoned: Kafka refuses it"))
-        if change.key in leaderless:
-            wrong.append(("leader", "has no leader and cannot move"))
+        if partition is not None:
+            wrong += _hindrances(partition, after, down)
         if len(set(after)) < len(after):
             wrong.append(("replicas", f"{list(after)} names a broker twice"))
         if request.replication_factor is None and len(after) != len(change.before):
@@ -85,6 +87,27 @@ def _change_violations(
         if change.topic not in topics or not may_touch(change.key):
             wrong.append(("scope", "is outside the scope of the request"))
         found += [Violation(rule=r, where=where, reason=why, is_new=True) for r, why in wrong]
+    return found
+
+
+def _hindrances(
+    partition: TopologyPartition, after: Sequence[int], down: Collection[int]
+) -> list[tuple[str, str]]:
+    """(rule, reason) of what keeps one partition from this change."""
+    found = []
+    if not partition.has_leader:
+        found.append(("leader", "has no leader and cannot move"))
+    if partition.is_reassigning:
+        found.append(("leader", "is being reassigned already"))
+    in_sync = partition.in_sync(down)
+    found += [
+        ("in sync", why)
+        for why in (
+            why_unsafe(partition.replicas, after, in_sync),
+            why_too_few(partition.replicas, after, in_sync, partition.min_isr),
+        )
+        if why
+    ]
     return found
 
 

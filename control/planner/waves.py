@@ -99,7 +99,7 @@ def _next_wave(
     for number, change in enumerate(moving):
         if len(wave) == partitions or len(passed) == LOOK_AHEAD:
             return tuple(wave), passed + moving[number:]
-        brokers = {*change.before[:1], *change.adding}
+        brokers = {change.sender, *change.adding}
         if any(busy.get(broker, 0) >= per_broker for broker in brokers):
             passed.append(change)
             continue

@@ -27,6 +27,7 @@ def changes_document(changes: tuple[PartitionChange, ...]) -> list[dict[str, Any
             "before": list(c.before),
             "after": list(c.after),
             "size": c.size_bytes,
+            **({} if c.leader is None else {"leader": c.leader}),
         }
         for c in changes
     ]
@@ -37,7 +38,7 @@ def pack(changes: tuple[PartitionChange, ...]) -> Packed:
     if len(changes) <= LISTED_MAX:
         return changes_document(changes)
     topics = {topic: number for number, topic in enumerate(sorted({c.topic for c in changes}))}
-    columns = {
+    columns: dict[str, list[Any]] = {
         "topics": list(topics),
         "topic": [topics[c.topic] for c in changes],
         "partition": [c.partition for c in changes],
@@ -45,6 +46,8 @@ def pack(changes: tuple[PartitionChange, ...]) -> Packed:
         "after": [c.after for c in changes],
         "size": [c.size_bytes for c in changes],
     }
+    if any(c.leader is not None for c in changes):
+        columns["leader"] = [c.leader for c in changes]
     text = json.dumps(columns, separators=(",", ":"))
     return b64encode(zlib.compress(text.encode(), level=9)).decode()
 
@@ -68,10 +71,8 @@ def _inflated(packed: str) -> bytes:
 
 def _of_columns(columns: Mapping[str, Any]) -> list[PartitionChange]:
     names = columns["topics"]
-    rows = zip(
-        *(columns[name] for name in ("topic", "partition", "before", "after", "size")),
-        strict=True,
-    )
+    leaders = columns.get("leader") or [None] * len(columns["size"])
+    listed = (columns[name] for name in ("topic", "partition", "before", "after", "size"))
     return [
         PartitionChange(
             topic=names[topic],
@@ -79,8 +80,9 @@ def _of_columns(columns: Mapping[str, Any]) -> list[PartitionChange]:
             before=tuple(before),
             after=tuple(after),
             size_bytes=size,
+            leader=_leader(leader),
         )
-        for topic, partition, before, after, size in rows
+        for topic, partition, before, after, size, leader in zip(*listed, leaders, strict=True)
     ]
 
 
@@ -91,4 +93,9 @@ def _of_entry(entry: Mapping[str, Any]) -> PartitionChange:
         before=tuple(entry["before"]),
         after=tuple(entry["after"]),
         size_bytes=int(entry["size"]),
+        leader=_leader(entry.get("leader")),
     )
+
+
+def _leader(value: Any) -> int | None:
+    return None if value is None else int(value)

@@ -152,7 +152,7 @@ class ReassignRun:
         if command.rolled_back is not None:
             stuck = cannot_move(facts, left)
             others = {key: f"{why}: left as it is" for key, why in stuck.items()} | others
-        copied = facts.sized(to_go(facts, left, rolled_back=command.rolled_back))
+        copied = facts.as_now(to_go(facts, left, rolled_back=command.rolled_back))
         moving = {change.key for change in copied}
         rate = resolve_throttle(command.throttle, copied, facts.produced) if left else None
         is_adaptive = command.throttle == THROTTLE_AUTO
@@ -173,7 +173,7 @@ class ReassignRun:
         self._watch.note_gone(c.key for c in left if c.key not in facts.partitions)
         progress = self._watch.progress(wave=0, now_s=time.monotonic())
         expected = None
-        waves = [facts.sized(c for c in wave if c.key in moving) for wave in self._waves]
+        waves = [facts.as_now(c for c in wave if c.key in moving) for wave in self._waves]
         waves = list(filter(None, waves))
         spread = spread_of(facts, waves, command.waves)
         made = expected_seconds(facts, waves, rate, is_adaptive=is_adaptive, spread=spread)

@@ -102,6 +102,6 @@ def _links(changes: Iterable[PartitionChange]) -> Iterator[tuple[int, str]]:
     """Brokers that send copies or receive them, with the config that limits it."""
     for change in changes:
         if change.adding:
-            yield change.before[0], LEADER_RATE
+            yield change.sender, LEADER_RATE
         for broker in change.adding:
             yield broker, FOLLOWER_RATE

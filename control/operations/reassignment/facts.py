@@ -18,6 +18,7 @@ from control.kafka.ports import (
 )
 from control.model.ids import TopicPartition
 from control.operations.reassignment.placements import Placements, left_as_they_are
+from control.planner.in_sync import why_too_few, why_unsafe
 from control.planner.proposal import PartitionChange
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 
@@ -57,6 +58,10 @@ class ClusterFacts:
     """Live brokers all of whose log directories are cordoned."""
     untold_cordons: frozenset[int] = frozenset()
     """Live brokers that may be cordoned: they do not describe their log directories."""
+    untold_sync: frozenset[TopicPartition] = frozenset()
+    """Partitions of which nobody tells which replicas are in sync."""
+    disk_reserve: float = DISK_RESERVE
+    """Share of what is free that a move must leave."""
     created_anew: frozenset[str] = frozenset()
     """Topics that were left out: others than those asked for, under their names."""
 
@@ -75,19 +80,26 @@ class ClusterFacts:
         """Where partitions are and where they are going."""
         return Placements(placed=self.partitions, moving=self.reassigning)
 
-    def sized(self, changes: Iterable[PartitionChange]) -> tuple[PartitionChange, ...]:
-        """The same changes with what their partitions hold now; where that is not known, with what
-        they held when they were planned."""
-        return tuple(
-            replace(change, size_bytes=self.sizes.get(change.key, change.size_bytes))
-            for change in changes
-        )
+    def as_now(self, changes: Iterable[PartitionChange]) -> tuple[PartitionChange, ...]:
+        """The same changes with what their partitions hold now and who leads them; where that is
+        not known, with what held when they were planned."""
+        live, now = self.broker_ids, []
+        for change in changes:
+            size = self.sizes.get(change.key, change.size_bytes)
+            partition = self.partitions.get(change.key)
+            leader = None if partition is None else _leader(partition, live)
+            leader = change.leader if leader is None else leader
+            now.append(replace(change, size_bytes=size, leader=leader))
+        return tuple(now)
 
     def has_leader(self, partition: PartitionMetadata) -> bool:
-        """Whether a live broker leads it, or is about to: metadata may name one that has just died,
-        and another in sync takes over."""
+        """Whether a live broker leads it, or is about to."""
+        return _leader(partition, self.broker_ids) is not None
+
+    def in_sync(self, partition: PartitionMetadata) -> tuple[int, ...]:
+        """Replicas in sync on live brokers."""
         live = self.broker_ids
-        return partition.leader in live or (partition.leader >= 0 and bool(live & {*partition.isr}))
+        return tuple(broker for broker in partition.isr if broker in live)
 
     def placement_of(self, key: TopicPartition) -> tuple[int, ...] | None:
         """The replicas a partition has, or is going to have; null when it does not exist."""
@@ -96,6 +108,16 @@ class ClusterFacts:
             return moving.target_replicas
         partition = self.partitions.get(key)
         return None if partition is None else partition.replicas
+
+
+def _leader(partition: PartitionMetadata, live: Collection[int]) -> int | None:
+    """Metadata may name one that has just died, and another in sync takes over."""
+    if partition.leader in live:
+        return partition.leader
+    if partition.leader < 0:
+        return None
+    in_sync = (b for b in partition.replicas if b in partition.isr and b in live)
+    return next(in_sync, None)
 
 
 def nears_min_isr(change: PartitionChange, partition: PartitionMetadata | None) -> bool:
@@ -107,14 +129,14 @@ def nears_min_isr(change: PartitionChange, partition: PartitionMetadata | None) 
 def to_go(
     facts: ClusterFacts, changes: Iterable[PartitionChange], *, rolled_back: str | None
 ) -> tuple[PartitionChange, ...]:
-    """Changes that a run which begins now has to make: partitions that exist and are elsewhere. A
-    rollback (`rolled_back`) leaves out what others have moved since and what cannot move now; of
-    partitions in flight it finds the old copies."""
+    """Changes that a run which begins now has to make: partitions that exist, are elsewhere and are
+    not on their way anywhere. A rollback (`rolled_back`) leaves out what others have moved since
+    and what cannot move now; of partitions in flight it finds the old copies."""
     existing = [change for change in changes if change.key in facts.partitions]
     others = left_as_they_are(facts.places, existing, rolled_back=rolled_back)
     left = [c for c in existing if c.key not in others and not facts.places.is_there(c)]
     if rolled_back is None:
-        return tuple(left)
+        return tuple(c for c in left if c.key not in facts.reassigning)
     stuck = cannot_move(facts, left)
     left = [change for change in left if change.key not in stuck]
     return tuple(
@@ -126,8 +148,8 @@ def to_go(
 def cannot_move(
     facts: ClusterFacts, changes: Iterable[PartitionChange]
 ) -> dict[TopicPartition, str]:
-    """Why a move of these would stand until a broker is back: a partition without a leader can
-    neither copy nor change its replicas, and a move ends once all of its target is in sync."""
+    """Why these cannot move. A partition without a leader can neither copy nor change its replicas.
+    A move ends once all of its target is in sync. What is in sync must not go."""
     stuck = {}
     for change in changes:
         partition = facts.partitions.get(change.key)
@@ -140,7 +162,26 @@ def cannot_move(
             stuck[change.key] = f"has no leader{back if away else ''}"
         elif down:
             stuck[change.key] = f"would be on broker {down[0]}, which does not run"
+        elif lost := loses_sync(facts, change) or goes_below_min_isr(facts, change):
+            stuck[change.key] = lost
     return stuck
+
+
+def loses_sync(facts: ClusterFacts, change: PartitionChange) -> str:
+    """Why a change drops what is in sync today; empty where it does not."""
+    partition = facts.partitions.get(change.key)
+    if partition is None or change.key in facts.untold_sync:
+        return ""
+    return why_unsafe(partition.replicas, change.after, facts.in_sync(partition))
+
+
+def goes_below_min_isr(facts: ClusterFacts, change: PartitionChange) -> str:
+    """Why a change leaves fewer in sync than producers with acks=all need, and have today."""
+    partition = facts.partitions.get(change.key)
+    if partition is None or change.key in facts.untold_sync:
+        return ""
+    least = facts.min_isr.get(change.topic)
+    return why_too_few(partition.replicas, change.after, facts.in_sync(partition), least)
 
 
 def as_cancelled(facts: ClusterFacts, changes: Iterable[PartitionChange]) -> ClusterFacts:
@@ -187,11 +228,66 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
     )
 
 
+def facts_of(topology: Topology) -> ClusterFacts:
+    """The inverse of topology_of: what a topology tells of a cluster. Where it does not tell who is
+    in sync or leads, live replicas are taken for it (`untold_sync`)."""
+    down = topology.down
+    capacity = {b.id: b.capacity_bytes for b in topology.brokers if b.is_running}
+    held = dict.fromkeys(capacity, 0)
+    partitions, untold = {}, set()
+    for p in topology.partitions:
+        if p.isr is None:
+            untold.add(p.key)
+        live = tuple(id_ for id_ in p.replicas if id_ not in down)
+        isr = live if p.isr is None else p.isr
+        leader = next(iter(isr), -1) if p.leader is None else p.leader
+        partitions[p.key] = PartitionMetadata(
+            topic=p.topic,
+            partition=p.partition,
+            leader=leader if p.has_leader else -1,
+            leader_epoch=0,
+            replicas=p.replicas,
+            isr=isr,
+        )
+        for broker in live:
+            held[broker] += p.size_bytes
+    moving = (p for p in topology.partitions if p.is_reassigning)
+    return ClusterFacts(
+        cluster_id="",
+        brokers=tuple(
+            BrokerNode(id=b.id, host="", port=0, rack=b.rack)
+            for b in topology.brokers
+            if b.is_running
+        ),
+        partitions=partitions,
+        reassigning={
+            p.key: OngoingReassignment(
+                topic=p.topic,
+                partition=p.partition,
+                replicas=p.replicas,
+                adding_replicas=(),
+                removing_replicas=(),
+            )
+            for p in moving
+        },
+        sizes={p.key: p.size_bytes for p in topology.partitions if p.is_size_known},
+        usable_bytes={
+            broker: max(0, most - held[broker])
+            for broker, most in capacity.items()
+            if most is not None
+        },
+        disk_reserve=0.0,
+        min_isr={p.topic: p.min_isr for p in topology.partitions if p.min_isr is not None},
+        cordoned=frozenset(b.id for b in topology.brokers if b.is_cordoned and b.is_running),
+        untold_sync=frozenset(untold),
+    )
+
+
 def topology_of(facts: ClusterFacts) -> Topology:
     """The planner's input. Brokers that are down and hold replicas are listed, of an unknown rack:
     they get nothing, and a plan can move their replicas away."""
     racks = {broker.id: broker.rack for broker in facts.brokers}
-    partitions = []
+    running, partitions = facts.broker_ids, []
     for key, metadata in sorted(facts.partitions.items()):
         replicas = facts.placement_of(key) or metadata.replicas
         for replica in replicas:
@@ -203,12 +299,16 @@ def topology_of(facts: ClusterFacts) -> Topology:
                 replicas=replicas,
                 size_bytes=facts.sizes.get(key, 0),
                 in_bytes_per_s=int(facts.produced.get(key, 0.0)),
-                has_leader=facts.has_leader(metadata),
+                has_leader=(leader := _leader(metadata, running)) is not None,
                 is_size_known=key in facts.sizes,
                 is_rate_known=key in facts.produced or not facts.produced,
+                leader=leader if leader in replicas or key in facts.reassigning else None,
+                isr=None if key in facts.untold_sync else _isr(metadata, replicas),
+                min_isr=facts.min_isr.get(key.topic),
+                is_reassigning=key in facts.reassigning,
             )
         )
-    running, capacity = facts.broker_ids, _capacities(facts)
+    capacity = _capacities(facts)
     brokers = tuple(
         TopologyBroker(
             id=id_,
@@ -222,6 +322,13 @@ def topology_of(facts: ClusterFacts) -> Topology:
     return Topology(brokers=brokers, partitions=tuple(partitions))
 
 
+def _isr(partition: PartitionMetadata, replicas: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of these replicas that are in sync."""
+    if replicas == partition.isr:
+        return replicas
+    return tuple(broker for broker in partition.isr if broker in replicas)
+
+
 def _capacities(facts: ClusterFacts) -> dict[int, int]:
     """Bytes that each broker may hold in all, where it tells what is free: the planner counts
     every replica at its partition's largest size, and so does this."""
@@ -231,7 +338,7 @@ def _capacities(facts: ClusterFacts) -> dict[int, int]:
             if replica in held:
                 held[replica] += facts.sizes.get(key, 0)
     return {
-        broker: held[broker] + int(usable * (1 - DISK_RESERVE))
+        broker: held[broker] + int(usable * (1 - facts.disk_reserve))
         for broker, usable in facts.usable_bytes.items()
     }
 

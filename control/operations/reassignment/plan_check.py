@@ -1,7 +1,7 @@
 """A plan of any tool, judged beside the cluster: what it moves, the least that the same balance
 takes, and what pre-flight says. Nothing here changes the cluster, or needs the executor."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -10,18 +10,21 @@ from control.model.ids import TopicPartition
 from control.model.units import bytes_text, counted
 from control.operations.bus.commands import Throttle
 from control.operations.preflight_check import NAMES_MAX, Check, Verdict, check_of
+from control.operations.reassignment.facts import facts_of
 from control.operations.reassignment.planning import Planning, Preview
-from control.operations.reassignment.preflight import RIGHTS
+from control.operations.reassignment.preflight import GROUPS, RIGHTS, preflight
+from control.operations.reassignment.preflight_load import THROTTLE, TIME
 from control.planner.figures import Balance
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Alternative, judged_plan
 from control.planner.proposal import Proposal, proposal_of
 from control.planner.report import balance_document
 from control.planner.topology import Topology
-from control.planner.verify import Violation
 
 Targets = Mapping[TopicPartition, Sequence[int]]
 NAME: Final = "checked"
+_OF_THE_RUN: Final = frozenset({THROTTLE, TIME, GROUPS})
+"""Checks that say nothing of a cluster in a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,17 +65,21 @@ class PlanCheck:
 
 
 def check_offline(topology: Topology, targets: Targets, *, waste_percent_max: float) -> PlanCheck:
-    """Judge a plan by the topology alone.
+    """Judge a plan by the topology alone, by the same checks as beside a cluster.
 
     :raises KeyError: a partition is not in it.
     """
     proposal = proposal_of(NAME, topology, targets)
     judged, before, emptied = _judged(topology, proposal)
+    checks = preflight(facts_of(topology), proposal.changes, throttle_bytes_per_s=None)
     return PlanCheck(
         judged=judged,
         balance_before=before,
         emptied=emptied,
-        checks=(*_rules(judged.violations), *_gains(judged, before, emptied, waste_percent_max)),
+        checks=(
+            *(check for check in checks if check.name not in _OF_THE_RUN),
+            *_gains(judged, before, emptied, waste_percent_max),
+        ),
     )
 
 
@@ -143,17 +150,6 @@ def _emptied(topology: Topology, proposal: Proposal) -> tuple[int, ...]:
     now = {broker for it in topology.partitions for broker in it.replicas}
     then = {broker for it in topology.partitions for broker in targets.get(it.key, it.replicas)}
     return tuple(sorted(now - then))
-
-
-def _rules(violations: Iterable[Violation]) -> tuple[Check, ...]:
-    """A check per rule: what the plan breaks fails, what was broken before warns."""
-    by_rule: dict[tuple[str, bool], list[str]] = {}
-    for it in violations:
-        by_rule.setdefault((it.rule, it.is_new), []).append(str(it))
-    return tuple(
-        check_of(rule, bad, fine="", verdict=Verdict.FAIL if is_new else Verdict.WARN)
-        for (rule, is_new), bad in sorted(by_rule.items())
-    )
 
 
 def _gains(

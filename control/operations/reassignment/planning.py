@@ -119,16 +119,12 @@ class Planning:
         return topology_of(facts)
 
     async def plan(self, request: PlanRequest) -> Plan:
-        """Alternatives for the cluster as it is now. A new replication factor is for internal
-        topics only where these are named.
+        """Alternatives for the cluster as it is now.
 
         :raises GoalError: the request makes no sense for it.
         :raises KafkaPortError: it could not be read.
         """
         topology = await self.topology(with_traffic=request.goal is Goal.TRAFFIC)
-        is_named = any(pattern.startswith("__") for pattern in request.topics)
-        if request.goal is Goal.REPLICATION and not is_named:
-            request = replace(request, exclude_topics=(*request.exclude_topics, "__*"))
         return plan(topology, request)
 
     async def by_hand(
@@ -259,14 +255,17 @@ def preview_of(
     rules: WaveRules = USUAL_WAVES,
     rolled_back: str | None = None,
 ) -> Preview:
-    """Preview of a proposal on a cluster read before, with today's sizes. A rollback shows only
-    what has to move still."""
+    """Preview of a proposal on a cluster read before, with today's sizes. What is being reassigned
+    already is left out, unless that is all. A rollback shows only what has to move still."""
     asked = proposal.changes
+    if rolled_back is None:
+        free = tuple(c for c in asked if c.key not in facts.reassigning)
+        proposal = replace(proposal, changes=free or asked)
     if rolled_back is not None:
         going = to_go(facts, asked, rolled_back=rolled_back)
         asked = tuple(c for c in asked if not facts.places.is_there(c)) or asked
-        proposal = replace(proposal, changes=facts.sized(going))
-    coming = facts.sized(proposal.changes)
+        proposal = replace(proposal, changes=facts.as_now(going))
+    coming = facts.as_now(proposal.changes)
     rate = resolve_throttle(throttle, coming, facts.produced)
     is_adaptive = throttle == THROTTLE_AUTO
     checks = preflight(

@@ -9,6 +9,8 @@ from control.operations.preflight_check import check_of as _check
 from control.operations.reassignment.facts import (
     ClusterFacts,
     cannot_move,
+    goes_below_min_isr,
+    loses_sync,
     nears_min_isr,
     to_go,
     topology_of,
@@ -25,6 +27,7 @@ from control.operations.reassignment.preflight_load import (
 )
 from control.operations.reassignment.producer_latency_check import check_producers
 from control.operations.reassignment.topic_ids import ANEW
+from control.planner.in_sync import keeps_some
 from control.planner.nearest import Nearest
 from control.planner.proposal import PartitionChange
 from control.planner.racks import Racks, unknown_words
@@ -38,6 +41,7 @@ ADDRESSES_MAX: Final = 3
 LISTED_MAX: Final = 20
 """So many partitions that cannot move are named."""
 RIGHTS: Final = "rights"
+GROUPS: Final = "groups"
 _CURRENT: Final = "plan is current"
 _WHERE: Final = {"cluster": "the cluster", "topic": "topics"}
 
@@ -55,6 +59,9 @@ def preflight(
     A rollback (`rolled_back`) leaves out partitions that are deleted, that others moved since or
     that cannot move now."""
     existence = _check_existence(facts, changes, is_rollback=rolled_back is not None)
+    running = _check_running(facts, changes, is_rollback=rolled_back is not None)
+    if rolled_back is None:
+        changes = tuple(c for c in changes if c.key not in facts.reassigning) or changes
     current = (
         _check_stale(facts, changes)
         if rolled_back is None
@@ -82,11 +89,11 @@ def preflight(
         _check_brokers(facts, changes),
         *_check_cordons(facts, changes),
         _check_shape(facts, changes),
-        _check_running(facts, changes, is_rollback=rolled_back is not None),
+        running,
         check_disk(facts, waves, takes[1] if takes else None),
         _check_min_isr(facts, changes),
         _check_racks(facts, changes),
-        _check_health(facts, changes),
+        _check_sync(facts, changes),
         _check_groups(facts, changes),
         check_throttle(facts, waves, throttle_bytes_per_s),
         check_time(takes, throttle_bytes_per_s, lowest, spread),
@@ -223,7 +230,8 @@ def _check_cordons(facts: ClusterFacts, changes: Iterable[PartitionChange]) -> t
 
 
 def _uncordon_command(facts: ClusterFacts, broker: int) -> str:
-    addresses = ",".join(f"{it.host}:{it.port}" for it in facts.brokers[:ADDRESSES_MAX])
+    known = [f"{it.host}:{it.port}" for it in facts.brokers[:ADDRESSES_MAX] if it.host]
+    addresses = ",".join(known) or "…"
     return (
         f"`partiscope brokers uncordon {broker}`, or kafka-configs.sh --bootstrap-server "
         f"{addresses} --alter --entity-type brokers --entity-name {broker} "
@@ -237,7 +245,7 @@ def _what_works(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> st
     known = {partition.key: partition for partition in topology.partitions}
     for change in changes:
         is_wrong = _is_bad(change) or not facts.targets.issuperset(change.after)
-        if is_wrong and change.key in known:
+        if (is_wrong or loses_sync(facts, change)) and change.key in known:
             words = Nearest(topology).words(known[change.key], change.after)
             return f"for {change.key} {words}"
     return ""
@@ -261,18 +269,18 @@ def _is_bad(change: PartitionChange) -> bool:
 def _check_running(
     facts: ClusterFacts, changes: tuple[PartitionChange, ...], *, is_rollback: bool
 ) -> Check:
-    """Check of running reassignments; a rollback may turn round those of its operation."""
+    """Check of running reassignments. A plan leaves out partitions that are reassigned already,
+    unless that is all; a rollback may turn round those of its operation."""
     ours = {change.key for change in changes}
-    bad = [f"{key} is being reassigned already" for key in sorted(facts.reassigning) if key in ours]
-    if bad and not is_rollback:
-        return _check("running reassignments", bad, fine="")
-    others = [str(key) for key in sorted(facts.reassigning) if key not in ours]
-    return _check(
-        "running reassignments",
-        [f"{name} is moving as well" for name in others],
-        fine="none",
-        verdict=Verdict.WARN,
-    )
+    moving = sorted(facts.reassigning)
+    bad = [f"{key} is being reassigned already" for key in moving if key in ours]
+    is_all, verdict = len(bad) == len(ours), Verdict.FAIL
+    if is_rollback:
+        bad = []
+    if not bad or not is_all:
+        bad, verdict = [f"{words}: left out" for words in bad], Verdict.WARN
+        bad += [f"{key} is moving as well" for key in moving if key not in ours]
+    return _check("running reassignments", bad, fine="none", verdict=verdict)
 
 
 def _check_min_isr(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
@@ -281,7 +289,7 @@ def _check_min_isr(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) ->
         f"{facts.min_isr[c.topic]}"
         for c in changes
         if len(c.after) < facts.min_isr.get(c.topic, 1)
-    ]
+    ] or [f"{c.key} {words}" for c in changes if (words := goes_below_min_isr(facts, c))]
     if bad:
         return _check("min.insync.replicas", bad, fine="")
     near = (c for c in changes if nears_min_isr(c, facts.partitions.get(c.key)))
@@ -307,11 +315,20 @@ def _at_the_minimum(facts: ClusterFacts, change: PartitionChange) -> str:
     )
 
 
-def _check_health(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
-    bad = []
+def _check_sync(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:
+    """Check that what is in sync today stays, or copies take its place."""
+    lost = [f"{c.key} {words}" for c in changes if (words := loses_sync(facts, c))]
+    if lost:
+        return _check("in-sync replicas", lost, fine="", advice=_what_works(facts, changes))
+    bad = [
+        f"{c.key} drops replicas, and nobody tells which are in sync"
+        for c in changes
+        if c.key in facts.untold_sync and keeps_some(facts.partitions[c.key].replicas, c.after)
+    ]
     for change in changes:
         partition = facts.partitions.get(change.key)
-        if partition is not None and len(partition.isr) < len(partition.replicas):
+        is_told = change.key not in facts.untold_sync
+        if is_told and partition is not None and len(partition.isr) < len(partition.replicas):
             bad.append(
                 f"{change.key} has {len(partition.isr)} of {len(partition.replicas)} in sync"
             )
@@ -355,6 +372,6 @@ def _check_groups(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> 
         if read & moving
     ]
     if not readers:
-        return _check("groups", [], fine="no group reads the moving partitions")
+        return _check(GROUPS, [], fine="no group reads the moving partitions")
     more = f" and {len(readers) - NAMES_MAX} more" if len(readers) > NAMES_MAX else ""
-    return _check("groups", [], fine="; ".join(readers[:NAMES_MAX]) + more)
+    return _check(GROUPS, [], fine="; ".join(readers[:NAMES_MAX]) + more)

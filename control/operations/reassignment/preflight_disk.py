@@ -11,7 +11,7 @@ from dataclasses import replace
 from control.model.ids import TopicPartition
 from control.model.units import bytes_text, duration_text
 from control.operations.preflight_check import Check, Verdict, check_of
-from control.operations.reassignment.facts import DISK_RESERVE, ClusterFacts
+from control.operations.reassignment.facts import ClusterFacts
 from control.operations.reassignment.preflight_load import Waves
 from control.operations.reassignment.producer_traffic import bytes_off
 from control.planner.proposal import PartitionChange
@@ -46,12 +46,12 @@ def check_disk(facts: ClusterFacts, waves: Waves, seconds: float | None = None) 
         for change in wave
         if change.adding and not change.size_bytes and change.key not in facts.sizes
     ]
-    stays = f"; {DISK_RESERVE:.0%} must stay free"
+    stays, share = f"; {facts.disk_reserve:.0%} must stay free", 1 - facts.disk_reserve
     for broker, needed in sorted(peak.items()):
         usable = facts.usable_bytes.get(broker)
         if usable is None:
             unknown.append(f"broker {broker} does not tell its free space")
-        elif needed > usable * (1 - DISK_RESERVE):
+        elif needed > usable * share:
             full.add(broker)
             bad.append(
                 f"broker {broker} needs {bytes_text(needed)} more at its fullest moment"
@@ -66,7 +66,7 @@ def check_disk(facts: ClusterFacts, waves: Waves, seconds: float | None = None) 
             f"{broker}; the roomiest has {bytes_text(facts.roomiest_bytes[broker])} free"
         )
     if bad:
-        fits = all(copies[b] <= facts.usable_bytes[b] * (1 - DISK_RESERVE) for b in full)
+        fits = all(copies[b] <= facts.usable_bytes[b] * share for b in full)
         less = "move less to it, free its disk first" if full else "free one of them first"
         less = f"raise the throttle, {less}" if full and fits else less
         grown = [
@@ -95,7 +95,7 @@ def _misfits(
     """Replicas that fit in no single directory of a broker, also if all that has left it in
     earlier waves made room in the roomiest."""
     room = {
-        broker: int(usable * (1 - DISK_RESERVE))
+        broker: int(usable * (1 - facts.disk_reserve))
         for broker, usable in facts.roomiest_bytes.items()
         if broker not in except_on
     }
@@ -115,9 +115,9 @@ def _elsewhere(
     """Which broker could take the most of what finds no room: it has room beside what the plan
     gives it, and no replica of them now or then."""
     takes: dict[int, int] = {}
-    roomiest = {b: int(free * (1 - DISK_RESERVE)) for b, free in facts.roomiest_bytes.items()}
+    roomiest = {b: int(free * (1 - facts.disk_reserve)) for b, free in facts.roomiest_bytes.items()}
     room = {
-        broker: int(usable * (1 - DISK_RESERVE)) - peak.get(broker, 0)
+        broker: int(usable * (1 - facts.disk_reserve)) - peak.get(broker, 0)
         for broker, usable in facts.usable_bytes.items()
         if broker in facts.broker_ids
     }

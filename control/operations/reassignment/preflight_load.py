@@ -28,6 +28,7 @@ TIGHT_SHARE: Final = 0.5
 """A throttle of which producers take more than this is named a slow one."""
 
 TIME: Final = "time"
+THROTTLE: Final = "throttle"
 
 Waves = Sequence[tuple[PartitionChange, ...]]
 
@@ -35,12 +36,12 @@ Waves = Sequence[tuple[PartitionChange, ...]]
 def waves_now(facts: ClusterFacts, changes: Sequence[PartitionChange], rules: WaveRules) -> Waves:
     """The waves as the executor cuts them, by sizes as planned, with what their partitions hold
     now: a plan may be days old, as that of a rollback is."""
-    return [facts.sized(wave) for wave in plan_waves(changes, rules)]
+    return [facts.as_now(wave) for wave in plan_waves(changes, rules)]
 
 
 def check_throttle(facts: ClusterFacts, waves: Waves, rate: int | None) -> Check:
     """Whether copies can catch up with producers at this throttle (KIP-73)."""
-    name = "throttle"
+    name = THROTTLE
     if rate is None:
         reason = "none: the move may take all bandwidth"
         return Check(name=name, verdict=Verdict.WARN, reason=reason)

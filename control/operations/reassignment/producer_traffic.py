@@ -39,8 +39,7 @@ def demands(
         for broker in change.adding:
             receives[broker] = receives.get(broker, 0.0) + rate
         copies = len({*change.before, *change.after}) - 1
-        leader = change.before[0]
-        sends[leader] = sends.get(leader, 0.0) + rate * copies
+        sends[change.sender] = sends.get(change.sender, 0.0) + rate * copies
     return receives, sends
 
 
@@ -155,7 +154,6 @@ def _link_bytes(changes: Iterable[PartitionChange]) -> dict[int, int]:
     receives = bytes_in(changes := tuple(changes))
     sends: dict[int, int] = {}
     for change in changes:
-        leader = change.before[0]
-        sends[leader] = sends.get(leader, 0) + change.moved_bytes
+        sends[change.sender] = sends.get(change.sender, 0) + change.moved_bytes
     brokers = receives.keys() | sends.keys()
     return {b: max(receives.get(b, 0), sends.get(b, 0)) for b in brokers}

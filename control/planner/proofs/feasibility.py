@@ -7,17 +7,18 @@ from fnmatch import fnmatchcase
 from itertools import chain
 from typing import Final
 
-from control.model.ids import TopicPartition, no_partition_words
+from control.model.ids import no_partition_words
 from control.model.units import bytes_text
 from control.planner.goals import Goal, GoalError, PlanRequest
+from control.planner.immovable import Hindrance, Immovable
 from control.planner.racks import unknown_words
 from control.planner.topology import Topology, TopologyPartition
 
 NAMES_MAX: Final = 3
 
 
-def check_request(topology: Topology, request: PlanRequest) -> None:
-    """Answers nothing when the request can be planned.
+def check_request(topology: Topology, request: PlanRequest, stuck: Immovable) -> None:
+    """Answers nothing when the request can be planned. `stuck`: partitions that it cannot move.
 
     :raises GoalError: unknown broker, topic or partition, contradictory lists, no broker left, or
         a wish that no assignment can fulfil, with the proof and what could be.
@@ -38,10 +39,9 @@ def check_request(topology: Topology, request: PlanRequest) -> None:
         raise GoalError(
             "no broker is left that may hold replicas: decommission or exclude fewer brokers"
         )
-    immovable = topology.immovable(removed)
-    _check_names(topology, request, immovable)
+    _check_names(topology, request, stuck)
     _check_racks(topology, request, targets)
-    feasibility = _Feasibility(topology, request, frozenset(targets), immovable)
+    feasibility = _Feasibility(topology, request, frozenset(targets), stuck)
     feasibility.check_goal()
 
 
@@ -93,9 +93,7 @@ def _check_cordoned(topology: Topology, request: PlanRequest) -> None:
         )
 
 
-def _check_names(
-    topology: Topology, request: PlanRequest, immovable: frozenset[TopicPartition]
-) -> None:
+def _check_names(topology: Topology, request: PlanRequest, stuck: Immovable) -> None:
     topics = {partition.topic for partition in topology.partitions}
     plain = [name for name in request.exclude_topics if not set(name) & set("*?[")]
     for pattern in (*request.topics, *plain):
@@ -113,17 +111,39 @@ def _check_names(
     wanted = [p for p in topology.partitions if may_touch(p.key)]
     if request.partitions and not wanted:
         raise GoalError("no partition is left: all that are named are kept, or of other topics")
-    if wanted and immovable.issuperset(p.key for p in wanted):
-        names = named([str(p.key) for p in wanted])
-        if any(p.has_leader for p in wanted):
-            raise GoalError(
-                f"no partition is left: {names} have a replica on a cordoned broker, or no "
-                "leader, and cannot move. Uncordon the broker, or decommission it"
-            )
-        raise GoalError(
-            f"no partition is left: {names} have no leader and cannot move. Bring back a broker "
-            "of their replicas"
-        )
+    if wanted and stuck.keys() >= {p.key for p in wanted}:
+        met = {stuck[p.key] for p in wanted}
+        if request.topics or request.partitions or met.isdisjoint(_PASSING):
+            raise GoalError(_nothing_left(wanted, stuck))
+
+
+_PASSING: Final = frozenset({Hindrance.REASSIGNING, Hindrance.DOWN})
+"""A plan of everything may have nothing to move for these, and says so."""
+
+
+_WHY: Final = {
+    Hindrance.LEADERLESS: ("no leader", "Bring back a broker of their replicas"),
+    Hindrance.REASSIGNING: ("a reassignment under way", "Wait until it is done, or cancel it"),
+    Hindrance.CORDONED: (
+        "a replica on a cordoned broker",
+        "Uncordon the broker, or decommission it",
+    ),
+    Hindrance.DOWN: (
+        "a replica on a broker that does not run",
+        "Start the broker, or decommission it",
+    ),
+}
+
+
+def _nothing_left(wanted: Iterable[TopologyPartition], stuck: Immovable) -> str:
+    keys = [p.key for p in wanted]
+    met = set(map(stuck.__getitem__, keys))
+    why, how = zip(*(_WHY[each] for each in Hindrance if each in met), strict=True)
+    have = "have" if len(keys) > 1 else "has"
+    return (
+        f"no partition is left: {named(list(map(str, keys)))} {have} {', or '.join(why)} and "
+        f"cannot move. {'; '.join(how)}"
+    )
 
 
 def _check_racks(topology: Topology, request: PlanRequest, targets: Collection[int]) -> None:
@@ -153,7 +173,7 @@ class _Feasibility:
     topology: Topology
     request: PlanRequest
     targets: frozenset[int]
-    immovable: frozenset[TopicPartition]
+    stuck: Immovable
 
     def check_goal(self) -> None:
         """Checks the goal's needs, and whether brokers and disks can give them."""
@@ -180,15 +200,13 @@ class _Feasibility:
 
     def _touched(self) -> Iterable[TopologyPartition]:
         may_touch = self.request.scope()
-        return (
-            p for p in self.topology.partitions if may_touch(p.key) and p.key not in self.immovable
-        )
+        return (p for p in self.topology.partitions if may_touch(p.key) and p.key not in self.stuck)
 
     def _check_factor(self, factor: int) -> None:
         if factor < 1:
             raise GoalError(f"a replication factor is at least 1, not {factor}")
         removed = set(self.request.remove_brokers)
-        excluded = set(self.topology.broker_ids) - self.targets - removed
+        excluded = set(self.request.exclude_brokers) - removed
         held = [str(p.key) for p in self._touched() if len(excluded & set(p.replicas)) > factor]
         if held:
             raise GoalError(
@@ -197,7 +215,8 @@ class _Feasibility:
             )
         stuck = []
         for partition in self._touched():
-            possible = len(self.targets | (set(partition.replicas) - removed))
+            running = set(partition.replicas) - removed - self.topology.down
+            possible = len(self.targets | running)
             if possible < factor:
                 stuck.append((possible, str(partition.key)))
         if stuck:
@@ -285,7 +304,8 @@ class _Feasibility:
 
     def _coming(self, partition: TopologyPartition) -> int:
         """Replicas that need another broker."""
-        staying = set(partition.replicas) - set(self.request.remove_brokers)
+        gone = self.topology.down.union(self.request.remove_brokers)
+        staying = set(partition.replicas) - gone
         factor = self.request.replication_factor or len(partition.replicas)
         return max(0, factor - len(staying))
 

@@ -7,7 +7,9 @@ from typing import Final
 import numpy as np
 
 from control.model.units import bytes_text
-from control.planner.goals import Goal
+from control.planner.goals import Goal, PlanRequest
+from control.planner.in_sync import keeps_some
+from control.planner.proposal import PartitionChange
 from control.planner.racks import Racks, unknown_words
 from control.planner.search.bounds import fair_shares
 from control.planner.search.placement import Placement
@@ -16,8 +18,8 @@ from control.planner.verify import Violation
 
 NAMES_MAX: Final = 5
 """So many partitions of which something is unknown are named."""
-LEADERLESS_MAX: Final = 20
-"""So many partitions without a leader are named."""
+LISTED_MAX: Final = 20
+"""So many partitions that a plan leaves out are named."""
 
 
 def proofs(placement: Placement) -> tuple[str, ...]:
@@ -54,6 +56,11 @@ def _of(partitions: Sequence[TopologyPartition]) -> str:
     return f"{names} {'is' if len(partitions) == 1 else 'are'}"
 
 
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED_MAX:,} more" if len(names) > LISTED_MAX else ""
+    return ", ".join(names[:LISTED_MAX]) + more
+
+
 def leaderless(topology: Topology) -> tuple[str, ...]:
     """Which partitions no plan moves, and what would let them move."""
     stuck = [p for p in topology.partitions if not p.has_leader]
@@ -61,24 +68,61 @@ def leaderless(topology: Topology) -> tuple[str, ...]:
         return ()
     running = {broker.id for broker in topology.brokers if broker.is_running}
     away = sorted({id_ for p in stuck for id_ in p.replicas} - running)
-    more = f" and {len(stuck) - LEADERLESS_MAX:,} more" if len(stuck) > LEADERLESS_MAX else ""
-    names = ", ".join(str(p.key) for p in stuck[:LEADERLESS_MAX]) + more
+    names = _listed([str(p.key) for p in stuck])
     have = "1 partition has" if len(stuck) == 1 else f"{len(stuck):,} partitions have"
     back = f": bring back broker {' or '.join(map(str, away))}" if away else ""
     return (f"{have} no leader and cannot move, so the plan leaves out {names}{back}",)
 
 
-def stopped_brokers(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:
+def reassigning(topology: Topology) -> tuple[str, ...]:
+    """Which partitions no plan moves because they move already."""
+    moving = [str(p.key) for p in topology.partitions if p.is_reassigning]
+    if not moving:
+        return ()
+    are = "1 partition is" if len(moving) == 1 else f"{len(moving):,} partitions are"
+    return (
+        f"{are} being reassigned already, so the plan leaves out {_listed(moving)}: plan again "
+        "when that is done",
+    )
+
+
+def unknown_sync(topology: Topology, changes: Iterable[PartitionChange]) -> tuple[str, ...]:
+    """Partitions that lose replicas while nobody tells which are in sync."""
+    dropping = {c.key for c in changes if keeps_some(c.before, c.after)}
+    unknown = [p for p in topology.partitions if p.isr is None and p.key in dropping]
+    if not dropping or not unknown:
+        return ()
+    names = _listed([str(p.key) for p in unknown])
+    return (
+        f"nobody tells which replicas of {names} are in sync: those on brokers that run are taken "
+        "for it. Look before you run the plan",
+    )
+
+
+def stopped_brokers(topology: Topology, request: PlanRequest) -> tuple[str, ...]:
     """Brokers that cannot take part because they do not run."""
-    stopped = [b.id for b in topology.brokers if not b.is_running and b.id not in removed]
+    stopped = sorted(topology.down.difference(request.remove_brokers))
     if not stopped:
         return ()
-    held = Counter(id_ for partition in topology.partitions for id_ in partition.replicas)
+    may_touch = request.scope()
+    held = Counter(
+        id_
+        for partition in topology.partitions
+        if not topology.down.isdisjoint(partition.replicas)
+        and (request.replication_factor is None or not may_touch(partition.key))
+        for id_ in partition.replicas
+    )
     return tuple(
-        f"broker {id_} does not run: it gets nothing, and its {_replicas(held[id_])}; start it, or "
+        f"broker {id_} does not run: it gets nothing{_staying(held[id_])}; start it, or "
         "decommission it to move them elsewhere"
         for id_ in stopped
     )
+
+
+def _staying(replicas: int) -> str:
+    if not replicas:
+        return ""
+    return f", and its {_replicas(replicas)}, because a move of the partition would wait for it"
 
 
 def cordoned_brokers(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:

@@ -107,7 +107,10 @@ class _Annealer:
         for partition, replicas in enumerate(placement.replicas):
             self._holds[partition, replicas] = True
         partition_at = np.array(placement.partition_at, dtype=np.int64)
-        self._movable = [partition_at[ranks] for ranks in placement.by_size]
+        is_partly = np.zeros(partitions, dtype=np.bool_)
+        is_partly[placement.sync.partly_synced] = True
+        listed = (partition_at[ranks] for ranks in placement.by_size)
+        self._movable = [chosen[~is_partly[chosen]] for chosen in listed]
         self._targets = np.flatnonzero(placement.is_target)
         self._load: Floats = placement.bytes / unit
         self._count: Floats = placement.count.astype(np.float64)

@@ -13,7 +13,7 @@ import numpy as np
 
 from control.planner.columns import Numbers
 from control.planner.goals import Tolerance, whole_bounds
-from control.planner.search.placement import Placement
+from control.planner.search.placement import Placement, reorderable
 
 _NOBODY: Final = -1
 
@@ -129,7 +129,7 @@ class _Hands:
 def _pairs(placement: Placement) -> tuple[Numbers, Numbers, Numbers]:
     """(leader, follower, partition) of every movable partition."""
     leaders, followers, partitions = [], [], []
-    for p in np.flatnonzero(placement.is_movable).tolist():
+    for p in reorderable(placement):
         replicas = placement.replicas[p]
         leader = replicas[0]
         for follower in replicas[1:]:

@@ -26,6 +26,7 @@ from control.planner.columns import (
 )
 from control.planner.goals import PlanRequest
 from control.planner.roles import roles_of
+from control.planner.search.sync_facts import SyncFacts
 from control.planner.search.topic_counts import TopicCounts
 from control.planner.topology import Topology
 
@@ -51,6 +52,8 @@ class Placement:
         self.is_removed, self.is_excluded = roles.removed, roles.excluded
         self.is_target = roles.target
         """Brokers that may receive replicas; these are the ones to be balanced."""
+        self.is_down = roles.down
+        self.sync = SyncFacts(topology, columns, roles, self.is_movable)
         self.rack: list[int] = roles.rack.tolist()
         self.racks, self.known_racks = roles.racks, roles.known_racks
         self.widest = max(int(columns.width.max(initial=0)), request.replication_factor or 0)
@@ -83,13 +86,15 @@ class Placement:
         other.by_size = [ranks.copy() for ranks in self.by_size]
         other.count, other.bytes = self.count.copy(), self.bytes.copy()
         other.leaders, other.on_rack = self.leaders.copy(), self.on_rack.copy()
-        other.touched = self.touched.copy()
+        other.is_movable, other.touched = self.is_movable.copy(), self.touched.copy()
         assert self.topics is None
         return other
 
     def _ranks_by_broker(self) -> list[list[int]]:
         columns = self.columns
         kept = self.is_movable[columns.of]
+        if pinned := self.sync.pinned_codes():
+            kept &= ~np.isin(columns.of * self.brokers + columns.on, pinned)
         on, ranks = columns.on[kept], np.array(self.rank_of, dtype=np.int64)[columns.of[kept]]
         order = np.lexsort((ranks, on))
         edges = np.searchsorted(on[order], np.arange(self.brokers + 1))
@@ -118,6 +123,8 @@ class Placement:
         has room. The partition stays on as many racks as it can be and is, and within its topic's
         bounds. `for_`: the partition whose replica comes back in exchange."""
         replicas = self.replicas[partition]
+        if not self.sync.keeps(partition, source, target, replicas):
+            return False
         returning = 0 if for_ is None else self.size[for_]
         if target in replicas or not self.has_room(target, self.size[partition] - returning):
             return False
@@ -190,6 +197,8 @@ class Placement:
             self.topics.count[self.topics.of[partition], broker] += sign
         if not self.is_movable[partition] or self.is_excluded[broker]:
             return
+        if self.sync.is_pinned(partition, broker):
+            return
         ranks, rank = self.by_size[broker], self.rank_of[partition]
         if sign > 0:
             insort(ranks, rank)
@@ -228,8 +237,35 @@ class Placement:
             assert all(b in self.replicas[self.partition_at[rank]] for rank in ranks)
 
 
+def leave(placement: Placement, partition: int) -> None:
+    """Put a partition back where it was, and keep it there."""
+    home, replicas = placement.sync.home(partition), placement.replicas[partition]
+    while len(replicas) > 1:
+        placement.drop(partition, replicas[-1])
+    for broker in home:
+        if broker != replicas[0]:
+            placement.add(partition, broker)
+    if replicas[0] not in home:
+        placement.drop(partition, replicas[0])
+    placement.lead(partition, home[0])
+    placement.replicas[partition] = home
+    for broker in home:
+        if is_offered(placement, partition, broker):
+            hold(placement, partition, broker)
+    placement.is_movable[partition] = False
+
+
+def reorderable(placement: Placement) -> list[int]:
+    """Partitions whose preferred leader may change: who is out of sync should not lead."""
+    chosen = placement.is_movable.copy()
+    chosen[placement.sync.partly_synced] = False
+    return list(np.flatnonzero(chosen).tolist())
+
+
 def hold(placement: Placement, partition: int, broker: int) -> None:
     """Offer that replica to nobody until it is released."""
+    if placement.sync.is_pinned(partition, broker):
+        return
     placement.touched.append(partition)
     ranks = placement.by_size[broker]
     del ranks[bisect_left(ranks, placement.rank_of[partition])]
@@ -237,6 +273,8 @@ def hold(placement: Placement, partition: int, broker: int) -> None:
 
 def release(placement: Placement, partition: int, broker: int) -> None:
     """It may be moved again."""
+    if placement.sync.is_pinned(partition, broker):
+        return
     placement.touched.append(partition)
     insort(placement.by_size[broker], placement.rank_of[partition])
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from control.planner.columns import Floats
 from control.planner.search.bounds import fair_shares
-from control.planner.search.placement import Placement, rack_limit
+from control.planner.search.placement import Placement, leave, rack_limit
 
 _COUNT_WEIGHT: Final = 0.7
 """What a missing replica counts in bytes of a mean one when a rack is repaired. Lower moves fewer
@@ -61,31 +61,56 @@ class Mender:
                     break
 
     def replicate(self, factor: int) -> None:
-        """Give every movable partition `factor` replicas."""
+        """Give every movable partition `factor` replicas, none of them on a broker that does not
+        run."""
         placement = self._placement
         chosen = np.flatnonzero(placement.is_movable).tolist()
         for partition in sorted(chosen, key=lambda p: (-placement.size[p], p)):
             while len(placement.replicas[partition]) > factor:
                 placement.drop(partition, self._most_dispensable(partition))
+            if placement.sync.has_lost_all(partition, placement.replicas[partition]):
+                leave(placement, partition)  # excluded brokers keep theirs
+                continue
+            self._replace_dead(partition)
             while len(placement.replicas[partition]) < factor:
                 target = self._best(partition, None)
                 if target is None:
                     break
                 placement.add(partition, target)
 
-    def _most_dispensable(self, partition: int) -> int:
-        """On a rack with another one or an unknown one, not the leader, of the fullest broker."""
+    def _replace_dead(self, partition: int) -> None:
+        """Moves replicas off brokers that do not run; the present leader is then first."""
         placement = self._placement
-        replicas = placement.replicas[partition]
+        for source in _dead(placement, partition):
+            target = self._best(partition, source)
+            if target is None:
+                return
+            placement.move(partition, source, target)
+            leader = placement.sync.leader(partition)
+            if leader is not None and leader in placement.replicas[partition]:
+                placement.lead(partition, leader)
+
+    def _most_dispensable(self, partition: int) -> int:
+        """The replica to drop: dead, then out of sync, then of a removed broker, then not the
+        leader. After that, on a rack with another one or an unknown one, then not preferred, then
+        of the fullest broker."""
+        placement = self._placement
+        replicas, leader = placement.replicas[partition], placement.sync.leader(partition)
         racks = [placement.rack[b] for b in replicas]
 
-        def rank(b: int) -> tuple[bool, bool, bool, bool, float]:
-            is_crowded = racks.count(placement.rack[b]) > 1
-            is_unknown = placement.rack[b] >= placement.known_racks
-            is_gone = bool(placement.is_removed[b])
-            return is_gone, is_crowded, is_unknown, b != replicas[0], float(placement.bytes[b])
+        def rank(b: int) -> tuple[bool | float, ...]:
+            return (
+                bool(placement.is_down[b]),
+                not placement.sync.is_in_sync(partition, b),
+                bool(placement.is_removed[b]),
+                b != leader,
+                racks.count(placement.rack[b]) > 1,
+                placement.rack[b] >= placement.known_racks,
+                b != replicas[0],
+                float(placement.bytes[b]),
+            )
 
-        free = [b for b in replicas if not placement.is_excluded[b]]
+        free = [b for b in replicas if placement.is_down[b] or not placement.is_excluded[b]]
         chosen: int = max(free or replicas, key=rank)
         return chosen
 
@@ -106,7 +131,7 @@ class Mender:
         lacks_racks = placement.distinct_racks(partition) < placement.wanted_racks(partition)
         limit = 1 if lacks_racks else rack_limit(placement, partition)
         full = [b for b in replicas if racks.count(rack[b]) > limit]
-        crowded = [b for b in full if not placement.is_excluded[b]]
+        crowded = [b for b in full if not self._stays(partition, b)]
         if not crowded:
             return False
         dear = self._leader_weight * self._unit
@@ -118,6 +143,18 @@ class Mender:
             return False
         placement.move(partition, source, target)
         return True
+
+    def _stays(self, partition: int, broker: int) -> bool:
+        """Whether racks are no reason for it to go: it is excluded, or leads a partition that is
+        only partly in sync, or is the last one in sync there."""
+        placement = self._placement
+        if placement.is_excluded[broker]:
+            return True
+        if not placement.sync.is_pinned(partition, broker):
+            return False
+        others = (b for b in placement.replicas[partition] if b != broker)
+        is_last = not any(placement.sync.is_pinned(partition, b) for b in others)
+        return is_last or broker == placement.sync.leader(partition)
 
     @property
     def _unit(self) -> float:
@@ -145,6 +182,7 @@ class Mender:
         needs = self._room() if by_bytes else self._needs()
         needs[~placement.is_target] = -np.inf
         needs[placement.replicas[partition]] = -np.inf
+        needs[placement.sync.stale_homes(partition)] = -np.inf
         if placement.capacity is not None:
             has_room = placement.bytes + placement.size[partition] <= placement.capacity
             needs[~has_room] = -np.inf
@@ -192,3 +230,18 @@ class Mender:
         lacking = self._bytes_share - placement.bytes
         needs: Floats = np.where(slots > 0, lacking / np.maximum(slots, 1.0), lacking - _FULL)
         return needs
+
+
+def leave_what_keeps_the_dead(placement: Placement) -> None:
+    """Puts back where it was what would keep a replica on a broker that does not run: a move would
+    wait for that broker."""
+    if not placement.is_down.any():
+        return
+    columns = placement.columns
+    for partition in np.unique(columns.of[placement.is_down[columns.on]]).tolist():
+        if placement.is_movable[partition] and _dead(placement, partition):
+            leave(placement, partition)
+
+
+def _dead(placement: Placement, partition: int) -> list[int]:
+    return [b for b in placement.replicas[partition] if placement.is_down[b]]

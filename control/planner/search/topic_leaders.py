@@ -13,7 +13,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from control.planner.search.placement import Placement
+from control.planner.search.placement import Placement, reorderable
 
 
 def even_topic_leaders(placement: Placement) -> None:
@@ -21,7 +21,7 @@ def even_topic_leaders(placement: Placement) -> None:
     counts = placement.topics
     assert counts is not None
     of = counts.of.tolist()
-    chosen = np.flatnonzero(placement.is_movable).tolist()
+    chosen = reorderable(placement)
     by_topic = sorted(((of[p], p) for p in chosen), key=itemgetter(0))
     for _, members in groupby(by_topic, key=itemgetter(0)):
         _TopicLeaders(placement, [p for _, p in members]).even()

@@ -123,6 +123,8 @@ class _Spreader:
             replicas = placement.replicas[partition]
             if source not in replicas or target in replicas:
                 continue
+            if not placement.sync.keeps(partition, source, target, replicas):
+                continue
             if not placement.has_room(target, placement.size[partition]):
                 continue
             if placement.may_change_racks(partition, source, target):

@@ -15,7 +15,7 @@ import numpy as np
 
 from control.planner.columns import Floats, Numbers
 from control.planner.search.bounds import Bounds
-from control.planner.search.placement import Placement, columns_now
+from control.planner.search.placement import Placement, columns_now, reorderable
 
 _TARGETS_TRIED: Final = 6
 _REPLICAS_TRIED: Final = 160
@@ -165,7 +165,7 @@ class _Leaving(_Loads):
         self._rate: list[int] = columns.leader_out().tolist()
         self._low, self._high = leaders
         self._led: dict[int, list[int]] = {int(b): [] for b in self.targets}
-        for partition in np.flatnonzero(placement.is_movable).tolist():
+        for partition in reorderable(placement):
             leader = placement.replicas[partition][0]
             if leader in self._led:
                 self._led[leader].append(partition)

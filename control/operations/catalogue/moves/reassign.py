@@ -379,13 +379,14 @@ class Reassign(Operation):
         return self.reviewed(review)
 
     def reviewed(self, review: Preview) -> Effect[Self]:
-        """The effect of running it, with its review."""
-        moved = counted(self.proposal.moved_replicas, "replica")
-        words = f"Move {moved}, {bytes_text(self.proposal.moved_bytes)}, {review.pace_words}?"
-        count = len(self.proposal.changes)
+        """The effect of running it, with its review: without what that leaves out."""
+        proposal = review.proposal
+        moved = counted(proposal.moved_replicas, "replica")
+        words = f"Move {moved}, {bytes_text(proposal.moved_bytes)}, {review.pace_words}?"
+        count = len(proposal.changes)
         refused = f"pre-flight refuses: {failures(review.checks)}"
         return Effect(
-            command=self,
+            command=replace(self, proposal=proposal),
             changes=(Change("partitions", None, count, words),) if count else (),
             notes=(f"Throttle: {review.throttle_words}",),
             review=review,

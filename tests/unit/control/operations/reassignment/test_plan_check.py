@@ -3,17 +3,32 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import product
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from control.kafka.errors import UnsupportedApiError
-from control.kafka.ports import MissingRight
+from control.kafka.ports import (
+    BrokerNode,
+    MissingRight,
+    OngoingReassignment,
+    PartitionMetadata,
+)
 from control.model.ids import TopicPartition
 from control.operations.preflight_check import Verdict
+from control.operations.reassignment.facts import ClusterFacts, topology_of
 from control.operations.reassignment.plan_check import check_document, check_offline, check_plan
-from control.planner.topology import Topology, TopologyBroker, TopologyPartition
+from control.operations.reassignment.preflight import preflight
+from control.planner.proposal import proposal_of
+from control.planner.topology import (
+    Topology,
+    TopologyBroker,
+    TopologyPartition,
+    parse_topology,
+    topology_document,
+)
 from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster
 
 Places = Mapping[TopicPartition, tuple[int, ...]]
@@ -21,7 +36,8 @@ BROKERS = (1, 2, 3)
 SIZES = (70, 20, 20, 10)
 FULL = Topology(
     brokers=tuple(
-        TopologyBroker(id=id_, rack=rack) for id_, rack in zip(BROKERS, "aab", strict=True)
+        TopologyBroker(id=id_, rack=rack, capacity_bytes=1000)
+        for id_, rack in zip(BROKERS, "aab", strict=True)
     ),
     partitions=tuple(
         TopologyPartition(topic="t", partition=number, replicas=(1,), size_bytes=size)
@@ -103,6 +119,107 @@ def test_a_broker_that_is_emptied_does_not_count_in_the_balance() -> None:
     found = check_document(check_offline(FULL, plan, waste_percent_max=0), is_strict=True)
     assert (found["emptied_brokers"], found["wasted_bytes"]) == ([1], 0)
     assert found["passes"]
+
+
+def test_racks_are_judged_as_they_are_although_a_broker_is_emptied() -> None:
+    """Broker 3 alone is on rack b: it is emptied, and all replicas are on rack a afterwards."""
+    spread = FULL.with_replicas(_plan(p0=(1, 3), p1=(1, 3), p2=(1, 3), p3=(1, 3)))
+    found = check_offline(
+        spread, _plan(p0=(1, 2), p1=(1, 2), p2=(1, 2), p3=(1, 2)), waste_percent_max=100
+    )
+    assert found.emptied == (3,)
+    (racks,) = [it for it in found.checks if it.name == "racks"]
+    assert racks.reason.startswith("t-0 is on 1 rack afterwards, on 2 now")
+    assert found.verdict(is_strict=True) is Verdict.FAIL
+
+
+def _random_facts(dice: Random) -> ClusterFacts:
+    """A cluster that tells everything: dead, cordoned and rackless brokers, slow replicas."""
+    ids = range(1, dice.randint(3, 6) + 1)
+    live = [id_ for id_ in ids if dice.random() < 0.85] or [1]
+    partitions, sizes = {}, {}
+    for number in range(4):
+        replicas = tuple(dice.sample(list(ids), dice.randint(1, 3)))
+        isr = tuple(id_ for id_ in replicas if id_ in live and dice.random() < 0.8)
+        leader = dice.choice(isr) if isr else -1
+        key = TopicPartition("t", number)
+        partitions[key] = PartitionMetadata(
+            topic="t", partition=number, leader=leader, leader_epoch=0, replicas=replicas, isr=isr
+        )
+        sizes[key] = dice.choice((0, 100, 500))
+    racks = {id_: dice.choice(("a", "b", None)) for id_ in live}
+    moving = dice.choice(list(partitions.values()))
+    ongoing = OngoingReassignment(
+        topic="t",
+        partition=moving.partition,
+        replicas=moving.replicas,
+        adding_replicas=(),
+        removing_replicas=(),
+    )
+    return ClusterFacts(
+        cluster_id="c",
+        brokers=tuple(BrokerNode(id=id_, host="h", port=1, rack=racks[id_]) for id_ in live),
+        partitions=partitions,
+        reassigning={moving.key: ongoing} if dice.random() < 0.2 else {},
+        sizes=sizes,
+        usable_bytes={id_: dice.choice((100, 10**6)) for id_ in live},
+        min_isr={"t": dice.choice((1, 2))},
+        cordoned=frozenset(id_ for id_ in live if dice.random() < 0.05),
+    )
+
+
+@pytest.mark.parametrize("seed", range(0, 300, 100))
+def test_a_topology_file_is_judged_as_the_cluster_that_it_tells_of(seed: int) -> None:
+    verdicts: Counter[Verdict] = Counter()
+    for number in range(seed, seed + 100):
+        dice = Random(number)
+        facts = _random_facts(dice)
+        topology = parse_topology(topology_document(topology_of(facts)))
+        known = list(topology.broker_ids)
+        targets = {
+            p.key: tuple(dice.sample(known, min(len(known), dice.randint(1, 3))))
+            for p in topology.partitions
+            if dice.random() < 0.5
+        }
+        changes = proposal_of("x", topology_of(facts), targets).changes
+        live = preflight(facts, changes, throttle_bytes_per_s=None)
+        offline = check_offline(topology, targets, waste_percent_max=100)
+        of_live = {c.name: c.verdict for c in live}
+        found = {c.name: c.verdict for c in offline.checks if c.name in of_live}
+        assert found == {name: of_live[name] for name in found}, (number, live, offline.checks)
+        assert of_live.keys() - found.keys() <= {"throttle", "time", "groups"}
+        verdicts.update([offline.verdict()])
+    assert verdicts.keys() == {Verdict.WARN, Verdict.FAIL}
+
+
+@pytest.mark.parametrize(
+    ("after", "isr", "name", "verdict"),
+    [
+        ((3, 1), (1,), "brokers", Verdict.FAIL),
+        ((3,), (1,), "brokers", Verdict.FAIL),
+        ((1, 3), (1,), "partitions", Verdict.FAIL),
+        ((1, 2, 4), (1,), "replicas", Verdict.WARN),
+        ((1, 2), (1,), "replicas", Verdict.OK),
+        ((1,), None, "in-sync replicas", Verdict.WARN),
+    ],
+    ids=["dead leads", "only the dead", "nothing", "factor", "dead replaced", "unknown"],
+)
+def test_offline_fails_what_a_cluster_would(
+    after: tuple[int, ...], isr: tuple[int, ...] | None, name: str, verdict: Verdict
+) -> None:
+    """Broker 3 is dead."""
+    topology = Topology(
+        brokers=tuple(
+            TopologyBroker(id=id_, capacity_bytes=1000, is_running=id_ != 3) for id_ in (1, 2, 3, 4)
+        ),
+        partitions=(
+            TopologyPartition(
+                topic="t", partition=0, replicas=(1, 3), size_bytes=1, isr=isr, min_isr=1
+            ),
+        ),
+    )
+    found = check_offline(topology, _plan(p0=after), waste_percent_max=100)
+    assert {it.name: it.verdict for it in found.checks}[name] is verdict, found.checks
 
 
 class Watching(FakeCluster):

@@ -7,9 +7,11 @@ import pytest
 
 from control.kafka.ports import BrokerNode, MissingRight, OngoingReassignment, PartitionMetadata
 from control.model.ids import TopicPartition
+from control.operations.bus.change_codec import pack, unpack
 from control.operations.errors import InvalidInputError
-from control.operations.reassignment.facts import ClusterFacts, topology_of
-from control.operations.reassignment.planning import resolve_throttle
+from control.operations.reassignment.existing_throttles import lower_rates
+from control.operations.reassignment.facts import ClusterFacts, to_go, topology_of
+from control.operations.reassignment.planning import preview_of, proposal_for, resolve_throttle
 from control.operations.reassignment.preflight import (
     Check,
     Verdict,
@@ -18,8 +20,9 @@ from control.operations.reassignment.preflight import (
     preflight,
 )
 from control.operations.reassignment.preflight_disk import check_disk, peak_bytes
+from control.operations.reassignment.preflight_load import expected_seconds, waves_now
 from control.operations.reassignment.producer_traffic import seconds_of
-from control.planner.proposal import PartitionChange
+from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import WaveRules
 
 KEY = TopicPartition("t", 0)
@@ -135,9 +138,20 @@ def test_each_broken_fact_is_found(
     assert verdicts(facts, change) == expected
 
 
-def test_a_running_reassignment_of_the_same_partition_refuses() -> None:
+def test_a_running_reassignment_of_the_same_partition_is_left_out_unless_that_is_all() -> None:
     facts = replace(FACTS, reassigning={KEY: MOVING})
     assert verdicts(facts)["running reassignments"] is Verdict.FAIL
+    second = replace(MOVE, partition=1)
+    placed = {KEY: PARTITION, second.key: replace(PARTITION, partition=1)}
+    sizes = dict.fromkeys(placed, 1000)
+    facts = replace(facts, partitions=placed, sizes=sizes, produced=dict.fromkeys(placed, 0.0))
+    checks = preflight(facts, (replace(MOVE, before=(7, 2)), second), throttle_bytes_per_s=10**6)
+    assert [(c.name, c.reason) for c in checks if c.verdict is not Verdict.OK] == [
+        ("running reassignments", "t-0 is being reassigned already: left out")
+    ]
+    made = preview_of(facts, Proposal(name="p", changes=(MOVE, second)), throttle="none")
+    assert made.proposal.changes == (second,)
+    assert [c.key for c in to_go(facts, (MOVE, second), rolled_back=None)] == [second.key]
     other = TopicPartition("other", 1)
     facts = replace(FACTS, reassigning={other: replace(MOVING, topic="other", partition=1)})
     assert verdicts(facts) == {"running reassignments": Verdict.WARN}
@@ -205,6 +219,106 @@ def test_a_broker_that_is_down_is_no_target_and_disks_have_an_end() -> None:
 
 
 MIB = 1 << 20
+
+SLOW = replace(PARTITION, leader=2, replicas=(1, 2, 3), isr=(2, 3))
+"""Broker 1, the preferred leader, lacks records."""
+FEWER = replace(MOVE, before=(1, 2, 3), after=(1,))
+
+
+def test_dropping_all_that_is_in_sync_is_refused_with_what_would_work() -> None:
+    facts = replace(FACTS, partitions={KEY: SLOW})
+    assert verdicts(facts, FEWER)["in-sync replicas"] is Verdict.FAIL
+    assert reasons(facts, FEWER, MIB)["in-sync replicas"] == (
+        "t-0 keeps 1, which is not in sync, and drops 2, 3, which are; for t-0 [2] would work"
+    )
+    for after in ((2,), (2, 1), (4, 3, 1)):
+        found = verdicts(replace(facts, brokers=FOUR), replace(FEWER, after=after))
+        assert found["in-sync replicas"] is Verdict.WARN
+
+
+def test_fewer_in_sync_than_producers_need_is_refused_where_it_is_new() -> None:
+    facts = replace(FACTS, partitions={KEY: SLOW}, min_isr={"t": 2})
+    keeps_slow = replace(FEWER, after=(1, 2))
+    assert verdicts(facts, keeps_slow)["min.insync.replicas"] is Verdict.FAIL
+    assert reasons(facts, keeps_slow, MIB)["min.insync.replicas"] == (
+        "t-0 would have 1 in sync, fewer than min.insync.replicas 2"
+    )
+    assert verdicts(facts, replace(FEWER, after=(3, 2))).get("min.insync.replicas") is Verdict.WARN
+
+
+def test_a_rollback_leaves_out_what_would_drop_all_that_is_in_sync() -> None:
+    """Replicas 2 and 3 were added; 1, which was there before, lacks records by now."""
+    back = replace(FEWER, before=(1, 2, 3), after=(1,))
+    other = replace(back, partition=1)
+    placed = {KEY: SLOW, other.key: replace(SLOW, partition=1, leader=1, isr=(1, 2, 3))}
+    facts = replace(FACTS, partitions=placed)
+    first, *rest = preflight(facts, (back, other), throttle_bytes_per_s=None, rolled_back="mv-1")
+    assert (first.name, first.verdict) == ("leaders", Verdict.WARN)
+    assert first.reason.startswith("t-0 keeps 1, which is not in sync, and drops 2, 3, which are")
+    assert not is_refused(rest)
+    assert [c.key for c in to_go(facts, (back, other), rolled_back="mv-1")] == [other.key]
+    assert is_refused(preflight(facts, (back,), throttle_bytes_per_s=None, rolled_back="mv-1"))
+
+
+def led_by_2() -> tuple[ClusterFacts, tuple[PartitionChange, ...]]:
+    """t-0 [1, 2] and t-1 [2, 1], both led by 2, get a replica on 3; 11.4 MiB/s are written in
+    all."""
+    keys = (KEY, TopicPartition("t", 1))
+    orders = ((1, 2), (2, 1))
+    facts = replace(
+        FACTS,
+        partitions={
+            key: replace(PARTITION, partition=key.partition, leader=2, replicas=order, isr=order)
+            for key, order in zip(keys, orders, strict=True)
+        },
+        sizes=dict.fromkeys(keys, 100 * MIB),
+        produced=dict.fromkeys(keys, 5.7 * MIB),
+    )
+    made = proposal_for(facts, {KEY: (1, 2, 3), keys[1]: (2, 1, 3)})
+    return facts, made.changes
+
+
+def test_throttle_time_and_waves_go_by_who_leads_now() -> None:
+    facts, changes = led_by_2()
+    assert [change.leader for change in changes] == [2, 2]
+    said = next(
+        c
+        for c in preflight(facts, changes, throttle_bytes_per_s=15_000_000)
+        if c.name == "throttle"
+    )
+    assert said.verdict is Verdict.FAIL
+    assert "22.8 MiB/s to the moving partitions through broker 2" in said.reason
+    idle = replace(facts, produced={})
+    waves = waves_now(idle, changes, WaveRules())
+    takes = expected_seconds(idle, waves, 10 * MIB)
+    assert takes is not None
+    assert takes[0] > 18.0, "one broker sends all 200 MiB"
+    spread = waves_now(idle, changes, WaveRules(per_broker=1))
+    assert [len(wave) for wave in spread] == [1, 1]
+    rates = {2: {"leader.replication.throttled.rate": MIB}}
+    assert lower_rates(rates, changes, 10 * MIB) == {2: MIB}
+    assert lower_rates({1: rates[2]}, changes, 10 * MIB) == {}
+
+
+def test_who_leads_by_now_counts_where_the_plan_is_old() -> None:
+    facts, changes = led_by_2()
+    old = tuple(replace(change, leader=1) for change in changes)
+    assert [change.sender for change in facts.as_now(old)] == [2, 2]
+    gone = replace(facts, partitions={})
+    assert [change.sender for change in gone.as_now(old)] == [1, 1]
+    assert unpack(pack(old)) == old
+    many = tuple(replace(old[0], partition=n, leader=n % 3 or None) for n in range(2000))
+    assert unpack(pack(many)) == many
+
+
+def test_the_topology_tells_who_lives_leads_and_is_in_sync() -> None:
+    """Broker 1, which metadata name as the leader, has just died."""
+    facts = replace(FACTS, brokers=FACTS.brokers[1:], partitions={KEY: replace(PARTITION)})
+    (partition,) = topology_of(facts).partitions
+    assert (partition.leader, partition.isr, partition.has_leader) == (2, (1, 2), True)
+    assert topology_of(facts).down == {1}
+    moving = topology_of(replace(FACTS, reassigning={KEY: MOVING})).partitions[0]
+    assert (moving.is_reassigning, moving.isr) == (True, (2,))
 
 
 FOUR = (*FACTS.brokers, BrokerNode(id=4, host="h", port=1, rack=None))

@@ -1,0 +1,101 @@
+"""Plans, hand-made plans and waves for random clusters, judged by an oracle of their own."""
+
+from collections.abc import Sequence
+from random import Random
+
+import pytest
+
+from control.model.ids import TopicPartition
+from control.operations.preflight_check import Verdict
+from control.operations.reassignment.plan_check import check_offline
+from control.planner.goals import Goal, GoalError, PlanRequest
+from control.planner.optimizer import Plan, plan
+from control.planner.topology import parse_topology
+from control.planner.waves import WaveRules, plan_waves
+from tests.oracle.planner.cases import Case, case_of
+from tests.oracle.planner.judge import Judge, Key, crowded
+
+ORDINARY = 300
+SOAK = 200_000
+CHUNK = 10_000
+
+
+def planned(case: Case) -> Plan | None:
+    """None: refused with a reason."""
+    request = case.request | {"goal": Goal(case.request["goal"])}
+    try:
+        return plan(parse_topology(case.topology), PlanRequest(**request))
+    except GoalError:
+        return None
+
+
+def broken(case: Case) -> list[str]:
+    """What every alternative, and its waves, break."""
+    made = planned(case)
+    if made is None:
+        return []
+    judge = Judge(case.topology, case.request)
+    found = []
+    for alternative in made.alternatives:
+        changes = alternative.proposal.changes
+        targets = {(c.topic, c.partition): c.after for c in changes}
+        found += judge.broken(targets, map(str, alternative.violations))
+        entries = [
+            [((c.topic, c.partition), c.before, c.after, leader_of(judge, c.key)) for c in wave]
+            for wave in plan_waves(changes, WaveRules(per_broker=1))
+        ]
+        found += crowded(entries, 1)
+    return found
+
+
+def leader_of(judge: Judge, key: Key) -> int:
+    partition = judge.partitions[key[0], key[1]]
+    leader: int = partition.get("leader", partition["replicas"][0])
+    return leader
+
+
+@pytest.mark.parametrize("first", range(0, ORDINARY, 100))
+def test_a_plan_keeps_what_lives(first: int) -> None:
+    found = {seed: bad for seed in range(first, first + 100) if (bad := broken(case_of(seed)))}
+    assert found == {}
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("first", range(ORDINARY, ORDINARY + SOAK, CHUNK))
+def test_every_plan_keeps_what_lives(first: int) -> None:
+    found = {seed: bad for seed in range(first, first + CHUNK) if (bad := broken(case_of(seed)))}
+    assert found == {}
+
+
+def by_hand(dice: Random, judge: Judge) -> dict[Key, Sequence[int]]:
+    """One partition, placed anywhere."""
+    key = dice.choice(sorted(judge.partitions))
+    now = judge.partitions[key]["replicas"]
+    after = dice.sample(sorted(judge.known), dice.randint(1, min(4, len(judge.known))))
+    return {key: dice.choice((after, dice.sample(now, dice.randint(1, len(now)))))}
+
+
+@pytest.mark.parametrize("seed", range(0, 600, 200))
+def test_the_check_fails_what_keeps_the_dead(seed: int) -> None:
+    """Whoever made the plan: what waits for ever, is refused by Kafka or loses what is in sync."""
+    failed = 0
+    for number in range(seed, seed + 200):
+        case = case_of(number)
+        judge = Judge(case.topology, {"goal": "balance"})
+        targets = by_hand(Random(number), judge)
+        ((key, after),) = targets.items()
+        found = check_offline(
+            parse_topology(case.topology),
+            {TopicPartition(*key): tuple(after)},
+            waste_percent_max=100.0,
+        )
+        now = set(judge.partitions[key]["replicas"])
+        in_sync = judge.in_sync(key) or set()
+        lost = in_sync and not in_sync & set(after) and set(after) < now
+        is_bad = bool(lost or set(after) & (judge.down | judge.cordoned))
+        is_bad = is_bad or tuple(after) == tuple(judge.partitions[key]["replicas"])
+        failed += is_bad
+        if is_bad:
+            assert found.verdict() is Verdict.FAIL, (number, targets)
+    assert failed > 20
