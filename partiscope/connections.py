@@ -4,14 +4,18 @@ A connection comes from the settings tree, or from a client properties file as K
 take with ``--command-config``; what the tree says wins. Secrets are never logged or shown.
 """
 
+import os
 import re
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -20,6 +24,7 @@ from pydantic import (
     model_validator,
 )
 
+from broker.named_file import check_readable, read_first_line, read_text
 from control.kafka.connection.oauth import (
     ClientCredentials,
     Token,
@@ -41,6 +46,7 @@ _FROM_PROPERTIES: Final = {
     "ssl.key.password": "ssl_key_password",
     "request.timeout.ms": "request_timeout_ms",
 }
+_TRUSTED_BY_ALL: Final = "SSL_CERT_FILE"
 _STORES: Final = ("ssl.truststore", "ssl.keystore")
 _JAAS_OPTION: Final = re.compile(r"(\w+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|([^\s;]+))")
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -51,6 +57,21 @@ _FROM_JAAS: Final = {
     "clientSecret": "oauth_client_secret",
     "scope": "oauth_scope",
 }
+
+
+def _readable(path: Path) -> Path:
+    check_readable(path)
+    return path
+
+
+def _with_secret(path: Path) -> Path:
+    read_first_line(path)
+    return path
+
+
+PemFile = Annotated[Path, AfterValidator(_readable)]
+SecretFile = Annotated[Path, AfterValidator(_with_secret)]
+"""Its first line is the secret."""
 
 
 class ConnectionSettings(BaseModel):
@@ -64,17 +85,16 @@ class ConnectionSettings(BaseModel):
     sasl_mechanism: Mechanism = "PLAIN"
     username: str | None = None
     password: SecretStr | None = None
-    password_file: Path | None = None
-    """Its first line is the password."""
-    ssl_cafile: Path | None = None
-    ssl_certfile: Path | None = None
+    password_file: SecretFile | None = None
+    ssl_cafile: PemFile | None = None
+    ssl_certfile: PemFile | None = None
     """Client certificate; may hold the key as well."""
-    ssl_keyfile: Path | None = None
+    ssl_keyfile: PemFile | None = None
     ssl_key_password: SecretStr | None = None
     ssl_check_hostname: bool = True
     sasl_kerberos_service_name: str = "kafka"
     sasl_kerberos_domain_name: str | None = None
-    oauth_token_file: Path | None = None
+    oauth_token_file: SecretFile | None = None
     oauth_token_url: str | None = None
     oauth_client_id: str | None = None
     oauth_client_secret: SecretStr | None = None
@@ -86,7 +106,7 @@ class ConnectionSettings(BaseModel):
     @classmethod
     def _lay_over_file(cls, given: Any) -> Any:
         """Values of the properties file lie under those that were given."""
-        if not isinstance(given, dict) or not given.get("config_file"):
+        if not isinstance(given, dict) or given.get("config_file") is None:
             return given
         return {**read_client_properties(Path(given["config_file"])), **given}
 
@@ -135,8 +155,7 @@ class ConnectionSettings(BaseModel):
         return settings
 
     def _password(self) -> str | None:
-        written = _first_line(self.password_file, "password_file")
-        return _plain(self.password) if written is None else written
+        return _secret(self.password, self.password_file)
 
     def _token(self) -> Token | None:
         if self.oauth_token_file is not None:
@@ -174,14 +193,13 @@ class SchemaRegistryConnection(BaseModel):
     """The folder that holds ``schemas`` and ``subjects``; None: no registry."""
     username: str | None = None
     password: SecretStr | None = None
-    password_file: Path | None = None
-    """Its first line is the password."""
+    password_file: SecretFile | None = None
     token: SecretStr | None = None
     """Bearer token."""
-    token_file: Path | None = None
-    ssl_cafile: Path | None = None
-    ssl_certfile: Path | None = None
-    ssl_keyfile: Path | None = None
+    token_file: SecretFile | None = None
+    ssl_cafile: PemFile | None = None
+    ssl_certfile: PemFile | None = None
+    ssl_keyfile: PemFile | None = None
     timeout_ms: int = Field(default=5_000, ge=100, le=60_000)
     """Of one schema with all that it refers to."""
 
@@ -210,8 +228,8 @@ class SchemaRegistryConnection(BaseModel):
         return RegistrySettings(
             url=self.url,
             username=self.username,
-            password=_first_line(self.password_file, "password_file") or _plain(self.password),
-            token=_first_line(self.token_file, "token_file") or _plain(self.token),
+            password=_secret(self.password, self.password_file),
+            token=_secret(self.token, self.token_file),
             ssl_context=_tls_context(*files, None) if is_tls else None,
             timeout_s=self.timeout_ms / 1000,
         )
@@ -221,26 +239,40 @@ def _plain(secret: SecretStr | None) -> str | None:
     return None if secret is None else secret.get_secret_value()
 
 
-def _first_line(path: Path | None, name: str) -> str | None:
-    if path is None:
-        return None
-    lines = _read(path, name).splitlines()
-    return lines[0] if lines else ""
+def _secret(secret: SecretStr | None, file: Path | None) -> str | None:
+    """The first line of the file, else the secret that was written."""
+    return _plain(secret) if file is None else read_first_line(file)
 
 
 def _tls_context(
     cafile: Path | None, certfile: Path | None, keyfile: Path | None, password: str | None
 ) -> ssl.SSLContext:
+    if keyfile is not None and certfile is None:
+        raise ValueError(f"ssl_keyfile {str(keyfile)!r} needs ssl_certfile, its certificate")
+    if trusted := os.environ.get(_TRUSTED_BY_ALL):
+        check_readable(trusted, _TRUSTED_BY_ALL)  # OpenSSL goes on without it
     context = ssl.create_default_context()
-    try:
-        if cafile is not None:
+    if cafile is not None:
+        with _used_as_pem(cafile):
             context.load_verify_locations(cafile=cafile)
-        if certfile is not None:
-            context.load_cert_chain(certfile, keyfile, password)
-    except (OSError, ssl.SSLError) as error:
-        files = [str(file) for file in (cafile, certfile, keyfile) if file]
-        raise ValueError(f"cannot use {', '.join(files)} as PEM files: {error}") from error
+    if certfile is not None:
+        with _used_as_pem(certfile, keyfile):
+            context.load_cert_chain(certfile, keyfile, password or _no_password)
     return context
+
+
+@contextmanager
+def _used_as_pem(*files: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ssl.SSLError) as error:
+        named = ", ".join(repr(str(file)) for file in files if file)
+        raise ValueError(f"cannot use {named} as PEM: {error}. Export it as PEM") from error
+
+
+def _no_password() -> str:
+    """OpenSSL would ask for it at the terminal, and wait."""
+    raise ValueError("the key of ssl_certfile has a password: set ssl_key_password")
 
 
 def read_client_properties(path: Path) -> dict[str, Any]:
@@ -250,7 +282,7 @@ def read_client_properties(path: Path) -> dict[str, Any]:
         ValueError: it cannot be read, or names a key store that only Java can open.
     """
     found: dict[str, Any] = {}
-    properties = _properties(_read(path, "config_file"))
+    properties = _properties(read_text(path, "config_file"))
     for store in _STORES:
         kind = properties.get(f"{store}.type", "JKS")
         if f"{store}.location" in properties and kind.upper() != "PEM":
@@ -296,10 +328,3 @@ def _unescape(value: str) -> str:
         return chr(int(code[1:], 16)) if len(code) == 5 else _ESCAPES.get(code, code)
 
     return re.sub(r"\\(u[0-9a-fA-F]{4}|.)", plain, value)
-
-
-def _read(path: Path, name: str) -> str:
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot read {name} {path}: {error}") from error

@@ -12,17 +12,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
+    InitSettingsSource,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    TomlConfigSettingsSource,
 )
 
+from broker.named_file import NamedFileError, read_text
 from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import ClusterId
 from control.model.units import parse_duration
@@ -37,6 +38,7 @@ BROKERS_MAX: Final = 64
 CLUSTERS_MAX: Final = 64
 UNLIMITED: Final = "unlimited"
 CONFIG_FILE_DEFAULT: Final = "partiscope.toml"
+CONFIG_VARIABLE: Final = "PARTISCOPE_CONFIG"
 DATA_DEFAULT: Final = Path("data")
 
 
@@ -282,7 +284,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Flags over environment over file."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, _file())
+        return init_settings, env_settings, InitSettingsSource(settings_cls, _file_values())
 
 
 def plain_errors(error: ValidationError, model: type[BaseModel]) -> str:
@@ -299,6 +301,7 @@ def _plain_error(error: ErrorDetails, model: type[BaseModel]) -> str:
     words = error["msg"].removeprefix("Value error, ")
     given = error.get("input")
     is_shown = isinstance(given, str | int | float) and not _SECRET.search(path)
+    is_shown = is_shown and repr(given) not in words
     return f"{path}{f' = {given!r}' if is_shown else ''}: {words}" if path else words
 
 
@@ -338,18 +341,28 @@ def _check_environment() -> None:
             raise SettingsError(f"environment variable {variable}: {told}")
 
 
-def _file() -> str:
-    return os.environ.get("PARTISCOPE_CONFIG", CONFIG_FILE_DEFAULT)
+def _file_values() -> dict[str, Any]:
+    """Values of the settings file; none where no file was named and there is none.
+
+    Raises:
+        SettingsError: it cannot be read, or is not TOML.
+    """
+    named = os.environ.get(CONFIG_VARIABLE)
+    path = CONFIG_FILE_DEFAULT if named is None else named
+    try:
+        return tomllib.loads(read_text(path, "settings file" if named is None else CONFIG_VARIABLE))
+    except NamedFileError as error:
+        if named is None and error.is_missing:
+            return {}
+        raise SettingsError(str(error)) from error
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"settings file {path} is not TOML: {error}") from error
 
 
 def usual_data() -> Path:
     """The data directory that commands find which are typed here without ``--data``: what the
     environment of this process says is unknown to the next shell."""
-    try:
-        path = Path(os.environ.get("PARTISCOPE_CONFIG", CONFIG_FILE_DEFAULT))
-        return Path(str(tomllib.loads(path.read_text()).get("data", DATA_DEFAULT)))
-    except (OSError, ValueError):
-        return DATA_DEFAULT
+    return Path(str(_file_values().get("data", DATA_DEFAULT)))
 
 
 def load_settings() -> Settings:
@@ -358,22 +371,11 @@ def load_settings() -> Settings:
     Raises:
         SettingsError: a value that cannot be used, or a file that cannot be read.
     """
-    named = os.environ.get("PARTISCOPE_CONFIG")
-    if named and not Path(named).exists():
-        raise SettingsError(
-            f"PARTISCOPE_CONFIG names {named}, which is not there: correct or unset it"
-        )
     _check_environment()
     try:
         return Settings()
     except ValidationError as error:
         raise SettingsError(f"bad settings: {plain_errors(error, Settings)}") from error
-    except UnicodeDecodeError as error:
-        raise SettingsError(f"settings file {_file()} is not UTF-8: save it as UTF-8") from error
-    except OSError as error:
-        raise SettingsError(f"cannot read settings file {_file()}: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"settings file {_file()} is not TOML: {error}") from error
     except ValueError as error:
         raise SettingsError(
             f"bad settings: {error}. Sections are set by PARTISCOPE_SECTION__NAME, or as JSON"

@@ -8,12 +8,12 @@ QuorumConfig). Every value of a property that Kafka knows is judged here, so the
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from typing import Any
 
 from broker.config.properties import PropertiesError, parse_properties
 from broker.config.without_effect import WITHOUT_EFFECT
 from broker.metrics_schema import JOB_ROWS_PER_S
+from broker.named_file import NamedFileError, read_text
 from broker.protocol.known_configs import broker_configs, problem_of_value
 
 log = logging.getLogger(__name__)
@@ -139,13 +139,11 @@ class BrokerConfig:
         :raises ConfigError: unreadable file, missing or bad value.
         """
         try:
-            text = Path(path).read_text(encoding="utf-8")
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            story = f"cannot read the configuration {path}: {why}; check --config"
-            raise ConfigError(story) from error
-        try:
-            return cls.from_properties(parse_properties(text))
+            return cls.from_properties(
+                parse_properties(read_text(path, "--config", takes_pipes=True))
+            )
+        except NamedFileError as error:
+            raise ConfigError(str(error)) from error
         except PropertiesError as error:
             raise ConfigError(f"{path}: {error}; write name=value") from error
 

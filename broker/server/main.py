@@ -1,8 +1,8 @@
 """One node as a process: `python -m broker.server.main --config FILE`.
 
 Prints `ready HOST:PORT` on stdout when clients can produce. Exit status: 0 after SIGTERM or
-SIGINT · 1 when it cannot start or must stop, with one line on stderr that says what, why and
-what to do next.
+SIGINT · 1 when it cannot start or must stop, 2 when its configuration cannot be used, with one
+line on stderr that says what, why and what to do next.
 """
 
 import argparse
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 EXIT_DONE = 0
 EXIT_FAILED = 1
+EXIT_WRONG_USE = 2
 COLLECTOR_THRESHOLDS = (20_000, 20, 50)
 """Python's cycle collector, run less often than its defaults: the data path makes no cycles."""
 SWITCH_S = 0.001
@@ -42,7 +43,7 @@ def run(config_path: str) -> int:
         return asyncio.run(_serve(Node(config)))
     except (ConfigError, *OPERATOR_ERRORS) as error:
         log.error("%s", error)
-        return EXIT_FAILED
+        return EXIT_WRONG_USE if isinstance(error, ConfigError) else EXIT_FAILED
 
 
 async def _serve(node: "Node") -> int:

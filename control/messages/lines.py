@@ -9,8 +9,10 @@ from base64 import b64decode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final
 
+from broker.named_file import NamedFileError, read_bytes
 from control.kafka.records.producer import OutgoingRecord
 from control.messages.produce_session import KeyAndValue
 
@@ -34,6 +36,18 @@ _NUMBERS_MAX: Final = {"partition": (1 << 31) - 1, "timestamp_ms": (1 << 63) - 1
 
 class LinesError(ValueError):
     """Lines that cannot be sent; the text says which and why."""
+
+
+def lines_in(path: Path, what: str, *, takes_pipes: bool = False) -> list[bytes]:
+    """The lines of a file that the operator names in ``what``.
+
+    Raises:
+        LinesError: it cannot be read; no line, or more than ``LINES_MAX``.
+    """
+    try:
+        return lines_of(read_bytes(path, what, takes_pipes=takes_pipes), str(path))
+    except NamedFileError as error:
+        raise LinesError(str(error)) from error
 
 
 def lines_of(data: bytes, name: str) -> list[bytes]:

@@ -1,7 +1,9 @@
 """A checked plan as page, terminal and command line show it: figures, balance, checks."""
 
+import os
 from typing import Final
 
+from broker.named_file import NamedFileError, decoded, read_text
 from control.model.ids import TopicPartition
 from control.operations.bus.commands import THROTTLE_AUTO
 from control.operations.errors import InvalidInputError
@@ -20,6 +22,31 @@ VERDICTS: Final = {
     Verdict.WARN: "passes with warnings",
     Verdict.FAIL: "fails",
 }
+
+
+def plan_text(typed: str) -> str:
+    """Returns what was pasted; of a single line that is no JSON the text of that file.
+
+    :raises InvalidInputError: the file cannot be read.
+    """
+    line = typed.strip()
+    if not line or line.startswith("{") or "\n" in line:
+        return typed
+    try:
+        return read_text(os.path.expanduser(line), "file")
+    except NamedFileError as error:
+        raise InvalidInputError({"plan": str(error)}) from error
+
+
+def uploaded_text(data: bytes, name: str) -> str:
+    """Text of a plan file that a browser has read.
+
+    :raises InvalidInputError: it is not UTF-8.
+    """
+    try:
+        return decoded(data, name, "file")
+    except NamedFileError as error:
+        raise InvalidInputError({"plan": str(error)}) from error
 
 
 def parsed(text: str) -> dict[TopicPartition, tuple[int, ...]]:

@@ -1,4 +1,5 @@
-"""What an operator does wrong gets one clear line and exit status 1; nothing else is touched."""
+"""What an operator does wrong gets one clear line and an exit status: 2 where the configuration is
+wrong, 1 where the machine says no. Nothing else is touched."""
 
 import json
 import random
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.server.main import EXIT_FAILED, EXIT_WRONG_USE
 from tests.support.cluster import LocalCluster
 from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
@@ -46,8 +48,10 @@ def run_node(tmp_path: Path, **changes: str) -> subprocess.CompletedProcess[str]
     )
 
 
-def assert_one_clear_line(done: subprocess.CompletedProcess[str], *words: str) -> None:
-    assert done.returncode == 1, done.stderr
+def assert_one_clear_line(
+    done: subprocess.CompletedProcess[str], *words: str, status: int = EXIT_WRONG_USE
+) -> None:
+    assert done.returncode == status, done.stderr
     errors = [line for line in done.stderr.splitlines() if " ERROR " in line]
     assert len(errors) == 1, done.stderr
     assert "Traceback" not in done.stderr
@@ -62,7 +66,9 @@ def test_a_port_in_use(tmp_path: Path, cluster: LocalCluster) -> None:
     listeners = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}"
     voters = f"7@127.0.0.1:{controller}"
     done = run_node(tmp_path, listeners=listeners, controller_quorum_voters=voters)
-    assert_one_clear_line(done, f"127.0.0.1:{port}", "port is in use", "choose another port")
+    assert_one_clear_line(
+        done, f"127.0.0.1:{port}", "port is in use", "choose another port", status=EXIT_FAILED
+    )
     assert cluster.metadata(101).brokers
 
 
@@ -94,20 +100,20 @@ def test_an_unwritable_data_directory(tmp_path: Path) -> None:
     blocker = tmp_path / "file"
     blocker.write_text("not a directory")
     done = run_node(tmp_path, log_dirs=str(blocker / "data"))
-    assert_one_clear_line(done, str(blocker / "data"))
+    assert_one_clear_line(done, str(blocker / "data"), status=EXIT_FAILED)
 
 
 def test_a_data_directory_of_another_cluster(tmp_path: Path, cluster: LocalCluster) -> None:
     directory = tmp_path / "data"
     directory.mkdir()
     (directory / "meta.properties").write_text("version=1\ncluster.id=other\nnode.id=7\n")
-    assert_one_clear_line(run_node(tmp_path), str(directory), "other")
+    assert_one_clear_line(run_node(tmp_path), str(directory), "other", status=EXIT_FAILED)
 
 
 def test_a_data_directory_in_use(tmp_path: Path, cluster: LocalCluster) -> None:
     directory = cluster.log_dir(101)
     done = run_node(tmp_path, log_dirs=str(directory))
-    assert_one_clear_line(done, str(directory))
+    assert_one_clear_line(done, str(directory), status=EXIT_FAILED)
     assert cluster.metadata(101).brokers
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from base64 import b64encode
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,13 @@ from control.model.watched_cluster import WatchedCluster
 from control.operations.errors import InvalidInputError
 from control.operations.operation_session import OperationSession
 from control.operations.reassignment.plan_check import check_document
-from control.views.checked_plan import balance_rows, checked, figure_rows
+from control.views.checked_plan import (
+    balance_rows,
+    checked,
+    figure_rows,
+    plan_text,
+    uploaded_text,
+)
 from dashboard.pages import check as check_page
 from partiscope.cli.app import run
 from partiscope.cli.shared.exits import Exit
@@ -157,9 +163,17 @@ async def test_page_and_terminal_judge_a_pasted_plan_as_the_command_does(
 def test_a_plan_is_pasted_or_its_file_is_named(tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     file.write_text('\ufeff{"partitions": []}')
-    assert check_screen.plan_text(f" {file} ") == '{"partitions": []}'
-    assert check_screen.plan_text('{"partitions": []}') == '{"partitions": []}'
-    with pytest.raises(FileNotFoundError):
-        check_screen.plan_text(str(tmp_path / "none.json"))
-    pasted = b64encode(file.read_bytes()).decode()
-    assert check_page.uploaded(f"data:application/json;base64,{pasted}") == '{"partitions": []}'
+    assert plan_text(f" {file} ") == '{"partitions": []}'
+    assert plan_text('{"partitions": []}') == '{"partitions": []}'
+    assert uploaded_text(file.read_bytes(), "plan.json") == '{"partitions": []}'
+    os.mkfifo(tmp_path / "pipe")
+    for line, why in {
+        str(tmp_path / "none.json"): "no such file",
+        str(tmp_path): "directory",
+        str(tmp_path / "pipe"): "pipe",
+        "~no-such-user/plan.json": "no such file",
+    }.items():
+        with pytest.raises(InvalidInputError, match=why):
+            plan_text(line)
+    with pytest.raises(InvalidInputError, match=r"'plan\.json': byte 1 is not UTF-8"):
+        uploaded_text(b"\xff", "plan.json")

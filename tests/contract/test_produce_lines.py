@@ -107,8 +107,8 @@ UNSENDABLE: tuple[tuple[bytes, tuple[str, ...], str], ...] = (
     (b"x", ("--partition", "99"), "has no partition 99 (0–2)"),
     (b'{"partition": 3}', ("--json-lines",), "has no partition 3 (0–2)"),
     (b"x", ("--file", "-", "--value", "v"), "leave --value"),
-    (b"", ("--file", "nowhere"), "cannot read nowhere: No such file"),
-    (b"", ("--file", "."), "cannot read .: Is a directory"),
+    (b"", ("--file", "nowhere"), "cannot read --file 'nowhere': there is no such file"),
+    (b"", ("--file", "."), "cannot read --file '.': it is a directory"),
     (b"x", ("-K", r"\q"), r"\q is no escape"),
     (b"x", ("--timestamp", "tomorrow"), "'tomorrow' is no time"),
 )

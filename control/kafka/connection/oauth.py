@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from broker.named_file import NamedFileError, read_first_line
+
 TOKEN_TIMEOUT_S: Final = 10.0
 TOKEN_BYTES_MAX: Final = 1 << 20
 RENEW_BEFORE_S: Final = 30.0
@@ -36,8 +38,11 @@ def token_of_file(path: Path) -> Token:
     """Read the token anew for each connection, as a mounted secret is renewed in place."""
 
     async def token() -> str:
-        text = await asyncio.to_thread(path.read_text)
-        return text.strip()
+        try:
+            line = await asyncio.to_thread(read_first_line, path, "oauth_token_file")
+        except NamedFileError as error:
+            raise ConnectionError(str(error)) from error
+        return line.strip()
 
     return token
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from broker.named_file import check_readable
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.records.producer import (
     ACKS,
@@ -17,7 +18,7 @@ from control.kafka.records.producer import (
 )
 from control.messages.forecast import KEYS_PREVIEWED, Forecast, keys_to_preview
 from control.messages.keys import KeySpecError, bytes_of, is_description
-from control.messages.lines import LineFormat, LinesError, lines_of
+from control.messages.lines import LineFormat, LinesError, lines_in
 from control.messages.partitioners import KeyRule, partitions_for_key
 from control.messages.produce_session import ProduceJob, RecordStream
 from control.operations.catalogue.topics.produce import Produce
@@ -143,7 +144,7 @@ def produce(
     For example: tail -f app.log | partiscope produce logs
     """
     address = known_bootstrap(settings_with(bootstrap=bootstrap))
-    keys = tuple(_lines(keys_from)) if keys_from is not None else ()
+    keys = () if keys_from is None else _keys_in(keys_from)
     if preview:
         described = keys or _keys_of(key, count)
         _preview(address, topic, described, then=if_partitions, as_json=as_json)
@@ -151,8 +152,8 @@ def produce(
     if if_partitions is not None:
         raise CommandError("--if-partitions goes with --preview", Exit.WRONG_USE)
     check_topic("produce", topic)
-    require_change(bootstrap)
     lines = _lines_source(file, is_generated=any((value is not None, count, keys)))
+    require_change(bootstrap)
     job = ProduceJob(
         topic=topic,
         value=None if value == TOMBSTONE else "{n}" if value is None else value,
@@ -183,6 +184,8 @@ def _lines_source(file: Path | None, *, is_generated: bool) -> Path | None:
     if is_generated:
         message = "lines have values of their own; leave --value, --keys-from and --count out"
         raise CommandError(message, Exit.WRONG_USE)
+    if file != STDIN:
+        check_readable(file, "--file", takes_pipes=True)
     return file
 
 
@@ -210,13 +213,17 @@ def _separator(text: str) -> bytes | None:
 
 async def _records(path: Path, form: LineFormat) -> RecordStream:
     """Records of lines, as they come. A file is read once before, so that none or all of it is
-    sent."""
-    if form.is_json and path != STDIN:
+    sent; a pipe cannot be."""
+    if form.is_json and _can_be_read_twice(path):
         async for _ in _parsed(path, form):
             pass
     async with aclosing(_parsed(path, form)) as batches:
         async for records in batches:
             yield records
+
+
+def _can_be_read_twice(path: Path) -> bool:
+    return path != STDIN and path.is_file()
 
 
 async def _parsed(path: Path, form: LineFormat) -> AsyncGenerator[list[OutgoingRecord], None]:
@@ -286,11 +293,9 @@ def _forecast_document(item: Forecast) -> dict[str, Any]:
     }
 
 
-def _lines(path: Path) -> list[bytes]:
+def _keys_in(path: Path) -> tuple[bytes, ...]:
     try:
-        return lines_of(path.read_bytes(), str(path))
-    except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror}", Exit.WRONG_USE) from error
+        return tuple(lines_in(path, "--keys-from", takes_pipes=True))
     except LinesError as error:
         raise CommandError(str(error), Exit.WRONG_USE) from error
 

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from broker.named_file import NamedFileError, open_named
 from control.messages.lines import LinesError, LineSplitter
 from partiscope.cli.shared.exits import CommandError, Exit
 
@@ -25,7 +26,8 @@ async def line_batches(path: Path) -> AsyncGenerator[list[bytes], None]:
     """The lines of a file, or of standard input (``-``): those that are there, then the next ones.
 
     Raises:
-        CommandError: status 2; it cannot be read, has no line, or a line that is too long.
+        NamedFileError: it cannot be read.
+        CommandError: status 2; it has no line, or one that is too long.
     """
     name = "standard input" if path == STDIN else str(path)
     splitter, is_empty = LineSplitter(), True
@@ -36,7 +38,7 @@ async def line_batches(path: Path) -> AsyncGenerator[list[bytes], None]:
                 if lines := splitter.feed(chunk):
                     yield lines
         except OSError as error:
-            raise _unreadable(name, error) from error
+            raise NamedFileError.of(error, name, "") from error
         except LinesError as error:
             raise CommandError(f"{name}: {error}", Exit.WRONG_USE) from error
     if is_empty:
@@ -53,10 +55,7 @@ def _opened(path: Path, name: str) -> Iterator[int]:
             raise CommandError("standard input is closed: there is nothing to send", Exit.WRONG_USE)
         yield sys.stdin.fileno()
         return
-    try:
-        descriptor = os.open(path, os.O_RDONLY)
-    except (OSError, ValueError) as error:
-        raise _unreadable(name, error) from error
+    descriptor = open_named(path, "--file", takes_pipes=True)
     try:
         yield descriptor
     finally:
@@ -86,8 +85,3 @@ async def _readable(descriptor: int) -> None:
         await is_ready.wait()
     finally:
         loop.remove_reader(descriptor)
-
-
-def _unreadable(name: str, error: OSError | ValueError) -> CommandError:
-    why = error.strerror if isinstance(error, OSError) else str(error)
-    return CommandError(f"cannot read {name}: {why}", Exit.WRONG_USE)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from broker.named_file import read_text
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import (
@@ -20,7 +21,6 @@ from control.planner.reassignment_json import ReassignmentJsonError, parse_reass
 from control.views.checked_plan import BALANCES, FIGURES, balance_rows, figure_rows
 from control.views.preflight_checks import check_words
 from partiscope.cli.reassignments.plan import topology_in
-from partiscope.cli.shared.arguments import text_of
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import (
     Bootstrap,
@@ -56,7 +56,7 @@ def check(
     """Judge a plan: bytes, the least for the same balance, racks, min ISR, disks, cordons, leaders,
     throttle. Ends with 3 if a check fails."""
     try:
-        targets = parse_reassignment(text_of(plan))
+        targets = parse_reassignment(read_text(plan, "plan", takes_pipes=True))
     except ReassignmentJsonError as error:
         raise CommandError(f"{plan}: {error}", Exit.WRONG_USE) from error
     if topology is not None:

@@ -1,6 +1,7 @@
 """``partiscope plan``: alternatives for a better placement; changes nothing."""
 
 import asyncio
+import os
 import re
 import sys
 import time
@@ -9,6 +10,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from broker.named_file import NamedFileError, read_text
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.units import counted
 from control.operations.reassignment.planning import Planning
@@ -25,7 +27,6 @@ from control.planner.report import plan_document
 from control.planner.topology import Topology, TopologyError, parse_topology
 from control.views.format import bytes_text, count_text
 from control.views.plans import gap_text, nothing_to_move
-from partiscope.cli.shared.arguments import text_of
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import (
     Bootstrap,
@@ -145,18 +146,21 @@ def topology_in(path: Path) -> Topology:
         CommandError: status 2; it is no topology.
     """
     try:
-        return parse_topology(decoded_json(text_of(path)))
+        return parse_topology(decoded_json(read_text(path, "--topology", takes_pipes=True)))
     except (ReassignmentJsonError, TopologyError) as error:
         raise CommandError(f"{path}: {error}", Exit.WRONG_USE) from error
 
 
 def _entries(edit: str) -> str:
-    """The text itself, or what the file of this name holds."""
+    """The text itself, or what the file of this name holds: every entry has ``:`` or ``=``."""
+    is_text = not edit or (re.search("[:=]", edit) and not os.path.lexists(edit))
     try:
-        is_file = bool(edit) and Path(edit).is_file()
-    except (OSError, ValueError):  # longer than any name, or with what no name has
-        is_file = False
-    return text_of(Path(edit)) if is_file else edit
+        return edit if is_text else read_text(edit, "--edit", takes_pipes=True)
+    except NamedFileError as error:
+        if not error.is_missing:
+            raise
+        told = f"--edit {edit!r} is no entry like orders-3: 101,102,103, and there is no such file"
+        raise CommandError(told, Exit.WRONG_USE) from error
 
 
 def _made(before: Topology | None, bootstrap: str | None, request: PlanRequest, hand: Hand) -> Plan:

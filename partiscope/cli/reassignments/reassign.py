@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from broker.named_file import NamedFileError, read_text
 from control.model.ids import TopicPartition
 from control.operations.catalogue.moves.reassign import REASSIGN, Reassign, yield_rules
 from control.operations.errors import InvalidInputError
@@ -18,7 +19,6 @@ from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 from partiscope.cli.reassignments.moves import follow
 from partiscope.cli.reassignments.plan import before_file
 from partiscope.cli.reassignments.previews import preview_document, show_preview
-from partiscope.cli.shared.arguments import text_of
 from partiscope.cli.shared.confirm import require_change, require_typed
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import (
@@ -84,9 +84,8 @@ def reassign(
     )
     yields = _yields(yield_to_consumers, yield_after, yield_at_most)
     asked = Reassign(throttle=throttle, waves=waves, yields=yields, reason=reason)
+    targets, made_for = _targets(plan), _made_for(plan)
     target = target_with(bootstrap=bootstrap, bus=bus)
-    targets, before = _targets(plan), before_file(plan)
-    made_for = _targets(before) if before.exists() else {}
     previewed = asyncio.run(_preview(target, plan.stem, (targets, made_for), asked))
     effect = previewed.effect
     assert effect.review is not None
@@ -119,9 +118,19 @@ def _yields(mode: YieldMode, after: str, at_most: str) -> YieldRules:
 
 def _targets(plan: Path) -> Targets:
     try:
-        return parse_reassignment(text_of(plan))
+        return parse_reassignment(read_text(plan, "plan", takes_pipes=True))
     except ReassignmentJsonError as error:
         raise CommandError(f"{plan}: {error}", Exit.WRONG_USE) from error
+
+
+def _made_for(plan: Path) -> Targets:
+    """Where the plan's partitions were when it was made; nothing where no file tells."""
+    try:
+        return _targets(before_file(plan))
+    except NamedFileError as error:
+        if error.is_missing:
+            return {}
+        raise
 
 
 async def _preview(

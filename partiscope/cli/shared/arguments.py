@@ -1,10 +1,9 @@
-"""Values that commands take: moments, texts with escapes, and files."""
+"""Values that commands take: moments, and texts with escapes."""
 
 import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final
 
 from control.views.tables.rows import Cell
@@ -60,17 +59,3 @@ def escapes_decoded(text: str, flag: str) -> str:
         return _PLAIN[name]
 
     return _ESCAPE.sub(plain, text)
-
-
-def text_of(path: Path) -> str:
-    """Text of a file, without the byte order mark that some editors write.
-
-    Raises:
-        CommandError: status 2; it cannot be read, or is not UTF-8.
-    """
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror}", Exit.WRONG_USE) from error
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{path} is not UTF-8: save it as UTF-8", Exit.WRONG_USE) from error

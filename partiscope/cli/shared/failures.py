@@ -2,6 +2,7 @@
 
 import struct
 
+from broker.named_file import NamedFileError
 from control.kafka.errors import KafkaPortError, NoSuchPartitionError, UnreachableError
 from control.model.command_line import typed
 from control.operations.errors import InvalidInputError, OperationError
@@ -16,7 +17,7 @@ def exit_status_of(error: Exception) -> Exit | None:
     match error:
         case CommandError():
             return error.status
-        case SettingsError() | InvalidInputError() | NoSuchPartitionError():
+        case SettingsError() | NamedFileError() | InvalidInputError() | NoSuchPartitionError():
             return Exit.WRONG_USE
         case struct.error():
             return Exit.WRONG_USE

@@ -44,6 +44,8 @@ def test_a_properties_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
         "password": "p=a;ss",
         "ssl_check_hostname": False,
     }
+    path.write_text("security.protocol=SSL\n", encoding="utf-8-sig")
+    assert read_client_properties(path) == {"security_protocol": "SSL"}
 
 
 def test_a_java_key_store_is_refused_with_the_way_out(tmp_path: Path) -> None:
@@ -63,7 +65,7 @@ def test_a_java_key_store_is_refused_with_the_way_out(tmp_path: Path) -> None:
         ),
         ({"security_protocol": "SASL_SSL", "sasl_mechanism": "GSSAPI"}, "package gssapi"),
         ({"security_protocol": "TLS"}, "security_protocol"),
-        ({"config_file": "/not/there"}, "cannot read config_file /not/there"),
+        ({"config_file": "/not/there"}, "cannot read config_file '/not/there'"),
     ],
 )
 def test_what_is_missing_is_named(
@@ -85,6 +87,9 @@ async def test_tokens_and_passwords_are_read_from_files(tmp_path: Path) -> None:
     token = connection.to_kafka("a:1").sasl_token
     assert token is not None
     assert await token() == "abc"
+    (tmp_path / "token").unlink()
+    with pytest.raises(ConnectionError, match=r"oauth_token_file '.*': there is no such file"):
+        await token()  # read anew for each connection
     plain = ConnectionSettings(
         security_protocol="SASL_PLAINTEXT", username="me", password_file=tmp_path / "password"
     )

@@ -1,5 +1,6 @@
 """Produce: the partition that a key will hit before sending, partition and offset after."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Final
@@ -11,7 +12,7 @@ from textual.containers import Horizontal
 from textual.widgets import Input, Label, Static
 
 from control.kafka.errors import KafkaPortError
-from control.messages.lines import LinesError, lines_of, records_of
+from control.messages.lines import LinesError, lines_in, records_of
 from control.messages.produce_session import KeyAndValue, ProduceProgress
 from control.operations.catalogue.topics.produce import PRODUCE, Produce, ProduceRun
 from control.operations.errors import OperationError
@@ -111,7 +112,7 @@ class ProduceScreen(ViewScreen):
                 records = _records_of_file(self._file)
                 then = event.value.strip()
                 self._say(spread_text(partitions, values["key"], then, records), "")
-            except (OperationError, LinesError, OSError) as error:
+            except (OperationError, LinesError) as error:
                 self._say(f"✖ {error}", "bold red")
         else:
             self.query_one(FormPanel).action_submit()
@@ -148,7 +149,7 @@ class ProduceScreen(ViewScreen):
         try:
             records = _records_of_file(self._file)
             asked = Produce.of_form(values, records, self._show_progress)
-        except (OperationError, LinesError, OSError) as error:
+        except (OperationError, LinesError) as error:
             self._say(f"✖ {error}", "bold red")
             return
         self._is_sent = self._leaves = False
@@ -209,7 +210,7 @@ class ProduceScreen(ViewScreen):
 
 def _records_of_file(name: str) -> tuple[KeyAndValue, ...]:
     """In the place of key, value and count; none where no file is named."""
-    return records_of(lines_of(Path(name).expanduser().read_bytes(), name)) if name else ()
+    return records_of(lines_in(Path(os.path.expanduser(name)), "file")) if name else ()
 
 
 def _histogram(progress: ProduceProgress) -> list[Text]:

@@ -1,7 +1,6 @@
 """Check of a plan of any tool: pasted, or read from a file that is named."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import ClassVar
 
 from rich.text import Text
@@ -21,6 +20,7 @@ from control.views.checked_plan import (
     balance_rows,
     checked,
     figure_rows,
+    plan_text,
     worst_first,
 )
 from control.views.preflight_checks import check_words
@@ -67,18 +67,6 @@ class CheckScreen(ViewScreen):
             self.put("#check-result", told.append(f"\n→ {step}" if step else "", style="not bold"))
             return
         self.put("#check-result", result(found))
-
-
-def plan_text(typed: str) -> str:
-    """Returns what was pasted; of a single line that is no JSON the text of that file.
-
-    :raises OSError: there is no such file.
-    :raises ValueError: it is not UTF-8.
-    """
-    line = typed.strip()
-    if not line or line.startswith("{") or "\n" in line:
-        return typed
-    return Path(line).expanduser().read_text(encoding="utf-8-sig")
 
 
 def result(found: PlanCheck) -> Text:

@@ -85,14 +85,6 @@ def test_what_is_out_of_bounds_is_named(
     assert words in capsys.readouterr().err
 
 
-def test_a_settings_file_that_was_named_must_be_there(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PARTISCOPE_CONFIG", "/nowhere/partiscope.toml")
-    assert run(["status"]) == 2
-    assert "names /nowhere/partiscope.toml, which is not there" in capsys.readouterr().err
-
-
 def test_flags_overrule_environment_overrules_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -216,20 +208,12 @@ def test_a_wrong_setting_is_told_with_the_right_one(
     assert told in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("content", [b"\xff", None])
-def test_files_of_settings_that_cannot_be_read_are_no_traceback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
-    content: bytes | None,
-) -> None:  # fmt: skip
-    file = tmp_path / "file"
-    file.mkdir() if content is None else file.write_bytes(content)
-    monkeypatch.setenv("PARTISCOPE_CONFIG", str(file))
-    assert run(["topics", "list"]) == 2
-    monkeypatch.delenv("PARTISCOPE_CONFIG")
+def test_a_damaged_record_of_what_runs_is_no_traceback(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "installation.json").write_bytes(b"\xff")
     assert run(["topics", "list", "--data", str(tmp_path)]) == 2
     assert "is damaged" in capsys.readouterr().err
-    assert run(["broker", "--config", str(file)]) == 1
 
 
 LOADED_BY = """

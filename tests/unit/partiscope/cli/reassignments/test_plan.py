@@ -66,7 +66,7 @@ def test_files_are_utf_8_and_longer_texts_than_names_of_files_are_entries(
     text = json.dumps({"version": 1, "partitions": entries})
     plan.write_text(text, encoding="utf-16")
     assert run(["plan", "--topology", str(topology), "--edit", str(plan)]) == 2
-    assert "is not UTF-8: save it as UTF-8" in capsys.readouterr().err
+    assert "is not UTF-8. Save it as UTF-8" in capsys.readouterr().err
     plan.write_text(text, encoding="utf-8-sig")
     made = [
         answer(capsys, "--topology", str(topology), "--edit", each) for each in (str(plan), text)
