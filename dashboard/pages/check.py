@@ -1,14 +1,14 @@
 """Check of a plan of any tool: pasted or uploaded, judged beside the cluster as it is now."""
 
 from base64 import b64decode
-from binascii import Error as Base64Error
 from collections.abc import Sequence
 from typing import Any
 
 import dash_mantine_components as dmc
-from dash import Dash, Input, Output, State, dcc, html
+from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
+from control.operations.errors import InvalidInputError
 from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import PlanCheck
 from control.views.checked_plan import (
@@ -18,6 +18,7 @@ from control.views.checked_plan import (
     balance_rows,
     checked,
     figure_rows,
+    uploaded_text,
     worst_first,
 )
 from control.views.paths import ViewPath
@@ -61,14 +62,19 @@ def register(app: Dash, context: PageContext) -> None:
 
     @app.callback(
         Output(ids.CHECK_PLAN, "value"),
+        Output(ids.CHECK_RESULT, "children", allow_duplicate=True),
         Input(ids.CHECK_FILE, "contents"),
+        State(ids.CHECK_FILE, "filename"),
         prevent_initial_call=True,
         websocket=True,
     )
-    def fill(contents: str | None) -> str:
+    def fill(contents: str | None, name: str | None) -> Any:
         if not contents:
             raise PreventUpdate
-        return uploaded(contents)
+        try:
+            return uploaded_text(b64decode(contents.partition(",")[2]), name or ""), []
+        except InvalidInputError as error:
+            return no_update, problem(error)
 
     @app.callback(
         Output(ids.CHECK_RESULT, "children"),
@@ -82,14 +88,6 @@ def register(app: Dash, context: PageContext) -> None:
             return result(await checked(context.actions.session, text or ""))
         except ClusterActionError as error:
             return problem(error)
-
-
-def uploaded(contents: str) -> str:
-    """The text of an uploaded file; what is not UTF-8 is shown as such, and refused as a plan."""
-    try:
-        return b64decode(contents.partition(",")[2]).decode("utf-8-sig", errors="replace")
-    except Base64Error:
-        return ""
 
 
 def result(found: PlanCheck) -> list[Any]:

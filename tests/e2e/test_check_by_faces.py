@@ -97,9 +97,18 @@ def test_an_uploaded_plan_fills_the_field_and_is_judged(
     faces: Shown, topic: str, tmp_path: Path
 ) -> None:
     file = tmp_path / "plan.json"
-    file.write_text(plan_of(topic))
     faces.page.reload()
-    faces.page.locator("#check-file input[type=file]").set_input_files(file)
+
+    def upload(encoding: str) -> None:
+        file.write_text(plan_of(topic), encoding=encoding)
+        with faces.page.expect_file_chooser() as chooser:
+            faces.page.get_by_text("upload a file").click()
+        chooser.value.set_files(file)
+
+    upload("utf-16")
+    expect(result_of(faces)).to_contain_text("'plan.json': byte 1 is not UTF-8")
+    upload("utf-8")
     expect(faces.page.get_by_label("Plan")).to_have_value(plan_of(topic))
+    expect(result_of(faces)).to_be_empty(timeout=10_000)
     faces.page.get_by_role("button", name="Check", exact=True).click()
     expect(result_of(faces)).to_contain_text("The plan passes")
