@@ -1,10 +1,18 @@
 """Records from lines: endings, keys, JSON, and what is told of those that are none."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from control.messages.lines import LINE_BYTES_MAX, LineFormat, LinesError, LineSplitter, lines_of
+from control.messages.lines import (
+    LINE_BYTES_MAX,
+    LineFormat,
+    LinesError,
+    LineSplitter,
+    lines_in,
+    lines_of,
+)
 
 JSON = LineFormat(topic="t", is_json=True)
 
@@ -17,6 +25,14 @@ def test_lines_do_not_depend_on_how_they_come(size: int) -> None:
         lines += splitter.feed(data[start : start + size])
     assert [*lines, *splitter.end()] == [b"a", b"b", b"", b"c\rd", b"\xff\xfe"]
     assert lines_of(data, "f") == [*lines, b"\xff\xfe"]
+
+
+def test_lines_of_a_file_that_cannot_be_read_are_none_that_can_be_sent(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"a\n\xff")
+    assert lines_in(tmp_path / "file", "file") == [b"a", b"\xff"]
+    for name, why in {"": "it is a directory", "none": "no such file", "a\0b": "null"}.items():
+        with pytest.raises(LinesError, match=why):
+            lines_in(tmp_path / name, "file")
 
 
 def test_a_line_that_never_ends_is_refused_before_it_fills_the_memory() -> None:
