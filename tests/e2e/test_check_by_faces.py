@@ -109,6 +109,6 @@ def test_an_uploaded_plan_fills_the_field_and_is_judged(
     expect(result_of(faces)).to_contain_text("'plan.json': byte 1 is not UTF-8")
     upload("utf-8")
     expect(faces.page.get_by_label("Plan")).to_have_value(plan_of(topic))
-    expect(result_of(faces)).to_be_empty(timeout=10_000)
+    expect(result_of(faces)).to_be_empty()
     faces.page.get_by_role("button", name="Check", exact=True).click()
     expect(result_of(faces)).to_contain_text("The plan passes")

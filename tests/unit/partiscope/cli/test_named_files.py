@@ -21,10 +21,11 @@ from partiscope.cli.shared.exits import Exit
 from partiscope.installation import Installation
 from tests.support.certificates import make_certificate
 from tests.support.node_cluster import ROOT
+from tests.support.patience import WAIT_S
 from tests.support.unprivileged import as_ordinary_user
 from tests.unit.control.planner.clusters import cluster
 
-pytestmark = pytest.mark.timeout(20)
+pytestmark = pytest.mark.timeout(WAIT_S)
 
 PLAN: Final = {"partitions": [{"topic": "t", "partition": 0, "replicas": [2, 1]}]}
 TLS: Final = 'security_protocol = "SSL"\n'
@@ -261,7 +262,7 @@ def test_a_directory_in_the_place_of_a_file_ends_the_process_with_2(
         env={**os.environ, "PYTHONPATH": str(ROOT), "PARTISCOPE_CONFIG": "."},
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=WAIT_S,
         check=False,
     )
     assert (done.returncode, done.stdout) == (Exit.WRONG_USE, ""), done.stderr
