@@ -35,6 +35,13 @@ SHARED: Final = ("our_cluster", "kafka_cluster", "kafka_today")
 """Clusters that one whole folder shares; those who use one stay together in one process. They come
 last in their folder: a cluster that waits for its next test still takes a tenth of a core."""
 
+REAL_KAFKA: Final = frozenset(
+    {"kafka_libs", "kafka_today_libs", "zookeeper_kafka_libs", "kafka_cluster", "kafka_today"}
+)
+"""Fixtures of real Kafka: a test that uses one is marked ``kafka_oracle``."""
+OTHER_JVMS: Final = frozenset({"registry_home"})
+"""Fixtures of other servers on Java: a test that uses one is ``thorough``."""
+
 KAFKA_OF_FIXTURES: Final[dict[str, set[str]]] = {}
 """Versions of real Kafka by the fixture that talks to it."""
 
@@ -60,7 +67,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Name the group that stays in one process where several run (``--dist loadgroup``), and the
     suite of what needs real Kafka."""
     item.add_marker(pytest.mark.xdist_group(_group(item)))
-    if item.get_closest_marker("kafka_oracle") is not None:
+    used = _used(item)
+    if used & REAL_KAFKA:
+        item.add_marker(pytest.mark.kafka_oracle)
+    if used & OTHER_JVMS or item.get_closest_marker("kafka_oracle") is not None:
         item.add_marker(pytest.mark.thorough)
     if (limit := item.get_closest_marker("timeout")) is not None:
         item.add_marker(pytest.mark.timeout(patience_s(limit.args[0])))
@@ -110,9 +120,12 @@ def _is_of_hypothesis(callback: object) -> bool:
     return getattr(callback, "__module__", "").startswith("hypothesis.")
 
 
-def pytest_runtest_setup() -> None:
-    """No Kafka is used yet."""
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """No Kafka is used yet, nor may one be where `make test` runs the test."""
     kafka_oracle.USED.clear()
+    kafka_oracle.MAY_NOT.clear()
+    if item.get_closest_marker("thorough") is None:
+        kafka_oracle.MAY_NOT.add(item.nodeid)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -144,9 +157,14 @@ def _folder(item: pytest.Item) -> str:
 def _cluster(item: pytest.Item) -> str:
     """The shared cluster that a test uses, as a fixture or as the parameter of one; of several the
     one that fewer tests use. Empty without one."""
-    spec = getattr(item, "callspec", None)
-    used = {*getattr(item, "fixturenames", ()), *map(str, spec.params.values() if spec else ())}
+    used = _used(item)
     return next((name for name in reversed(SHARED) if name in used), "")
+
+
+def _used(item: pytest.Item) -> set[str]:
+    """Its fixtures, those of its fixtures, and those that are named by a parameter."""
+    spec = getattr(item, "callspec", None)
+    return {*getattr(item, "fixturenames", ()), *map(str, spec.params.values() if spec else ())}
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from tests.support import kafka_oracle
-from tests.support.cluster import LocalCluster
+from tests.support import kafka_oracle, schema_registry
+from tests.support.cluster import NOBODY_DIES, LocalCluster
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster
 from tests.support.node_cluster import NodeCluster
 
@@ -15,7 +15,7 @@ from tests.support.node_cluster import NodeCluster
 @pytest.fixture(scope="package")
 def our_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Three brokers of ours; whoever kills one takes a cluster of their own."""
-    with LocalCluster(tmp_path_factory.mktemp("ours")) as cluster:
+    with LocalCluster(tmp_path_factory.mktemp("ours"), overrides=NOBODY_DIES) as cluster:
         yield cluster
 
 
@@ -34,6 +34,15 @@ def kafka_today_libs() -> Path:
     """Jars of the newest Kafka."""
     try:
         return kafka_oracle.kafka_libs(KAFKA_TODAY)
+    except kafka_oracle.OracleUnavailableError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="package")
+def registry_home() -> Path:
+    """Folder of a real schema registry."""
+    try:
+        return schema_registry.registry_home()
     except kafka_oracle.OracleUnavailableError as error:
         pytest.skip(str(error))
 

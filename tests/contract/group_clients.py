@@ -15,7 +15,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.support.ledger import log_end
-from tests.support.patience import WAIT_S
+from tests.support.patience import WAIT_S, patience_s
 from tests.support.settle import wait_until
 from tests.support.wire import wait_for_topic
 
@@ -61,7 +61,7 @@ def confluent_consumer(bootstrap: str, group: str, **overrides: object) -> Consu
             "group.id": group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "session.timeout.ms": 6000,
+            "session.timeout.ms": round(patience_s(6_000)),
             "heartbeat.interval.ms": 500,
             "topic.metadata.refresh.interval.ms": 1000,
             **overrides,

@@ -13,7 +13,7 @@ from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
 from tests.support.kafka_eyes import KafkaEyes
 from tests.support.kafka_oracle import QUICK_START, KafkaCluster
-from tests.support.node_cluster import NodeCluster
+from tests.support.node_cluster import NodeCluster, stretched
 from tests.support.paced_producer import fill
 from tests.support.settle import wait_until
 
@@ -126,7 +126,7 @@ def site_of(
 
 
 QUICK: Final[Mapping[str, str]] = {
-    "broker.session.timeout.ms": "3000",
+    **stretched({"broker.session.timeout.ms": 3_000}),
     "broker.heartbeat.interval.ms": "500",
 }
 """Kafka fences a dead broker after nine seconds; these scenes need not wait for that."""

@@ -25,9 +25,8 @@ from control.messages.decoding.decoder import Decoder
 from control.messages.decoding.formats import Decoded, Format, Formats
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
-from tests.support.kafka_oracle import OracleUnavailableError
 from tests.support.patience import WAIT_S
-from tests.support.schema_registry import SchemaRegistryServer, registry_home
+from tests.support.schema_registry import SchemaRegistryServer
 from tests.unit.dashboard.pages.test_browse import record
 
 ADDRESS = """{"type": "record", "name": "Address", "namespace": "shop",
@@ -51,11 +50,8 @@ PERSON = """{"$schema": "http://json-schema.org/draft-07/schema#", "title": "Per
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[SchemaRegistryServer]:
-    try:
-        registry_home()
-    except OracleUnavailableError as error:
-        pytest.skip(str(error))
+def server(registry_home: Path) -> Iterator[SchemaRegistryServer]:
+    assert registry_home.exists()
     with SchemaRegistryServer() as server:
         yield server
 
@@ -129,7 +125,7 @@ def test_protobuf_with_imports_and_the_path_to_its_type(
     }
     assert decoded(head + b"\x04\x02\x00" + b"\x08\x07", registry).document == {"depth": 7}
     wrong = decoded(head + b"\x02\x06", registry)
-    assert "there is no message type at [3]" in wrong.error
+    assert "type at [3]" in wrong.error
     assert wrong.text == "0x" + (head + b"\x02\x06").hex() or wrong.format is Format.STRING
 
 
@@ -146,16 +142,16 @@ def test_what_cannot_be_decoded_is_shown_as_it_is_with_the_reason(
     order: bytes, registry: SchemaRegistry, server: SchemaRegistryServer
 ) -> None:
     cut = decoded(order[:8], registry)
-    assert "the bytes do not fit schema" in cut.error
+    assert "do not fit schema" in cut.error
     assert cut.text == "0x" + order[:8].hex() or cut.format is Format.STRING
     unknown = b"\0\0\0\xff\xff\xff"
     assert decoded(unknown, registry).error == ""
     asked = decoded(unknown, registry, Format.AVRO)
-    assert asked.error == "not read as avro: schema 65535 is not in the registry"
-    assert "no schema registry is known" in decoded(order, None, Format.AVRO).error
-    assert "of the format avro, not protobuf" in decoded(order, registry, Format.PROTOBUF).error
+    assert asked.error.startswith("not read as avro: schema 65535 ")
+    assert "no schema registry" in decoded(order, None, Format.AVRO).error
+    assert "avro, not protobuf" in decoded(order, registry, Format.PROTOBUF).error
     broken = server.register("broken", PERSON, kind="JSON")
-    assert "the bytes do not fit" in decoded(b"\0" + broken.to_bytes(4) + b"{", registry).error
+    assert "do not fit" in decoded(b"\0" + broken.to_bytes(4) + b"{", registry).error
 
 
 @pytest.mark.parametrize(
@@ -190,8 +186,10 @@ def test_a_silent_registry_costs_its_timeout_once(order: bytes) -> None:
         started = time.monotonic()
         for _ in range(50):
             found = decoded(order, registry)
-            assert f"the schema registry at {host}:{port} does not answer" in found.error
-        assert time.monotonic() - started < 5
+            assert f"{host}:{port} does not answer" in found.error
+        assert time.monotonic() - started < 50 * settings.timeout_s / 2, (
+            "it waited once, not 50 times"
+        )
     gone = SchemaRegistry(RegistrySettings(url=f"http://127.0.0.1:{port}"))
     assert "Connection refused" in decoded(order, gone).error
 
@@ -201,7 +199,7 @@ def test_a_wrong_path_is_told_apart_from_an_unknown_id(
 ) -> None:
     wrong = server.url.replace("ccompat", "nothing")
     registry = SchemaRegistry(RegistrySettings(url=wrong))
-    assert "HTTP 404: check the path of its URL" in decoded(order, registry).error
+    assert "HTTP 404: check the path" in decoded(order, registry).error
 
 
 def test_filters_and_commands_see_decoded_values(
@@ -230,6 +228,7 @@ def test_filters_and_commands_see_decoded_values(
         line.run(*place, "--output", "value.bin")
         assert (tmp_path / "value.bin").read_bytes() == order
         wrong = line.run(*place, "--value-format", "xml", status=2)
-        assert "'xml' is no format; there are auto, json, avro" in wrong
+        assert "'xml'" in wrong
+        assert "auto, json, avro" in wrong
         user = line.run(*place, "--schema-registry", "http://u:p@127.0.0.1", status=2)
         assert "it holds a user" in user

@@ -63,6 +63,7 @@ def refusal(bootstrap: str, plan: Path, capsys: pytest.CaptureFixture[str]) -> t
     return status, capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("kafka_libs")
 def test_kafkas_tool_runs_our_plan_and_its_way_back_unchanged(
     bootstrap: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -84,7 +85,7 @@ def test_kafkas_tool_runs_our_plan_and_its_way_back_unchanged(
     stale.write_text(format_reassignment(elsewhere))
     before_file(stale).write_text(back.read_text())
     status, said = refusal(bootstrap, stale, capsys)
-    assert (status, "plan again from where it is now" in said) == (3, True)
+    assert (status, "plan again" in said) == (3, True)
 
     assert execute(bootstrap, back) == plan.read_text()
     assert placed(bootstrap, topic) == dict.fromkeys(range(PARTITIONS), CROWDED)
@@ -95,17 +96,16 @@ def test_a_plan_that_cannot_be_is_refused_with_what_would_work(
 ) -> None:
     topic = crowded_topic(bootstrap)
     plan = tmp_path / "plan.json"
-    for replicas, words in (
-        ([101, 999], f"broker 999 is unknown or not running; for {topic}-0 [101, 102] would work"),
-        ([101, 101], "names a broker twice"),
+    for replicas, wanted, words in (
+        ([101, 999], 3, f"for {topic}-0 [101, 102] would work"),
+        ([101, 101], 2, "names a broker twice"),
     ):
         entry = {"topic": topic, "partition": 0, "replicas": replicas}
         plan.write_text(json.dumps({"partitions": [entry]}))
         status, said = refusal(bootstrap, plan, capsys)
-        assert status in (2, 3)
-        assert words in said
+        assert (status, words in said) == (wanted, True), said
     entries = {
-        f"{topic}-0: 101,999": "broker 999 does not exist or does not run; [101, 102] would work",
+        f"{topic}-0: 101,999": "; [101, 102] would work",
         f"{topic}-77: 101,102": f"{topic} has no partition 77 (0–5)",
     }
     for entry_, words in entries.items():

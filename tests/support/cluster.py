@@ -8,12 +8,22 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tests.support import wire
-from tests.support.node_cluster import CLUSTER_ID, ROOT, STOP_TIMEOUT_S, NodeCluster
+from tests.support.node_cluster import (
+    CLUSTER_ID,
+    QUORUM_FETCH,
+    ROOT,
+    STOP_TIMEOUT_S,
+    NodeCluster,
+    stretched,
+)
 from tests.support.settle import wait_until
 
-__all__ = ["ROOT", "ClusterError", "LocalCluster"]
+__all__ = ["NOBODY_DIES", "ROOT", "ClusterError", "LocalCluster"]
 
 READY_TIMEOUT_S: Final = 60.0
+NOBODY_DIES: Final = stretched({"broker.session.timeout.ms": 30_000, QUORUM_FETCH: 15_000})
+"""Overrides of a cluster whose nodes all run on: none is fenced and no controller is elected anew,
+however busy the machine is."""
 
 
 class ClusterError(AssertionError):
@@ -32,8 +42,10 @@ class LocalCluster(NodeCluster):
         """Nothing: a broker of ours founds its own data directory."""
 
     def properties(self, node_id: int) -> dict[str, str]:
-        """Its own, and the cluster id, which Kafka keeps in the formatted directory instead."""
-        return {"cluster.id": CLUSTER_ID, **super().properties(node_id)}
+        """Its own, the product's time-outs, and the cluster id, which Kafka keeps in the formatted
+        directory instead."""
+        timeouts = stretched({"broker.session.timeout.ms": 2_500, QUORUM_FETCH: 1_500})
+        return {"cluster.id": CLUSTER_ID, **timeouts, **super().properties(node_id)}
 
     def stop(self) -> None:
         """End every node: SIGTERM, then SIGKILL for those that do not go."""

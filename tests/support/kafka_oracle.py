@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from spark_metrics.job.connector_jars import cache_folder
 from tests.support.isolation import MACHINE
 from tests.support.kafka_tools import tool_jvm
-from tests.support.node_cluster import CLUSTER_ID, NodeCluster
+from tests.support.node_cluster import CLUSTER_ID, QUORUM_FETCH, NodeCluster, stretched
 from tests.support.patience import WAIT_S, patience_s
 from tests.support.settle import wait_until
 
@@ -26,6 +26,8 @@ KAFKA_TODAY: Final = "4.4.0"
 """The newest release: groups of every kind, log directories that can be cordoned."""
 USED: Final[set[str]] = set()
 """Versions of the clusters that were asked for their address since this was emptied."""
+MAY_NOT: Final[set[str]] = set()
+"""The running test where it is one of `make test`: no JVM of Kafka starts there."""
 START_TIMEOUT_S: Final = 90.0
 QUICK_START: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
 """A node that lives for a minute is done before the second compiler and parallel GC pay."""
@@ -90,6 +92,7 @@ def _class_archive(version: str) -> Path | None:
 
 
 def _kept(version: str, folder: str, pom: str) -> Path:
+    assert not MAY_NOT, f"{MAY_NOT} uses real Kafka: mark it kafka_oracle, for `make test-all`"
     libs = cache_folder() / "kafka" / version / folder
     if any(libs.glob("kafka-clients-*.jar")):
         return libs
@@ -168,6 +171,7 @@ class KafkaCluster(NodeCluster):
             **super().properties(node_id),
             "log.dirs": ",".join(map(str, self.directories(node_id))),
             "broker.rack": "abc"[(node_id - self.first_id) % 3],
+            **stretched({"broker.session.timeout.ms": 9_000, QUORUM_FETCH: 2_000}),
             "transaction.state.log.replication.factor": str(min(3, self.brokers)),
             "transaction.state.log.min.isr": "1",
             "share.coordinator.state.topic.replication.factor": str(min(3, self.brokers)),

@@ -16,7 +16,14 @@ from tests.support.ports import free_ports
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 STOP_TIMEOUT_S: Final = patience_s(15.0)
+QUORUM_FETCH: Final = "controller.quorum.fetch.timeout.ms"
 CLUSTER_ID: Final = urlsafe_b64encode(b"partiscope-tests").decode().rstrip("=")
+
+
+def stretched(quiet_ms: Mapping[str, int]) -> dict[str, str]:
+    """Properties that are time-outs, as long as this machine is slow: a node that a busy machine
+    holds up is not taken for dead."""
+    return {name: str(round(patience_s(value))) for name, value in quiet_ms.items()}
 
 
 @dataclass
