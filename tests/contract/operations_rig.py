@@ -5,12 +5,14 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
+
+import pytest
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
@@ -39,6 +41,12 @@ async def ours() -> None:
 def unique(stem: str) -> str:
     """A name that no other test uses."""
     return f"{stem}-{uuid.uuid4().hex[:8]}"
+
+
+def variants(cases: Sequence[Any]) -> list[Any]:
+    """The first case for every change, the others for `make test-all`."""
+    rows = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [cases[0], *(pytest.param(*row, marks=pytest.mark.thorough) for row in rows[1:])]
 
 
 @dataclass

@@ -16,6 +16,8 @@ from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tests.support.wire import wait_everywhere
 
+pytestmark = pytest.mark.thorough
+
 LEADER: Final = 101
 FOLLOWERS: Final = (102, 103)
 RECORDS: Final = 20

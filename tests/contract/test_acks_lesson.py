@@ -24,7 +24,7 @@ from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_
 from tui.screens.dialogs.confirm import ConfirmScreen
 from tui.screens.dialogs.operation import OperationScreen
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(240)]
 BROKER = 102
 
 
@@ -80,7 +80,7 @@ async def test_the_terminal_keeps_the_result_until_it_is_closed(
             await pilot.press("A")
             await settle(pilot, lambda: shows(OperationScreen), "the form")
             await pilot.press("ctrl+s")
-            await settle(pilot, lambda: shows(ConfirmScreen), "the question", timeout_s=30)
+            await settle(pilot, lambda: shows(ConfirmScreen), "the question")
             await pilot.press("y")
             taught = "acks all: "
             await settle(pilot, lambda: shows(OperationScreen, taught), "results", timeout_s=120)
@@ -101,7 +101,7 @@ def test_the_broker_comes_back_when_who_stopped_it_is_killed(running: BundledClu
     asker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert asker.stdout is not None
     assert asker.stdout.readline() == b"stopped\n"
-    assert "another broker is stopped just now" in answer_of(running, 103)
+    assert "another broker" in answer_of(running, 103)
     assert running.said().count("is back") == backs
     os.kill(asker.pid, signal.SIGKILL)
     asker.communicate()

@@ -1,6 +1,7 @@
 """Disks that flip bits or are full: a clear story, others go on, nothing acknowledged is lost."""
 
 import errno
+import os
 import re
 import subprocess
 import time
@@ -13,11 +14,14 @@ import pytest
 from broker.protocol import codec
 from tests.support.cluster import LocalCluster
 from tests.support.ledger import TOPIC, SteadyProducer, check_ledger, consume_all
+from tests.support.patience import patience_s
 from tests.support.settle import wait_until
+
+pytestmark = pytest.mark.thorough
 
 VICTIM: Final = 101
 DISK_BYTES: Final = 16 * 1024 * 1024
-SILENCE_S_MAX: Final = 10.0
+SILENCE_S_MAX: Final = patience_s(10.0)
 
 
 def _create(cluster: LocalCluster, **configs: str) -> None:
@@ -104,8 +108,7 @@ def _check_story(story: str, path: Path) -> None:
     lines = [line for line in said if f" {path}: " in line and "behind the damage" not in line]
     assert lines, story[-3000:]
     found = re.search(
-        rf"{path}: \w+.* at position (\d+) \(.*\)\. Everything below offset (\d+) is kept; (\d+) "
-        r"bytes from there on were cut off and set aside in (\S+)\. ",
+        rf"{path}: .* position (\d+) .* offset (\d+) .* (\d+) bytes .*set aside in (\S+)\. ",
         lines[-1],
     )
     assert found is not None, lines[-1]
@@ -185,7 +188,7 @@ def test_a_broker_with_a_full_disk_steps_back_until_there_is_room(
         story = small.story(10_000)
         refusals = [line for line in story.splitlines() if "refuses writes" in line]
         assert len(refusals) == 1, story
-        for words in (str(small.log_dir(VICTIM)), "No space left on device", "Free space"):
+        for words in (str(small.log_dir(VICTIM)), os.strerror(errno.ENOSPC)):
             assert words in refusals[0]
         filler.unlink()
         _wait_in_sync(small, *small.ids)

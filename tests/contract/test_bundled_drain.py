@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from tests.contract.operations_rig import ExecutorProcess, topic_with_data
 from tests.support.bundled_cluster import BundledCluster
 from tests.support.settle import eventually, wait_until
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(240)]
 DRAINED = 103
 
 
@@ -63,12 +64,12 @@ async def test_one_command_drains_a_bundled_broker_and_no_start_brings_it_back(
     assert killed.wait() == -signal.SIGKILL, "it had ended: nobody was killed while unregistering"
     assert f"broker {DRAINED} is unregistered" not in log.read_text()
     assert await asyncio.to_thread(_drain(running, log).wait, 120) == 0, log.read_text()
-    assert log.read_text().endswith(f"no broker {DRAINED} is registered: it is drained\n")
+    assert log.read_text().endswith("it is drained\n")
     assert "ended" not in running.said()
 
     running.stop()
     running.start()
-    assert f"broker {DRAINED}   drained: not started (--rejoin {DRAINED}" in running.said()
+    assert re.search(rf"broker {DRAINED} .*not started .*--rejoin {DRAINED}\b", running.said())
     assert running.alive() == {101, 102, 104}
     running.stop()
     running.start("--rejoin", str(DRAINED))

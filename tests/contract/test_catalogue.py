@@ -46,10 +46,12 @@ from control.operations.errors import (
     StalePreviewError,
 )
 from control.operations.operation_session import OperationSession
+from control.operations.preflight_check import Verdict
 from control.views.tables.group_parts import member_rows, member_words
 from tests.contract.group_clients import confluent_consumer
 from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster
+from tests.support.patience import patience_s
 from tests.support.settle import eventually, wait_until
 
 
@@ -98,7 +100,7 @@ async def test_a_topic_from_birth_to_death(session: OperationSession) -> None:
         await session.preview(CreateTopic(topic=name))
     assert taken.value.code is ErrorCode.topic_already_exists
     await _do(session, AddPartitions(topic=name, partitions=5))
-    with pytest.raises(InvalidInputError, match="has 5 partitions, and their number only grows"):
+    with pytest.raises(InvalidInputError, match="has 5 partitions"):
         await session.preview(AddPartitions(topic=name, partitions=3))
     change = {"retention.ms": "1000", "cleanup.policy": "delete"}
     await _do(session, ConfigureTopic(topic=name, configs=change, reason="less to keep"))
@@ -222,7 +224,7 @@ async def test_a_stale_preview_is_refused(session: OperationSession) -> None:
     await session.admin.offsets.delete_records({TopicPartition(topic, 2): 2})
     await eventually(lambda: _configs(session, topic, "retention.ms"), {"retention.ms": "7"})
     for stale in (configured, grown, deleted, reset, cut):
-        with pytest.raises(StalePreviewError, match="the cluster has changed since its preview"):
+        with pytest.raises(StalePreviewError):
             await session.perform(stale, typed=stale.word)
     assert await _configs(session, topic, "retention.ms") == {"retention.ms": "7"}
     assert (await session.admin.groups.committed_offsets(group)) == {TopicPartition(topic, 2): 3}
@@ -232,10 +234,10 @@ async def test_shifts_leave_partitions_without_a_commit_alone(session: Operation
     topic, group = await _filled(session), unique("group")
     await session.admin.groups.commit_offsets(group, {TopicPartition(topic, 2): 9})
     previewed = await session.preview(ResetOffsets(group=group, topic=topic, to="-4"))
-    assert previewed.effect.lines == (
-        f"{topic}-2: 9 → 5 (4 records will be re-read)",
-        f"2 partitions without a commit left alone: {topic}-0, {topic}-1",
-    )
+    moved, left_alone = previewed.effect.lines
+    assert re.match(rf"{topic}-2: 9 → 5 \(4 .*re-read", moved)
+    assert left_alone.startswith("2 partitions without a commit")
+    assert left_alone.endswith(f"{topic}-0, {topic}-1")
     await session.perform(previewed, typed=group)
     assert await session.admin.groups.committed_offsets(group) == {TopicPartition(topic, 2): 5}
     some = await session.preview(
@@ -244,7 +246,7 @@ async def test_shifts_leave_partitions_without_a_commit_alone(session: Operation
     assert some.effect.lines == (f"{topic}-0: no commit → 0", f"{topic}-1: no commit → 0")
     assert some.effect.command.what == f"reset {group} on {topic} 0, 1 to latest"
     again = await session.preview(ResetOffsets(group=group, topic=topic, to="2026-01-01T00:00Z"))
-    assert f"{topic}-2: 5 → 0 (5 records will be re-read)" in again.effect.lines
+    assert any(re.match(rf"{topic}-2: 5 → 0 \(5 .*re-read", it) for it in again.effect.lines)
 
 
 async def test_groups_with_members_are_left_alone(session: OperationSession) -> None:
@@ -263,12 +265,13 @@ async def test_groups_with_members_are_left_alone(session: OperationSession) -> 
             ResetOffsets(group=group, topic=topic, to="earliest"),
             DeleteGroup(group=group),
         ):
-            with pytest.raises(GroupActiveError, match=r"it has 1 member: reader on /?127"):
+            with pytest.raises(GroupActiveError, match=r"1 member: reader on /?127"):
                 await session.preview(asked)
         lags = {TopicPartition(topic, 0): 0, TopicPartition(topic, 2): 7}
         (row,) = member_rows(await session.admin.groups.describe_group(group), lags)
-        words = f"reader on 127.0.0.1, rack b: {topic} 0-2; lag 7, most in {topic}-2"
-        assert member_words(row) == words
+        words = member_words(row)
+        for told in ("reader", "127.0.0.1", "rack b", f"{topic} 0-2", "lag 7", f"{topic}-2"):
+            assert told in words
     finally:
         await asyncio.to_thread(member.close)
 
@@ -328,14 +331,15 @@ async def test_offsets_of_a_topic_that_a_member_reads_are_kept_and_those_of_anot
     consumer.subscribe([read])
     try:
         await asyncio.to_thread(wait_until, lambda: consumer.poll(0.1) is not None, "it reads")
-        with pytest.raises(GroupActiveError, match=f"it has 1 member that reads {read}: ") as told:
+        with pytest.raises(GroupActiveError, match=f"1 member that reads {read}: ") as told:
             await session.preview(DeleteOffsets(group=group, topic=read))
-        assert told.value.next_step == "stop its consumers first, then try again"
+        assert "stop its consumers" in told.value.next_step
         with pytest.raises(GroupActiveError):
             await session.perform(stale, typed=stale.word)
-        with pytest.raises(RefusedError, match="a member of the group reads this topic") as refused:
+        with pytest.raises(RefusedError) as refused:
             await admin.groups.delete_offsets(group, [TopicPartition(read, 2)])
-        assert refused.value.next_step == "stop the group's consumers of this topic first"
+        assert refused.value.code is ErrorCode.group_subscribed_to_topic
+        assert "stop the group's consumers" in refused.value.next_step
         await _do(session, DeleteOffsets(group=group, topic=old))
     finally:
         consumer.close()
@@ -371,6 +375,7 @@ async def test_a_value_that_the_cluster_does_not_take_is_told_by_the_preview(
         await session.preview(ConfigureTopic(topic=topic, configs={"retention.ms": "-7"}))
 
 
+@pytest.mark.thorough
 async def test_without_a_journal_nothing_is_changed(
     our_cluster: LocalCluster, tmp_path: Path
 ) -> None:
@@ -387,14 +392,14 @@ async def test_without_a_journal_nothing_is_changed(
             (broker,) = bus.ids
             bus.processes[broker].send_signal(signal.SIGSTOP)
             previewed = await refuses.preview(CreateTopic(topic=name, partitions=1))
-            with pytest.raises(NotJournaledError, match="the journal cannot be written"):
+            with pytest.raises(NotJournaledError):
                 await refuses.perform(previewed)
             async with KafkaAdmin.to(our_cluster.bootstrap) as admin:
                 assert name not in {topic.name for topic in await admin.topics()}
             kept = await waits.preview(CreateTopic(topic=name, partitions=1))
             doing = asyncio.create_task(waits.perform(kept))
-            await asyncio.sleep(1.0)
-            assert not doing.done()
+            with pytest.raises(TimeoutError):  # the subject: it is held, not done nor refused
+                await asyncio.wait_for(asyncio.shield(doing), patience_s(0.5))
             bus.processes[broker].send_signal(signal.SIGCONT)
             await doing
             with suppress(RefusedError):
@@ -421,7 +426,8 @@ async def test_a_reassignment_and_its_controls_from_preview_to_journal(
     previewed = await session.preview(asked)
     review = previewed.effect.review
     assert review is not None
-    assert "both copies fit in every wave" in str(review.checks)
+    assert all(check.verdict is not Verdict.FAIL for check in review.checks)
+    assert "every wave" in str(review.checks)
     assert previewed.effect.lines[0].startswith("Move 1 replica, ")
     second = await session.preview(asked)
     done, again = await asyncio.gather(
@@ -433,11 +439,11 @@ async def test_a_reassignment_and_its_controls_from_preview_to_journal(
     assert (await session.moves.get(move)).reason == "told at the end"
     whats = {line.what for line in await session.journal.lines()}
     assert "the reassignment" not in whats, "its command is its line"
-    with pytest.raises(ConflictError, match=f"{move} of tester moves 1 of these partitions"):
+    with pytest.raises(ConflictError, match=f"{move} of tester"):
         await session.perform(second)
     refused = await session.preview(asked)
     assert refused.effect.refusal is not None
-    with pytest.raises(ConflictError, match="pre-flight refuses: other operators: "):
+    with pytest.raises(ConflictError, match="other operators: "):
         await session.perform(refused)
     controls: tuple[Operation, ...] = (
         Pause(move=move, reason="too loud"),
@@ -457,9 +463,7 @@ async def test_a_reassignment_and_its_controls_from_preview_to_journal(
         await session.preview(ChangeThrottle(move=move, throttle="9"))
     with pytest.raises(InvalidInputError, match="no operation mv-none"):
         await session.preview(Cancel(move="mv-none"))
-    with pytest.raises(
-        InvalidInputError, match="moved no partition, so nothing can be rolled back"
-    ):
+    with pytest.raises(InvalidInputError, match="moved no partition"):
         await session.preview(RollBack(move=move))
 
 
@@ -477,12 +481,14 @@ async def test_a_plan_of_partitions_that_lie_elsewhere_by_now_is_refused(
         return tuple(found.partitions[0].replicas)
 
     await eventually(replicas, change.after)
-    where = f"{change.key} is on {list(change.after)} by now, not on {list(change.before)}"
-    with pytest.raises(StalePreviewError, match=re.escape(where)):
+    with pytest.raises(StalePreviewError) as stale:
         await session.perform(previewed)
+    for told in (str(change.key), str(list(change.after)), str(list(change.before))):
+        assert told in str(stale.value)
     assert not [state for state in await session.moves.list() if topic in str(state.changes)]
 
 
+@pytest.mark.thorough
 async def test_a_cluster_that_hangs_after_the_preview_is_told_as_that(tmp_path: Path) -> None:
     """Not after as long as clients wait for a broker that may come back."""
     with LocalCluster(tmp_path / "hangs", brokers=1) as cluster:

@@ -17,11 +17,11 @@ from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import TopicPartition
 from tests.support.collecting import Collected, becomes, collecting
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
-from tests.support.patience import WAIT_S
+from tests.support.patience import WAIT_S, patience_s
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.soak, pytest.mark.timeout(400)]
 LONELY: Final = "lonely"
-GAP_MS_MAX: Final = 3_000
+GAP_MS_MAX: Final = patience_s(3_000)
 """Between two rounds of a node that answers, while another one hangs; turns are 300 ms apart."""
 
 

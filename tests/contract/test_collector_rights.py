@@ -75,7 +75,7 @@ async def test_a_bearer_token_logs_in(secure: SecureKafka, tmp_path: Path) -> No
         assert {topic.name for topic in await admin.topics()} >= {"orders"}
     token.write_text(unsecured_token(VIEWER, age_s=7_200))
     async with KafkaAdmin.to(secure.connection(**bearer)) as admin:
-        with pytest.raises(LoginError, match="does not accept the token"):
+        with pytest.raises(LoginError, match="token"):
             await admin.describe_cluster()
 
 

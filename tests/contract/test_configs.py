@@ -15,7 +15,7 @@ from control.operations.catalogue.topics.configure_topic import ConfigureTopic
 from control.operations.errors import InvalidInputError
 from control.operations.operation_session import OperationSession
 from control.views.tables.configs import value_otherwise
-from tests.contract.operations_rig import terminal_on, unique
+from tests.contract.operations_rig import terminal_on, unique, variants
 from tests.support.cluster import LocalCluster
 from tests.support.settle import eventually, settle
 from tui.screens.dialogs.operation import OperationScreen
@@ -60,7 +60,7 @@ async def test_a_config_tells_what_holds_without_its_setting(session: OperationS
     await eventually(now, promised)
 
 
-@pytest.mark.parametrize("value", ["banana", "1.5", "1_000", ""])
+@pytest.mark.parametrize("value", variants(["banana", "1.5", "1_000", ""]))
 async def test_a_value_of_another_type_is_never_sent(
     session: OperationSession, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,7 +74,7 @@ async def test_a_value_of_another_type_is_never_sent(
 
     monkeypatch.setattr(session.admin, "alter_configs", altered)
     asked = ConfigureTopic(topic=topic.name, configs={"retention.ms": value})
-    with pytest.raises(InvalidInputError, match="is not of type long"):
+    with pytest.raises(InvalidInputError, match="type long"):
         await session.preview(asked)
     assert sent == []
 
@@ -117,7 +117,7 @@ async def test_one_broker_and_all_of_them_are_configured_and_reset(
 
 async def test_what_a_running_broker_cannot_change_is_told(session: OperationSession) -> None:
     first = str((await session.admin.describe_cluster()).brokers[0].id)
-    with pytest.raises(InvalidInputError, match="set it in its file, and restart it"):
+    with pytest.raises(InvalidInputError, match="restart it"):
         await session.preview(ConfigureBroker(broker=first, configs={"node.id": "7"}))
     with pytest.raises(InvalidInputError, match=r"did you mean log\.cleaner\.threads"):
         await session.preview(ConfigureBroker(broker=ALL, configs={"log.cleaner.thread": "7"}))
@@ -125,6 +125,7 @@ async def test_what_a_running_broker_cannot_change_is_told(session: OperationSes
         await session.preview(ConfigureBroker(broker="999", configs={THREADS: "7"}))
 
 
+@pytest.mark.thorough
 async def test_in_the_terminal_one_is_explained_compared_changed_and_reset(
     our_cluster: LocalCluster, tmp_path: Path
 ) -> None:

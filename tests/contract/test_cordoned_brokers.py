@@ -81,6 +81,7 @@ async def test_each_log_directory_tells_whether_it_is_cordoned(kafka_today: Kafk
             assert (await read_facts(admin)).cordoned == {CORDONED}
 
 
+@pytest.mark.thorough
 async def test_values_that_cannot_be_are_refused_in_kafkas_words(admin: KafkaAdmin) -> None:
     path = (await _paths(admin))[0]
     one_by_one = "Cannot update these configs at default cluster level, broker id must be specified"
@@ -96,6 +97,7 @@ async def test_values_that_cannot_be_are_refused_in_kafkas_words(admin: KafkaAdm
         assert words in str(refused.value)
 
 
+@pytest.mark.thorough
 async def test_new_topics_stay_away_from_it(admin: KafkaAdmin) -> None:
     async with cordoned(admin):
         name = unique("placed")
@@ -148,7 +150,7 @@ async def test_it_is_cordoned_and_uncordoned_by_operations(
         ]
         for wrong, words in (
             (Cordon(broker=CORDONED, directories=("/nowhere",)), f"it has {', '.join(paths)}"),
-            (Uncordon(broker=999), "no broker 999 is alive; 101, 102, 103 are"),
+            (Uncordon(broker=999), "999 .*101, 102, 103"),
         ):
             with pytest.raises(InvalidInputError, match=words):
                 await session.preview(wrong)
@@ -167,6 +169,7 @@ async def test_a_kafka_that_cannot_cordon_says_so(kafka_cluster: KafkaCluster) -
     [(103, 101), (101, 102, 103), (102, 101), (102,), (102, 103)],
     ids=str,
 )
+@pytest.mark.thorough
 async def test_preflight_refuses_what_kafka_refuses(
     admin: KafkaAdmin, after: tuple[int, ...]
 ) -> None:
@@ -179,10 +182,12 @@ async def test_preflight_refuses_what_kafka_refuses(
         assert (check.verdict is Verdict.FAIL) == (key in refused), (check, refused)
         if refused:
             assert IN_ASSIGNMENT in str(refused[key])
-            assert f"broker {CORDONED} is cordoned, and Kafka refuses {key} there" in check.reason
+            assert f"broker {CORDONED} is cordoned" in check.reason
+            assert str(key) in check.reason
             assert f"`partiscope brokers uncordon {CORDONED}`" in check.reason
 
 
+@pytest.mark.thorough
 async def test_plans_are_taken_by_kafka_whether_they_empty_it_or_not(admin: KafkaAdmin) -> None:
     keys = [await _topic(admin, replicas) for replicas in [(101, 103), (101, 102)]]
     async with cordoned(admin):

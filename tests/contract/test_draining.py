@@ -36,6 +36,8 @@ from tests.support.node_cluster import NodeCluster
 from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
+pytestmark = pytest.mark.thorough
+
 DRAINED = 104
 ON_KAFKA = pytest.param("kafka", marks=(pytest.mark.kafka_oracle, pytest.mark.soak))
 
@@ -119,7 +121,7 @@ async def test_a_broker_is_drained_step_by_step(
     assert "unregistered" in (await _do(session)).words
     assert DRAINED not in (await admin.registered_brokers() or ())
     assert await _step(session) is DrainStep.DONE
-    with pytest.raises(StalePreviewError, match="its next step is to done by now"):
+    with pytest.raises(StalePreviewError, match="next step"):
         await session.perform(stale)
     drains = [it for it in await session.journal.lines() if it.what == f"drain broker {DRAINED}"]
     assert len(drains) == 2
@@ -131,7 +133,7 @@ async def test_a_broker_whose_replicas_have_nowhere_to_go_is_not_drained(
     """No traceback: the planner's proof in words, and nothing is changed."""
     placed = {0: (101, 102, 103, DRAINED)}
     await session.admin.create_topic(NewTopic(name=unique("everywhere"), assignment=placed))
-    with pytest.raises(InvalidInputError, match=r"\[104\] cannot be decommissioned: too few"):
+    with pytest.raises(InvalidInputError, match=r"\[104\] .*too few"):
         await session.preview(Drain(broker=DRAINED))
     assert not any(log_dir.is_cordoned for log_dir in await session.admin.log_dirs([DRAINED]))
 

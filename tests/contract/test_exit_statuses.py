@@ -122,16 +122,15 @@ def kathmandu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("kathmandu")
 def test_moves_and_the_journal_carry_their_zone(
-    alone: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    typed: Typed, our_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    with LocalCluster(tmp_path / "bus", brokers=1) as bus:
-        at = ("--bootstrap", bus.bootstrap, "--bus", bus.bootstrap)
-        asyncio.run(_change_something(target_with(bootstrap=bus.bootstrap, bus=bus.bootstrap)))
-        for name in ("moves", "journal"):
-            _, out, told = alone(name, *at)
-            assert ZONED.search(out), (name, out, told)
-            assert ZONED.search(alone(name, *at, "--json")[1]) is None, name
+    at = our_cluster.bootstrap
+    asyncio.run(_change_something(target_with(bootstrap=at, bus=at)))
+    for name in ("moves", "journal"):
+        _, out, told = typed(name)
+        assert ZONED.search(out), (name, out, told)
+        assert ZONED.search(typed(name, "--json")[1]) is None, name
 
 
 @pytest.mark.usefixtures("kathmandu")

@@ -16,7 +16,7 @@ from control.kafka.records.record import FetchedRecord
 from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster
 from tests.support.load_process import send
-from tests.support.patience import WAIT_S
+from tests.support.patience import WAIT_S, patience_s
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(180)]
 
@@ -25,11 +25,11 @@ OFFERED_PER_S: Final = 60_000
 """What is asked of the producer: its last flush takes time as well."""
 RECORDS: Final = OFFERED_PER_S * 4
 PARTITIONS: Final = 4
-BEHIND_S_MAX: Final = 2.0
+BEHIND_S_MAX: Final = patience_s(2.0)
 """So long after the producer's end the follower may have all records."""
 SHOWN_MAX: Final = 100
 PAINT_S: Final = 0.5
-LATE_S_MAX: Final = 0.5
+LATE_S_MAX: Final = patience_s(0.5)
 """So much later than without a follower another task of the loop may run: keys and paints are such
 tasks."""
 

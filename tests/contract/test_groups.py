@@ -33,6 +33,7 @@ from tests.contract.group_clients import (
     read_offsets_topic,
     unique,
 )
+from tests.contract.operations_rig import variants
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import run_tool
 from tests.support.patience import WAIT_S
@@ -64,7 +65,7 @@ def test_a_group_reads_everything_and_goes_on_where_it_stopped(
     assert read(bootstrap, group, topic, 12) == second
 
 
-@pytest.mark.parametrize("strategy", ["range", "cooperative-sticky"])
+@pytest.mark.parametrize("strategy", variants(["range", "cooperative-sticky"]))
 def test_two_members_share_and_the_survivor_takes_over(bootstrap: str, strategy: str) -> None:
     topic, group = create_topic(bootstrap, 4), unique("pair")
     overrides = {"partition.assignment.strategy": strategy}
@@ -207,6 +208,7 @@ def test_kafkas_formatters_read_the_offsets_topic(
     assert any(expected in line for line in lines), lines
 
 
+@pytest.mark.thorough
 def test_the_coordinator_dies_and_the_group_goes_on(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

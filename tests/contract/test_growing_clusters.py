@@ -18,13 +18,16 @@ from tests.support.kafka_eyes import KafkaEyes
 from tests.support.kafka_oracle import KafkaCluster, run_tool
 from tests.support.node_cluster import NodeCluster
 from tests.support.paced_producer import PacedProducer, check_kept
+from tests.support.patience import patience_s
 from tests.support.ports import free_ports_in_a_row
 from tests.support.settle import wait_until
+
+pytestmark = pytest.mark.thorough
 
 QUORUM_TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 CLUSTER = (sys.executable, "-m", "partiscope", "cluster")
 QUORUM, CLUSTER_API = (55, 2), (60, 2)
-TIMEOUT_S = 30
+TIMEOUT_S = patience_s(30)
 TAKES_OVER_S_MAX = 5.0
 
 
@@ -123,7 +126,8 @@ def test_a_cluster_is_started_with_more_and_with_fewer(tmp_path: Path) -> None:
         check=False,
     )
     assert refused.returncode == 1, refused.stderr
-    assert "1 replicas lie on 102. Start it with --brokers 2." in refused.stderr
+    assert "1 replicas lie on 102" in refused.stderr
+    assert "--brokers 2" in refused.stderr
     with cluster_of(tmp_path, port, 2) as bootstrap:
         KafkaEyes(bootstrap).delete(topic)
         folder = tmp_path / "broker-102"

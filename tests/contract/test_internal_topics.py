@@ -34,7 +34,7 @@ def cluster(kafka_cluster: KafkaCluster) -> KafkaCluster:
     producer.init_transactions(30)
     producer.begin_transaction()
     producer.produce(topic, b"1", key=b"k")
-    producer.commit_transaction(30)
+    producer.commit_transaction(WAIT_S)
     for protocol in ("classic", "consumer"):
         consumer = Consumer(
             {**where, "group.id": f"{topic}-{protocol}", "group.protocol": protocol,

@@ -19,6 +19,8 @@ from tests.support.kafka_oracle import run_tool
 from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
+pytestmark = pytest.mark.thorough
+
 KEYS = 100_000
 PARTITIONS = 7
 

@@ -112,7 +112,7 @@ async def test_a_report_has_the_lag_of_groups_before_during_and_after(
                 commits.lag = DURING
                 await eventually(lambda: has_kept(DURING), True, timeout_s=60)
                 refused = await asyncio.to_thread(cli.run, "moves", "report", status=2)
-                assert "no reassignment has ended yet" in refused
+                assert "no reassignment has ended" in refused
                 await asyncio.to_thread(cli.end_of, moving)
                 commits.lag = AFTER
                 await eventually(lambda: has_kept(AFTER), True, timeout_s=60)
@@ -121,7 +121,8 @@ async def test_a_report_has_the_lag_of_groups_before_during_and_after(
         shown = await asyncio.to_thread(cli.run, "moves", "report", report["operation_id"])
         _check_markdown(shown, commits)
         said = await asyncio.to_thread(cli.run, "moves", "report", "-o", "move.html")
-    assert said.strip() == f"wrote the report of {report['operation_id']} to move.html"
+    assert report["operation_id"] in said
+    assert said.strip().endswith("move.html")
     page = (tmp_path / "move.html").read_text()
     assert re.search(rf"<td>{commits.group}</td>\s*<td>not moved</td>", page)
     assert "<script" not in page

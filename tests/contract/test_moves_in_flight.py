@@ -14,6 +14,8 @@ from tests.contract.operations_rig import unique
 from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
+pytestmark = pytest.mark.thorough
+
 FIRST, SECOND, THIRD = 101, 102, 103
 RECORD_BYTES: Final = 900_000
 REPLICAS: Final = "follower.replication.throttled.replicas"
@@ -27,15 +29,15 @@ async def topic(bootstrap: str, admin: KafkaAdmin) -> AsyncIterator[str]:
     """One replica on 101, and more than the others take over at one byte a second."""
     name = unique("flight")
     await admin.create_topic(NewTopic(name=name, assignment={0: (FIRST,)}))
-    brokers = [_resource(ConfigScope.BROKER, str(broker)) for broker in (SECOND, THIRD)]
-    await admin.alter_many_configs({broker: {RATE: "1"} for broker in brokers})
     throttled = {REPLICAS: f"0:{SECOND},0:{THIRD}"}
     await admin.alter_configs(_resource(ConfigScope.TOPIC, name), throttled)
+    brokers = [_resource(ConfigScope.BROKER, str(broker)) for broker in (SECOND, THIRD)]
+    await admin.alter_many_configs({broker: {RATE: "1"} for broker in brokers})
     producer = Producer({"bootstrap.servers": bootstrap})
     for _ in range(4):
         producer.produce(name, bytes(RECORD_BYTES), partition=0)
-    producer.flush(WAIT_S)
-    await asyncio.sleep(1)  # every broker has heard of its throttle
+    assert producer.flush(WAIT_S) == 0
+    await eventually(lambda: _rates(admin, brokers), {"1"})
     yield name
     await admin.alter_many_configs({broker: {RATE: None} for broker in brokers})
     await admin.delete_topic(name)
@@ -43,6 +45,12 @@ async def topic(bootstrap: str, admin: KafkaAdmin) -> AsyncIterator[str]:
 
 def _resource(scope: ConfigScope, name: str) -> ConfigResource:
     return ConfigResource(scope=scope, name=name)
+
+
+async def _rates(admin: KafkaAdmin, brokers: list[ConfigResource]) -> set[str | None]:
+    """What each broker itself tells of its throttle; it has heard of the topic's before."""
+    found = await admin.describe_many_configs(brokers, (RATE,))
+    return {entry.value for entries in found.values() for entry in entries}
 
 
 async def _target(

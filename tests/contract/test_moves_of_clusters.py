@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,12 @@ read_only = true
 DONE, WRONG_USE, REFUSED = 0, 2, 3
 
 
+@pytest.fixture(scope="module")
+def bus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
+    with LocalCluster(tmp_path_factory.mktemp("bus"), brokers=1) as bus:
+        yield bus
+
+
 async def _submit(bus: str, *clusters: str) -> list[str]:
     change = PartitionChange(topic="t", partition=0, before=(1,), after=(2,), size_bytes=0)
     async with OperationsClient(bus) as client:
@@ -48,61 +55,63 @@ async def _submit(bus: str, *clusters: str) -> list[str]:
 
 
 def test_a_move_is_changed_as_its_own_cluster_allows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    bus: LocalCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "partiscope.toml").write_text(CLUSTERS)
     monkeypatch.setenv("PARTISCOPE_CONFIG", str(tmp_path / "partiscope.toml"))
     monkeypatch.setenv("PARTISCOPE_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("PARTISCOPE_BOOTSTRAP", "usual")
-    with LocalCluster(tmp_path / "bus", brokers=1) as bus:
-        monkeypatch.setenv("PARTISCOPE_BUS", bus.bootstrap)
-        usual, prod, kept = asyncio.run(
-            _submit(bus.bootstrap, "127.0.0.1:1", "127.0.0.1:3", "127.0.0.1:4")
-        )
+    monkeypatch.setenv("PARTISCOPE_BUS", bus.bootstrap)
+    usual, prod, kept = asyncio.run(
+        _submit(bus.bootstrap, "127.0.0.1:1", "127.0.0.1:3", "127.0.0.1:4")
+    )
 
-        def told(*words: str) -> tuple[int, str]:
-            status = run(["moves", *words])
-            said = capsys.readouterr()
-            return status, said.out + said.err
+    def told(*words: str) -> tuple[int, str]:
+        status = run(["moves", *words])
+        said = capsys.readouterr()
+        return status, said.out + said.err
 
-        assert told("pause", usual)[0] == DONE
-        # Who stops what runs on a production cluster need not name it; who lets it go on must.
-        assert told("pause", prod) == (DONE, f"asked to pause {prod}\n")
-        for act in (("resume", prod), ("throttle", prod, "--throttle", "9MiB")):
-            status, words = told(*act)
-            assert (status, "prod is a production cluster" in words) == (REFUSED, True), words
-            assert told(*act, "--cluster", "prod")[0] == DONE
-        assert told("cancel", prod, "--after-wave")[0] == DONE
-        assert told("cancel", prod) == (DONE, f"asked to cancel {prod}\n")
-        status, words = told("cancel", prod, "--cluster", "usual")
-        assert (status, "it is about prod, not about usual" in words) == (WRONG_USE, True), words
-        status, words = told("pause", kept, "--cluster", "kept")
-        assert (status, "kept is read-only" in words) == (REFUSED, True), words
-        status, words = told("list", "--cluster", "prod")
-        assert [each in words for each in (usual, prod, kept)] == [False, True, False]
-        assert told("pause", "--cluster", "usual") == (DONE, f"asked to pause {usual}\n")
-        assert run(["moves", "resume", usual, "--json"]) == DONE
-        assert json.loads(capsys.readouterr().out) == {"id": usual, "asked": "resume"}
-
-
-async def test_who_looks_at_one_cluster_leaves_the_moves_of_others_alone(tmp_path: Path) -> None:
-    with LocalCluster(tmp_path / "bus", brokers=1) as bus:
-        ours, theirs = await _submit(bus.bootstrap, "127.0.0.1:1", "127.0.0.1:3")
-        here = WatchedCluster(bootstrap="127.0.0.1:1,127.0.0.1:9")
-        async with OperationsClient(bus.bootstrap, of=here) as client:
-            assert [state.operation_id for state in await client.list()] == [ours]
-            await client.control(ours, ControlAction.PAUSE)
-            for look in (client.get, client.rollback_plan):
-                with pytest.raises(ElsewhereError, match=r"it moves partitions of 127\.0\.0\.1:3"):
-                    await look(theirs)
-            for act in ControlAction:
-                with pytest.raises(ElsewhereError):
-                    await client.control(theirs, act)
-            for rate in ("50", 0):
-                with pytest.raises(InvalidInputError, match=r"is less than 1\.0 KiB/s"):
-                    await client.control(ours, ControlAction.THROTTLE, throttle=rate)
+    assert told("pause", usual)[0] == DONE
+    # Who stops what runs on a production cluster need not name it; who lets it go on must.
+    assert told("pause", prod) == (DONE, f"asked to pause {prod}\n")
+    for act in (("resume", prod), ("throttle", prod, "--throttle", "9MiB")):
+        status, words = told(*act)
+        assert (status, "prod is a production cluster" in words) == (REFUSED, True), words
+        assert told(*act, "--cluster", "prod")[0] == DONE
+    assert told("cancel", prod, "--after-wave")[0] == DONE
+    assert told("cancel", prod) == (DONE, f"asked to cancel {prod}\n")
+    status, words = told("cancel", prod, "--cluster", "usual")
+    assert (status, "prod, not about usual" in words) == (WRONG_USE, True), words
+    status, words = told("pause", kept, "--cluster", "kept")
+    assert (status, "kept is read-only" in words) == (REFUSED, True), words
+    status, words = told("list", "--cluster", "prod")
+    assert [each in words for each in (usual, prod, kept)] == [False, True, False]
+    assert told("pause", "--cluster", "usual") == (DONE, f"asked to pause {usual}\n")
+    assert run(["moves", "resume", usual, "--json"]) == DONE
+    assert json.loads(capsys.readouterr().out) == {"id": usual, "asked": "resume"}
 
 
+async def test_who_looks_at_one_cluster_leaves_the_moves_of_others_alone(bus: LocalCluster) -> None:
+    ours, theirs = await _submit(bus.bootstrap, "127.0.0.1:11", "127.0.0.1:13")
+    here = WatchedCluster(bootstrap="127.0.0.1:11,127.0.0.1:19")
+    async with OperationsClient(bus.bootstrap, of=here) as client:
+        assert [state.operation_id for state in await client.list()] == [ours]
+        await client.control(ours, ControlAction.PAUSE)
+        for look in (client.get, client.rollback_plan):
+            with pytest.raises(ElsewhereError, match=r"it moves partitions of 127\.0\.0\.1:13"):
+                await look(theirs)
+        for act in ControlAction:
+            with pytest.raises(ElsewhereError):
+                await client.control(theirs, act)
+        for rate in ("50", 0):
+            with pytest.raises(InvalidInputError, match=r"is less than 1\.0 KiB/s"):
+                await client.control(ours, ControlAction.THROTTLE, throttle=rate)
+
+
+@pytest.mark.thorough
 def test_a_command_that_cannot_be_carried_out_does_not_end_the_executor(tmp_path: Path) -> None:
     """It fails by itself, with the reason; what was asked after it is done."""
     with LocalCluster(tmp_path / "bus", brokers=1) as bus:
@@ -140,6 +149,7 @@ def test_a_command_that_cannot_be_carried_out_does_not_end_the_executor(tmp_path
             assert executor.process.poll() is None
 
 
+@pytest.mark.thorough
 def test_a_cluster_that_is_gone_holds_up_no_other(tmp_path: Path) -> None:
     """What waits for it is cancelled like anything else."""
     with LocalCluster(tmp_path / "bus", brokers=1) as bus:

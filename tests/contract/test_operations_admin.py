@@ -24,6 +24,7 @@ from control.operations.reassignment.cluster_probes import read_fetch_backoffs
 from control.operations.reassignment.planning import Planning
 from control.planner.proposal import PartitionChange, Proposal
 from tests.contract.operations_rig import unique
+from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
 from tests.support.settle import eventually
 
@@ -250,7 +251,7 @@ async def test_key_rules_are_those_of_librdkafka(
                 value=b"",
                 on_delivery=_noting(landed[key]),
             )
-    await asyncio.to_thread(producer.flush, 30)
+    await asyncio.to_thread(producer.flush, WAIT_S)
     for key in keys:
         hit = partition_for(rule, key, PARTITIONS)
         if hit is None:

@@ -12,6 +12,8 @@ from control.model.ids import TopicPartition
 from tests.support.cluster import LocalCluster
 from tests.support.settle import eventually
 
+pytestmark = pytest.mark.thorough
+
 TIMES = 8
 ORDERS_PER_S = 120 * TIMES
 STUCK = TopicPartition("payments", 0)

@@ -127,7 +127,7 @@ def test_cancel_midway_goes_back_and_rollback_undoes_what_is_done(site: Site) ->
     assert foreseen["bytes"] >= 24 * MIB
     site.check_settled(topic, {**to(site), **done_at_once})
     said = cli.run("moves", "rollback", "--reason", "and back")
-    assert "2 partitions go where they were, in the same waves: 2 replicas, 24" in said
+    assert re.search(r"2 partitions .*: 2 replicas, 24", said)
     site.check_settled(topic, {**FROM, **done_at_once})
     undo, done, cancelled = cli.moves()[:3]
     assert (undo["rollback_of"], undo["outcome"]) == (done["id"], "done")

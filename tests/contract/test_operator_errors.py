@@ -8,7 +8,6 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -18,12 +17,6 @@ from broker.server.main import EXIT_FAILED, EXIT_WRONG_USE
 from tests.support.cluster import LocalCluster
 from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    with LocalCluster(tmp_path_factory.mktemp("one"), brokers=1) as running:
-        yield running
 
 
 def run_node(tmp_path: Path, **changes: str) -> subprocess.CompletedProcess[str]:
@@ -60,8 +53,8 @@ def assert_one_clear_line(
         assert word in errors[0]
 
 
-def test_a_port_in_use(tmp_path: Path, cluster: LocalCluster) -> None:
-    (port,) = cluster.ports.values()
+def test_a_port_in_use(tmp_path: Path, our_cluster: LocalCluster) -> None:
+    port = our_cluster.ports[101]
     controller = free_ports(1)[0]
     listeners = f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}"
     voters = f"7@127.0.0.1:{controller}"
@@ -69,7 +62,7 @@ def test_a_port_in_use(tmp_path: Path, cluster: LocalCluster) -> None:
     assert_one_clear_line(
         done, f"127.0.0.1:{port}", "port is in use", "choose another port", status=EXIT_FAILED
     )
-    assert cluster.metadata(101).brokers
+    assert our_cluster.metadata(101).brokers
 
 
 def test_a_missing_property(tmp_path: Path) -> None:
@@ -103,20 +96,21 @@ def test_an_unwritable_data_directory(tmp_path: Path) -> None:
     assert_one_clear_line(done, str(blocker / "data"), status=EXIT_FAILED)
 
 
-def test_a_data_directory_of_another_cluster(tmp_path: Path, cluster: LocalCluster) -> None:
+def test_a_data_directory_of_another_cluster(tmp_path: Path) -> None:
     directory = tmp_path / "data"
     directory.mkdir()
     (directory / "meta.properties").write_text("version=1\ncluster.id=other\nnode.id=7\n")
     assert_one_clear_line(run_node(tmp_path), str(directory), "other", status=EXIT_FAILED)
 
 
-def test_a_data_directory_in_use(tmp_path: Path, cluster: LocalCluster) -> None:
-    directory = cluster.log_dir(101)
+def test_a_data_directory_in_use(tmp_path: Path, our_cluster: LocalCluster) -> None:
+    directory = our_cluster.log_dir(101)
     done = run_node(tmp_path, log_dirs=str(directory))
     assert_one_clear_line(done, str(directory), status=EXIT_FAILED)
-    assert cluster.metadata(101).brokers
+    assert our_cluster.metadata(101).brokers
 
 
+@pytest.mark.thorough
 def test_a_damaged_vote(tmp_path: Path) -> None:
     with LocalCluster(tmp_path, brokers=1) as cluster:
         cluster.kill(101, signal.SIGTERM)
@@ -143,15 +137,13 @@ def test_a_damaged_vote(tmp_path: Path) -> None:
     ids=["huge", "negative", "cut-off", "unknown-api", "noise", "http"],
 )
 def test_nonsense_on_either_port_ends_only_its_connection(
-    cluster: LocalCluster, nonsense: bytes
+    our_cluster: LocalCluster, nonsense: bytes
 ) -> None:
-    config = cluster.config_file(101).read_text()
-    controller = int(config.split("CONTROLLER://127.0.0.1:")[1].split("\n")[0])
-    for port in (*cluster.ports.values(), controller):
+    for port in (our_cluster.ports[101], our_cluster.controller_ports[101]):
         with socket.create_connection(("127.0.0.1", port), timeout=WAIT_S) as sock:
             sock.sendall(nonsense)
             sock.shutdown(socket.SHUT_WR)
             with suppress(ConnectionResetError):
                 assert sock.recv(100) == b""
-    assert cluster.metadata(101).brokers
-    assert "Traceback" not in cluster.story(1000)
+    assert our_cluster.metadata(101).brokers
+    assert "Traceback" not in our_cluster.story(1000)

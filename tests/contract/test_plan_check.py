@@ -26,11 +26,11 @@ from dashboard.pages import check as check_page
 from partiscope.cli.app import run
 from partiscope.cli.shared.exits import Exit
 from tests.contract.operations_rig import topic_with_data
+from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster, ready_admin, run_tool
+from tests.support.node_cluster import NodeCluster
 from tests.support.patience import WAIT_S
 from tui.screens.reassignments import check as check_screen
-
-pytestmark = pytest.mark.kafka_oracle
 
 REASSIGN = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
@@ -47,6 +47,31 @@ def topic(kafka_today: KafkaCluster) -> str:
             return await topic_with_data(admin, PLACES, records=40)
 
     return asyncio.run(create())
+
+
+def test_check_counts_what_a_plan_moves_and_refuses_waste_and_unknown_brokers(
+    our_cluster: LocalCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two partitions take each other's third replica: nothing gets more even."""
+
+    async def create() -> str:
+        async with KafkaAdmin.to(our_cluster.bootstrap) as admin:
+            return await topic_with_data(admin, PLACES, records=4)
+
+    topic = asyncio.run(create())
+    plan = _written(topic, {2: (101, 103), 3: (101, 102)})
+    status, found = _checked(our_cluster, plan, tmp_path, capsys)
+    assert status == Exit.DONE, "waste fails only where a limit is given"
+    names = ("moved_replicas", "moved_leaders", "least_replicas", "wasted_replicas")
+    assert [found[name] for name in names] == [2, 0, 0, 2]
+    assert found["moved_bytes"] == found["wasted_bytes"] > 2 * 4 * 1_000
+    file = str(tmp_path / "plan.json")
+    assert run(["check", file, "--bootstrap", our_cluster.bootstrap, "--max-waste", "20"]) == (
+        Exit.REFUSED
+    )
+    assert "✖ waste" in capsys.readouterr().out
+    status, found = _checked(our_cluster, _written(topic, {0: (104, 102)}), tmp_path, capsys)
+    assert (status, _bad(found)) == (Exit.REFUSED, {"brokers"})
 
 
 def _tool(kafka: KafkaCluster, tool: str, *words: str) -> str:
@@ -76,7 +101,7 @@ def _counted(kafka: KafkaCluster, topic: str, plan: Places) -> dict[str, int]:
 
 
 def _checked(
-    kafka: KafkaCluster, text: str, folder: Path, capsys: pytest.CaptureFixture[str]
+    kafka: NodeCluster, text: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> tuple[int, dict[str, Any]]:
     file = folder / "plan.json"
     file.write_text(text)
@@ -148,7 +173,7 @@ async def test_page_and_terminal_judge_a_pasted_plan_as_the_command_does(
         found = await checked(session, text)
         with pytest.raises(InvalidInputError, match="JSON"):
             await checked(session, "orders-0: 101")
-        with pytest.raises(InvalidInputError, match="paste Kafka's reassignment JSON"):
+        with pytest.raises(InvalidInputError, match="reassignment JSON"):
             await checked(session, " ")
     _, told = await asyncio.to_thread(_checked, kafka_today, text, tmp_path, capsys)
     assert check_document(found, is_strict=False) == told

@@ -13,13 +13,14 @@ from control.kafka.records.producer import (
 )
 from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.messages.produce_session import ProduceJob, ProduceProgress, ProduceSession
+from tests.contract.operations_rig import unique, variants
 
 MOST_BYTES = 5_000
 
 
 @pytest.fixture
-async def topic(admin: KafkaAdmin, request: pytest.FixtureRequest) -> str:
-    name = "".join(letter for letter in request.node.name if letter.isalnum())
+async def topic(admin: KafkaAdmin) -> str:
+    name = unique("limited")
     configs = {"max.message.bytes": str(MOST_BYTES)}
     made = NewTopic(name=name, partitions=8, replication_factor=1, configs=configs)
     await admin.create_topic(made)
@@ -46,10 +47,9 @@ async def test_a_record_at_the_limit_is_taken_and_one_byte_more_is_not_sent(
     assert (await send(bootstrap, topic, fits)).acked == 1
     told = await send(bootstrap, topic, fits + "x")
     assert (told.sent, told.failed) == (0, 1)
-    assert told.errors == (
-        f"a record of {MOST_BYTES + 1:,} bytes is not sent: {topic} takes at most {MOST_BYTES:,} "
-        "(max.message.bytes)",
-    )
+    (error,) = told.errors
+    for words in (f"{MOST_BYTES + 1:,} bytes", f"{topic} takes at most {MOST_BYTES:,} "):
+        assert words in error
     many = await send(bootstrap, topic, fits + "x{n}", count=7)
     assert many.errors_by_kind == {"larger than max.message.bytes": 7}
     assert await count(bootstrap, topic) == 1
@@ -61,7 +61,7 @@ async def test_a_record_at_the_limit_is_taken_and_one_byte_more_is_not_sent(
             )
 
 
-@pytest.mark.parametrize("compression", ["gzip", "lz4", "zstd", "snappy"])
+@pytest.mark.parametrize("compression", variants(["zstd", "gzip", "lz4", "snappy"]))
 async def test_what_fits_once_compressed_is_sent(
     bootstrap: str, topic: str, compression: str
 ) -> None:
@@ -81,7 +81,7 @@ async def test_a_header_counts(bootstrap: str, topic: str) -> None:
     assert (told.sent, told.failed) == (0, 1)
 
 
-@pytest.mark.parametrize("partition", [8, 77, -1])
+@pytest.mark.parametrize("partition", variants([8, 77, -1]))
 async def test_a_partition_that_is_not_there_is_told(
     bootstrap: str, topic: str, partition: int
 ) -> None:
@@ -93,7 +93,7 @@ async def test_a_partition_that_is_not_there_is_told(
 async def test_a_compacted_topic_says_that_it_wants_a_key(
     bootstrap: str, admin: KafkaAdmin
 ) -> None:
-    made = NewTopic(name="wants-a-key", partitions=1, replication_factor=1,
+    made = NewTopic(name=unique("wants-a-key"), partitions=1, replication_factor=1,
                     configs={"cleanup.policy": "compact"})  # fmt: skip
     await admin.create_topic(made)
     async with RecordProducer(bootstrap) as producer:

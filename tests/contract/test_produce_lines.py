@@ -15,15 +15,16 @@ import pytest
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from control.kafka.records.reader import FetchedRecord, RecordReader, Start, StartKind
+from tests.contract.operations_rig import unique, variants
 from tests.support.node_cluster import ROOT
-from tests.support.patience import WAIT_S
+from tests.support.patience import WAIT_S, patience_s
 
 PARTITIONS = 3
 
 
 @pytest.fixture
-async def topic(admin: KafkaAdmin, request: pytest.FixtureRequest) -> str:
-    name = "".join(letter for letter in request.node.name if letter.isalnum())
+async def topic(admin: KafkaAdmin) -> str:
+    name = unique("lines")
     await admin.create_topic(NewTopic(name=name, partitions=PARTITIONS, replication_factor=1))
     return name
 
@@ -78,6 +79,7 @@ async def test_lines_of_standard_input_are_records(
     assert found == [(b"", b""), (b"", b"hello"), (b"", b"\xff"), (b"k", b"v:w")]
 
 
+@pytest.mark.thorough
 async def test_with_a_key_the_lines_are_values(bootstrap: str, topic: str, typed: Typed) -> None:
     status, out, err = typed.run(b"a\tb\nc", "--key", "k", "--json")
     assert status == 0, err
@@ -86,6 +88,7 @@ async def test_with_a_key_the_lines_are_values(bootstrap: str, topic: str, typed
     assert (landed["records"], landed["first_offset"], landed["last_offset"]) == (2, 0, 1)
 
 
+@pytest.mark.thorough
 async def test_json_lines_say_headers_partition_and_time(
     bootstrap: str, topic: str, typed: Typed, tmp_path: Path
 ) -> None:
@@ -103,12 +106,12 @@ async def test_json_lines_say_headers_partition_and_time(
 
 
 UNSENDABLE: tuple[tuple[bytes, tuple[str, ...], str], ...] = (
-    (b"", (), "standard input is empty: nothing was sent"),
+    (b"", (), "standard input is empty"),
     (b"x", ("--partition", "99"), "has no partition 99 (0–2)"),
     (b'{"partition": 3}', ("--json-lines",), "has no partition 3 (0–2)"),
     (b"x", ("--file", "-", "--value", "v"), "leave --value"),
-    (b"", ("--file", "nowhere"), "cannot read --file 'nowhere': there is no such file"),
-    (b"", ("--file", "."), "cannot read --file '.': it is a directory"),
+    (b"", ("--file", "nowhere"), "--file 'nowhere': there is no such file"),
+    (b"", ("--file", "."), "--file '.': it is a directory"),
     (b"x", ("-K", r"\q"), r"\q is no escape"),
     (b"x", ("--timestamp", "tomorrow"), "'tomorrow' is no time"),
 )
@@ -127,6 +130,7 @@ async def test_what_cannot_be_sent_is_told_and_sends_nothing(
     assert await _records(bootstrap, topic) == []
 
 
+@pytest.mark.thorough
 async def test_lines_before_a_bad_one_are_told(
     bootstrap: str, topic: str, typed: Typed, tmp_path: Path
 ) -> None:
@@ -136,12 +140,12 @@ async def test_lines_before_a_bad_one_are_told(
     assert (status, out, await _records(bootstrap, topic)) == (2, "", [])
     status, out, err = typed.run(lines, "--json-lines")
     assert status == 2
-    assert "line 3: unknown field vale; did you mean value?" in err
+    assert "line 3: unknown field vale;" in err
     assert out.split()[-3] == "2"
     assert len(await _records(bootstrap, topic)) == 2
 
 
-@pytest.mark.parametrize("is_json", [False, True])
+@pytest.mark.parametrize("is_json", variants([False, True]))
 async def test_lines_go_out_as_they_come_and_ctrl_c_tells_what_was_acknowledged(
     bootstrap: str, topic: str, typed: Typed, is_json: bool
 ) -> None:
@@ -153,10 +157,10 @@ async def test_lines_go_out_as_they_come_and_ctrl_c_tells_what_was_acknowledged(
         deadline = time.monotonic() + WAIT_S
         while len(await _records(bootstrap, topic)) < 2:
             assert time.monotonic() < deadline
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(patience_s(0.3))  # nothing outside tells that it heard of the answer
         process.send_signal(signal.SIGINT)
         # The writer's end of the pipe stays open: nothing but the signal ends it.
-        await asyncio.to_thread(process.wait, 20)
+        await asyncio.to_thread(process.wait, WAIT_S)
     finally:
         process.kill()
         out, err = process.communicate()
@@ -189,9 +193,10 @@ async def test_tail_ends_at_the_end_and_writes_as_it_is_told(
     assert len(await _records(bootstrap, topic)) == 4
     status, _, err_text = tail.run(b"", *all_of_it, "--format", "%q")
     assert (status, "'%q' means nothing" in err_text) == (2, True)
-    assert tail.run(b"", *all_of_it, "--since", "1700000000")[0] == 2
+    status, _, err_text = tail.run(b"", *all_of_it, "--since", "1700000000")
+    assert (status, "--since" in err_text) == (2, True)
     status, told, _ = tail.run(b"", "--since", "1700000000", "--exit-at-end", "--count", "1")
     assert (status, told.count("\n")) == (0, 1)
     status, told, err_text = tail.run(b"", *all_of_it, "--filter", "needle")
-    words = "partiscope: 4 records read, no match\n"
-    assert (status, told, err_text) == (0, "", words)
+    assert (status, told) == (0, "")
+    assert "4 records read, no match" in err_text

@@ -26,8 +26,9 @@ from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
 from tests.support.node_cluster import NodeCluster
-from tests.support.patience import WAIT_S
-from tests.support.settle import eventually
+from tests.support.patience import WAIT_S, patience_s
+from tests.support.settle import eventually, until
+from tests.support.wire import wait_everywhere
 
 EARLIEST = Start(kind=StartKind.EARLIEST)
 
@@ -61,6 +62,7 @@ def append_to_segments(cluster: NodeCluster, topic: str, data: bytes) -> None:
             log.write(data)
 
 
+@pytest.mark.thorough
 async def test_a_batch_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     with LocalCluster(tmp_path, brokers=1) as cluster:
         await check_spoilt_segment(cluster)
@@ -88,7 +90,7 @@ async def check_spoilt_segment(cluster: NodeCluster) -> None:
     await check_spoilt(cluster.bootstrap, topic)
     refused = await Route(cluster.bootstrap, cluster.base_dir / "store", topic).get(2)
     assert refused.status_code == 502
-    assert b"gzip data cannot be decompressed" in bytes(refused.body)
+    assert b"gzip data" in bytes(refused.body)
 
 
 async def check_spoilt(bootstrap: str, topic: str) -> None:
@@ -99,7 +101,7 @@ async def check_spoilt(bootstrap: str, topic: str) -> None:
             assert [record.value for record in found.records] == [b"before", b"after"]
             (gap,) = found.skipped.gaps
             assert (gap.first_offset, gap.last_offset, gap.count) == (1, 3, 3)
-            assert "gzip data cannot be decompressed" in gap.reason
+            assert "gzip data" in gap.reason
     async with TopicFollower(bootstrap, topic) as follower:
         await follower.begin(EARLIEST)
         items = await taken(follower, lambda seen: len(records_in(seen)) == 2)
@@ -107,10 +109,13 @@ async def check_spoilt(bootstrap: str, topic: str) -> None:
 
 
 async def taken(
-    follower: TopicFollower, enough: Callable[[list[Followed]], bool], timeout_s: float = 60.0
+    follower: TopicFollower,
+    enough: Callable[[list[Followed]], bool],
+    timeout_s: float = 60.0,
+    seen: list[Followed] | None = None,
 ) -> list[Followed]:
-    """What it gives until that is enough."""
-    items: list[Followed] = []
+    """What it gives until that is enough, put into ``seen`` as it comes."""
+    items = [] if seen is None else seen
 
     async def take() -> None:
         async for item in follower.items():
@@ -119,7 +124,7 @@ async def taken(
                 return
 
     try:
-        await asyncio.wait_for(take(), timeout_s)
+        await asyncio.wait_for(take(), patience_s(timeout_s))
     except TimeoutError:
         pytest.fail(f"only these came: {items[-20:]}")
     return items
@@ -129,11 +134,18 @@ def records_in(items: list[Followed]) -> list[bytes]:
     return [item.value or b"" for item in items if isinstance(item, FetchedRecord)]
 
 
+@pytest.mark.thorough
+def notices_in(items: list[Followed]) -> list[Notice]:
+    return [item for item in items if isinstance(item, Notice)]
+
+
+@pytest.mark.thorough
 async def test_following_survives_its_leader(tmp_path: Path) -> None:
     with LocalCluster(tmp_path) as cluster:
         await check_lost_leader(cluster)
 
 
+@pytest.mark.thorough
 async def test_what_cannot_be_read_to_the_end_is_named_and_makes_the_status_1(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,15 +165,15 @@ async def test_what_cannot_be_read_to_the_end_is_named_and_makes_the_status_1(
             items = [item async for item in follower.backlog(is_all=True)]
         assert sorted(records_in(items)) == [b"value 0", b"value 2"]
         (notice,) = [item for item in items if isinstance(item, Notice)]
-        assert notice.text.startswith(f"{topic} partition 1 not read to the end: ")
+        assert notice.text.startswith(f"{topic} partition 1 not read")
         assert notice.is_trouble
 
         cli = CommandLine(bootstrap=cluster.bootstrap, bus=cluster.bootstrap, folder=tmp_path)
         words = ("tail", topic, "--offset", "earliest", "--exit-at-end", "--format", r"%s\n")
         said = await asyncio.to_thread(cli.run, *words, status=1)
         assert [f"value {number}" in said for number in range(3)] == [True, False, True]
-        assert f"partiscope: {topic} partition 1 not read to the end: " in said
-        assert f"partiscope: {topic} was not read whole" in said
+        assert f"{topic} partition 1 not read" in said
+        assert f"{topic} was not read" in said
         assert f"`partiscope topics describe {topic}`" in said
         # What was asked for was read whole.
         await asyncio.to_thread(cli.run, *words, "--partition", "0")
@@ -180,20 +192,20 @@ async def check_lost_leader(cluster: NodeCluster) -> None:
         topic = await topic_of(admin, 1, 2)
         (leader,) = (await admin.offsets.leaders([TopicPartition(topic, 0)])).values()
         await send(cluster.bootstrap, topic, [b"one"])
+        seen: list[Followed] = []
         async with TopicFollower(cluster.bootstrap, topic) as follower:
             await follower.begin(EARLIEST)
             following = asyncio.create_task(
-                taken(follower, lambda items: b"three" in records_in(items), 120)
+                taken(follower, lambda items: b"three" in records_in(items), 120, seen)
             )
-            await asyncio.sleep(1)
+            await until(lambda: records_in(seen) == [b"one"], "it follows")
             await asyncio.to_thread(cluster.kill, leader)
-            await asyncio.sleep(1)
+            await until(lambda: notices_in(seen), "it waits for a leader")
             for value in (b"two", b"three"):
                 await send(cluster.bootstrap, topic, [value])
             items = await following
     assert records_in(items) == [b"one", b"two", b"three"]
-    notices = [item for item in items if isinstance(item, Notice)]
-    assert notices
+    notices = notices_in(items)
     assert "waiting" in notices[0].text
     assert "read again" in notices[-1].text
 
@@ -217,9 +229,8 @@ async def test_new_partitions_are_followed(
         await admin.create_partitions(topic, 2)
         await eventually(lambda: sent_to_new(bootstrap, topic), True)
         items = await taken(follower, lambda seen: bool(records_in(seen)))
-    assert [str(item.text) for item in items if isinstance(item, Notice)] == [
-        f"{topic}-1 is new: read from its start"
-    ]
+    (notice,) = (item.text for item in items if isinstance(item, Notice))
+    assert notice.startswith(f"{topic}-1 is new")
     assert records_in(items) == [b"to the new one"]
 
 
@@ -249,7 +260,7 @@ async def test_a_topic_made_anew_is_followed_from_its_start(
         await follower.begin(EARLIEST)
         await taken(follower, lambda seen: len(records_in(seen)) == 5)
         await admin.delete_topic(topic)
-        await asyncio.sleep(1)
+        await asyncio.to_thread(wait_everywhere, bootstrap, topic, lambda it: it is None, "is gone")
         await admin.create_topic(NewTopic(name=topic, partitions=1, replication_factor=1))
         await send(bootstrap, topic, [b"new"])
         items = await taken(follower, lambda seen: b"new" in records_in(seen))
@@ -257,6 +268,7 @@ async def test_a_topic_made_anew_is_followed_from_its_start(
     assert any("created anew" in each for each in words)
 
 
+@pytest.mark.thorough
 async def test_large_records_are_read_whole_when_asked(bootstrap: str, admin: KafkaAdmin) -> None:
     topic = await topic_of(admin, 2, 1, max_message_bytes=str(16 << 20))
     producer = Producer({"bootstrap.servers": bootstrap, "message.max.bytes": 16 << 20})
@@ -287,15 +299,15 @@ async def test_records_of_transactions_say_what_became_of_them(
     for name in ("aborts", "commits", "open"):
         config = {"bootstrap.servers": kafka_cluster.bootstrap, "transactional.id": unique(name)}
         producers[name] = Producer(config)
-        producers[name].init_transactions(60)
+        producers[name].init_transactions(WAIT_S)
     for name, producer in producers.items():
         producer.begin_transaction()
         producer.produce(topic, name.encode(), partition=0)
         producer.flush(WAIT_S)
         if name == "aborts":
-            producer.abort_transaction(30)
+            producer.abort_transaction(WAIT_S)
         elif name == "commits":
-            producer.commit_transaction(30)
+            producer.commit_transaction(WAIT_S)
     async with RecordReader(kafka_cluster.bootstrap) as reader:
         keys = await reader.partitions(topic)
 
@@ -312,6 +324,6 @@ async def test_records_of_transactions_say_what_became_of_them(
             ]
             await eventually(partial(read, start, 10), wanted)
         # A marker is no record: the last one is the one before it.
-        producers["open"].commit_transaction(30)
+        producers["open"].commit_transaction(WAIT_S)
         last = Start(kind=StartKind.LAST, value=1)
         await eventually(partial(read, last, 1), [(b"open", Transaction.COMMITTED)])

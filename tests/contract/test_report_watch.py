@@ -13,6 +13,8 @@ from control.views.snapshots.collector_findings import SILENT_MS, ReportWatch, w
 from tests.support.cluster import LocalCluster
 from tests.support.settle import until
 
+pytestmark = pytest.mark.thorough
+
 ROUNDS = 4
 MINE, OTHER = ClusterId("mine"), ClusterId("other")
 

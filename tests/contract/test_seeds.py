@@ -146,7 +146,7 @@ def test_keys_that_move_are_shown_before_partitions_are_added(our_cluster: Local
         assert told == (partition_for(rule, key, 3), partition_for(rule, key, 5))
     words = _partiscope(*asked, "--if-partitions", "5", "--key", "uniform:20").stderr
     assert "murmur2 (Java): fullest partition" in words
-    assert " of 20 keys move, such as k-" in words
+    assert " of 20 keys move" in words
     assert "goes with --preview" in _partiscope(*asked[:2], "--if-partitions", "5", *where).stderr
 
 
@@ -206,7 +206,7 @@ def test_a_partition_may_be_chosen_explicitly_or_by_a_partitioner_of_ones_own(
     assert landed == [2, 0, 2]
     own = _kafka_python_producer(our_cluster.bootstrap)
     sent = {key: own.send("tiers", key=key.encode()) for key in ("gold-1", "gold-2", "tin-1")}
-    assert {key: future.get(30).partition for key, future in sent.items()} == {
+    assert {key: future.get(WAIT_S).partition for key, future in sent.items()} == {
         "gold-1": 0,
         "gold-2": 0,
         "tin-1": 2,
@@ -249,7 +249,7 @@ def test_keys_keep_their_order(our_cluster: LocalCluster) -> None:
     consumer.assign([TopicPartition("trucks", partition or 0, 0) for partition in ends])
     seen: dict[str, list[int]] = {}
     while sum(map(len, seen.values())) < 300:
-        message = consumer.poll(20)
+        message = consumer.poll(WAIT_S)
         assert message is not None
         assert message.error() is None
         key, value = message.key(), message.value()

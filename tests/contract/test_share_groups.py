@@ -47,10 +47,10 @@ def test_a_share_group_is_described_with_the_lag_that_kafka_tells(
     configs = f"errors.deadletterqueue.topic.name={letters},share.delivery.count.limit=7"
     _tool(kafka_today, f"{TOOLS}.ConfigCommand", *named, "--add-config", configs)
     shown = CliRunner().invoke(app, ["describe", group, "--bootstrap", kafka_today.bootstrap])
-    assert "a record is given up after 7" in shown.output
+    assert "given up after 7" in shown.output
     assert f"{letters} does not exist yet" in shown.output
     assert "at the start offset" in shown.output
-    assert "Falling lag can mean given-up records" in shown.output
+    assert "given-up records" in shown.output
 
 
 def test_given_up_records_are_told_by_the_growth_of_the_dead_letter_topic(
@@ -80,7 +80,7 @@ def test_given_up_records_are_told_by_the_growth_of_the_dead_letter_topic(
             story=lambda: str(_dead(kafka_today, group)),
         )
     shown = CliRunner().invoke(app, ["describe", group, "--bootstrap", kafka_today.bootstrap])
-    assert f"{letters}: 15 records, 15 within the last hour" in shown.output
+    assert f"{letters}: 15 records, 15 within" in shown.output
 
 
 def _dead(cluster: KafkaCluster, group: str) -> tuple[str, int, int]:

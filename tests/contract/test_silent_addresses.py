@@ -12,6 +12,7 @@ from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import broker_page
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.contract.operations_rig import unique
+from tests.support.patience import WAIT_S, patience_s
 from tests.support.silent import hung_listener, lost_listener
 from tests.support.store_builder import StoreBuilder
 from tests.unit.control import clusters
@@ -27,7 +28,7 @@ async def test_produce_goes_by_the_address_that_answers(admin: KafkaAdmin, boots
         began_s = time.monotonic()
         done = await session.run_to_end()
     assert done.acked == 1
-    assert time.monotonic() - began_s < 6.0
+    assert time.monotonic() - began_s < patience_s(6.0)
 
 
 def address_of(where: str) -> tuple[str, int]:
@@ -63,7 +64,7 @@ def test_late_figures_name_the_broker_that_hangs_and_no_other(
         feed.start()
         try:
             found = feed.wait_for(
-                lambda it: any(one.kind == "metrics-late" for one in it.findings), timeout_s=10
+                lambda it: any(one.kind == "metrics-late" for one in it.findings), timeout_s=WAIT_S
             )
         finally:
             feed.stop()

@@ -8,7 +8,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from broker.protocol.records import batch_crc_is_valid, iter_batch_headers
-from tests.contract.operations_rig import unique
+from tests.contract.operations_rig import unique, variants
 from tests.support.node_cluster import NodeCluster
 from tests.support.patience import WAIT_S
 
@@ -91,15 +91,17 @@ def _read(cluster: NodeCluster, topic: str, count: int) -> list[tuple[bytes, byt
 
 @pytest.mark.parametrize(
     ("configs", "stored"),
-    [
-        ({"compression.type": "producer"}, [0, 1, 2, 3, 4]),
-        ({"compression.type": "uncompressed"}, [0] * 5),
-        ({"compression.type": "gzip", "compression.gzip.level": "9"}, [1] * 5),
-        ({"compression.type": "snappy"}, [2] * 5),
-        ({"compression.type": "lz4", "compression.lz4.level": "12"}, [3] * 5),
-        ({"compression.type": "zstd", "compression.zstd.level": "-5"}, [4] * 5),
-        ({"compression.type": "zstd", "message.timestamp.type": "LogAppendTime"}, [4] * 5),
-    ],
+    variants(
+        [
+            ({"compression.type": "producer"}, [0, 1, 2, 3, 4]),
+            ({"compression.type": "uncompressed"}, [0] * 5),
+            ({"compression.type": "gzip", "compression.gzip.level": "9"}, [1] * 5),
+            ({"compression.type": "snappy"}, [2] * 5),
+            ({"compression.type": "lz4", "compression.lz4.level": "12"}, [3] * 5),
+            ({"compression.type": "zstd", "compression.zstd.level": "-5"}, [4] * 5),
+            ({"compression.type": "zstd", "message.timestamp.type": "LogAppendTime"}, [4] * 5),
+        ]
+    ),
     ids=lambda value: "-".join(value.values()) if isinstance(value, dict) else "",
 )
 def test_batches_are_stored_in_the_codec_of_the_topic(

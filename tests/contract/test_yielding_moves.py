@@ -37,7 +37,7 @@ from tests.support.node_cluster import NodeCluster
 from tests.support.paced_producer import PacedProducer, fill
 from tests.support.settle import eventually
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.thorough, pytest.mark.timeout(180)]
 
 FROM: Final = (101, 102)
 TO: Final = (103, 102)
@@ -167,7 +167,7 @@ async def test_a_move_pauses_for_a_group_that_falls_behind_and_goes_on_by_itself
             group = reader.group
             held = await reader.until(move, lambda state: state.yields_to == (group,))
             assert held.waves_begun == 1
-            assert ": no new partition begins. It goes on by itself once" in held.yield_words
+            assert "no new partition begins" in held.yield_words
             if is_killed:
                 assert executor.end(signal.SIGKILL) == -signal.SIGKILL
                 executor.__enter__()
@@ -180,7 +180,7 @@ async def test_a_move_pauses_for_a_group_that_falls_behind_and_goes_on_by_itself
         assert await throttles(admin, reader.topic) == {}
     steps = [it for it in ended.moments if it.kind in (EventKind.WAVE_STARTED, EventKind.YIELDED)]
     begins, ends = (step for step in steps if step.kind is EventKind.YIELDED)
-    assert ends.words == f"goes on: group {group} has caught up, or left"
+    assert ends.words.startswith(f"goes on: group {group} ")
     waves = [step.wave for step in steps[: steps.index(ends)] if step.wave is not None]
     assert {*waves} == {1}
     assert steps[-1].wave == 2
@@ -199,7 +199,7 @@ async def test_a_throttle_is_lowered_on_brokers_while_a_move_yields_and_is_back_
             move = await reader.move(YieldMode.SLOW, rate=rate)
             assert await reader.rates() == {rate}
             held = await reader.until(move, lambda state: state.yields_to == (reader.group,))
-            assert ": the throttle is lowered. It goes on by itself once" in held.yield_words
+            assert "the throttle is lowered" in held.yield_words
             await eventually(reader.rates, {AUTO_FLOOR_BYTES_PER_S})
             assert executor.end(signal.SIGKILL) == -signal.SIGKILL
             executor.__enter__()
