@@ -101,7 +101,7 @@ def test_the_broker_comes_back_when_who_stopped_it_is_killed(running: BundledClu
     asker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     assert asker.stdout is not None
     assert asker.stdout.readline() == b"stopped\n"
-    assert "another broker" in answer_of(running, 103)
+    assert "another broker is stopped" in answer_of(running, 103)
     assert running.said().count("is back") == backs
     os.kill(asker.pid, signal.SIGKILL)
     asker.communicate()
