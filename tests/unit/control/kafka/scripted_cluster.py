@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 
 from broker.protocol import codec
 from control.kafka.connection.settings import KafkaSettings
+from tests.support.patience import WAIT_S
 
 API_VERSIONS: Final = 18
 METADATA: Final = 3
@@ -184,7 +185,7 @@ class ScriptedCluster:
 
     def _call(self, work: Any) -> Any:
         done: Future[Any] = asyncio.run_coroutine_threadsafe(work, self._loop)
-        return done.result(10)
+        return done.result(WAIT_S)
 
     async def _start(self, broker: int) -> None:
         def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Any:
