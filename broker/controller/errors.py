@@ -3,9 +3,9 @@
 ControllerError
 ├── NotControllerError               this node is not the active controller (any more)
 ├── ControllerUnavailableError       no active controller was found in time
-├── topics: InvalidTopicError, TopicExistsError, UnknownTopicError, UnknownTopicIdError,
-│           InvalidPartitionsError, InvalidReplicationFactorError, InvalidReplicaAssignmentError,
-│           PolicyViolationError, TopicDeletionDisabledError
+├── topics: TopicAuthorizationError, InvalidTopicError, TopicExistsError, UnknownTopicError,
+│           UnknownTopicIdError, InvalidPartitionsError, InvalidReplicationFactorError,
+│           InvalidReplicaAssignmentError, PolicyViolationError, TopicDeletionDisabledError
 ├── configs: InvalidConfigError, InvalidConfigRequestError
 ├── brokers: DuplicateBrokerError, StaleBrokerEpochError, BrokerNotRegisteredError,
 │            InconsistentClusterError
@@ -32,6 +32,10 @@ class NotControllerError(ControllerError):
 
 class ControllerUnavailableError(ControllerError, ConnectionError):
     """No active controller answered in time; the change may or may not have happened."""
+
+
+class TopicAuthorizationError(ControllerError):
+    """A topic that no client may make."""
 
 
 class InvalidTopicError(ControllerError):

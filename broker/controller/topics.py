@@ -23,6 +23,7 @@ from broker.controller.errors import (
     InvalidReplicationFactorError,
     InvalidTopicError,
     PolicyViolationError,
+    TopicAuthorizationError,
     TopicDeletionDisabledError,
     TopicExistsError,
     UnknownTopicError,
@@ -37,7 +38,7 @@ from broker.metadata.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from broker.metadata.topic_names import find_collision
+from broker.metadata.topic_names import METADATA_TOPIC, find_collision
 
 DEFAULT: Final = -1
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000
@@ -174,6 +175,8 @@ def _create(
 
 
 def _check_name(name: str, image: MetadataImage) -> None:
+    if name == METADATA_TOPIC:
+        raise TopicAuthorizationError("Authorization failed.")
     check_topic_name(name)
     if name in image.topics:
         raise TopicExistsError(f"Topic '{name}' already exists.")

@@ -32,6 +32,7 @@ Refuse = Callable[[int, Any, ErrorCode, str], Any]
 ERROR_CODES: Final[dict[type[ControllerError], ErrorCode]] = {
     errors.NotControllerError: ErrorCode.not_controller,
     errors.ControllerUnavailableError: ErrorCode.request_timed_out,
+    errors.TopicAuthorizationError: ErrorCode.topic_authorization_failed,
     errors.InvalidTopicError: ErrorCode.invalid_topic_exception,
     errors.TopicExistsError: ErrorCode.topic_already_exists,
     errors.UnknownTopicError: ErrorCode.unknown_topic_or_partition,

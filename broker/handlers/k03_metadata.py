@@ -23,7 +23,12 @@ from broker.handlers.topic_view import (
     view_controller,
 )
 from broker.metadata.image import TopicImage
-from broker.metadata.topic_names import INTERNAL_TOPICS, OFFSETS_TOPIC, problem_of_topic_name
+from broker.metadata.topic_names import (
+    INTERNAL_TOPICS,
+    METADATA_TOPIC,
+    OFFSETS_TOPIC,
+    problem_of_topic_name,
+)
 from broker.protocol import codec
 from broker.protocol.hot.metadata import encode_metadata, encode_topic
 
@@ -121,7 +126,7 @@ def _may_create(message: Any, node: NodeServices) -> bool:
 async def _create(names: Iterable[str], node: NodeServices) -> dict[str, ErrorCode]:
     """Create what can be; the error of each name that was refused for good."""
     names = [name for name in names if not problem_of_topic_name(name)]
-    own = [name for name in names if name not in INTERNAL_TOPICS]
+    own = [name for name in names if name not in (*INTERNAL_TOPICS, METADATA_TOPIC)]
     request = codec.build_request(
         CREATE_TOPICS,
         CREATE_TOPICS_VERSION,

@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.handlers.controller_apis import controller_api
-from broker.log.names import METADATA_TOPIC
+from broker.metadata.topic_names import METADATA_TOPIC
 from broker.protocol import codec
 from broker.raft.states.progress import Fetched
 

@@ -10,6 +10,7 @@ LogError
 │   ├── OutOfOrderSequenceError    an idempotent producer skipped or repeated a sequence
 │   ├── InvalidProducerEpochError  the producer was fenced by a newer one
 │   └── OffsetsOutOfOrderError     a replicated batch does not follow the log's end
+├── ForbiddenLogError              a topic has no log of that name
 ├── OffsetOutOfRangeError          not between log_start_offset and log_end_offset
 ├── InvalidConfigError             a property's value cannot be used
 └── StorageError                   the disk or what lies on it; has title, reason, next_step
@@ -26,6 +27,10 @@ import errno
 
 class LogError(Exception):
     """Base of everything this package raises."""
+
+
+class ForbiddenLogError(LogError):
+    """A topic's log is asked for under a name that no topic may have."""
 
 
 class RecordsRejectedError(LogError):

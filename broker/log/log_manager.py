@@ -27,13 +27,15 @@ from broker.log.disk.flush import Flusher
 from broker.log.errors import LogError, StorageError, storage_error
 from broker.log.names import (
     DELETE_DIRECTORY_SUFFIX,
-    METADATA_TOPIC,
+    METADATA_TOPIC_ID,
+    check_topic_partition,
     deleted_directory_name,
     parse_partition_directory,
     partition_directory_name,
 )
 from broker.log.partition_log import PartitionLog, settle_topic_id
 from broker.log.segment.open_files import FilePool, raise_open_files_limit
+from broker.metadata.topic_names import METADATA_TOPIC
 
 _logger: Final = logging.getLogger(__name__)
 RETENTION_CHECK_MS: Final = 300_000
@@ -102,18 +104,33 @@ class LogManager:
         """The open log of a partition."""
         return self._logs.get((topic, partition))
 
+    @property
     def all_logs(self) -> list[PartitionLog]:
         """Every open log."""
         return list(self._logs.values())
 
+    def metadata_log(self, config: LogConfig | None = None) -> PartitionLog:
+        """The log of the metadata quorum, made if there is none yet; only the quorum itself,
+        behind its snapshots, moves its start.
+
+        :raises StorageError: the disk refused, or the directory holds a topic's data.
+        """
+        return self._obtain((METADATA_TOPIC, 0), METADATA_TOPIC_ID, config)
+
     def create_log(
         self, topic: str, partition: int, topic_id: UUID, config: LogConfig | None = None
     ) -> PartitionLog:
-        """The log of a partition, made if there is none yet.
+        """The log of a topic's partition, made if there is none yet.
 
+        :raises ForbiddenLogError: a topic has no log of that name.
         :raises StorageError: the disk refused, or the directory holds another topic's data.
         """
-        key = (topic, partition)
+        check_topic_partition(topic, partition)
+        return self._obtain((topic, partition), topic_id, config)
+
+    def _obtain(
+        self, key: TopicPartition, topic_id: UUID, config: LogConfig | None
+    ) -> PartitionLog:
         log = self._logs.get(key)
         if log is not None:
             log.config = config or log.config  # first: retention must not go by the defaults
@@ -124,10 +141,12 @@ class LogManager:
         return log
 
     def delete_log(self, topic: str, partition: int) -> bool:
-        """Take a log out of service; its files go after file.delete.delay.ms.
+        """Take a topic's log out of service; its files go after file.delete.delay.ms.
 
+        :raises ForbiddenLogError: a topic has no log of that name.
         :raises StorageError: the disk refused; the log is in service still.
         """
+        check_topic_partition(topic, partition)
         key = (topic, partition)
         log = self._logs.get(key)
         if log is None:
@@ -226,7 +245,7 @@ class LogManager:
         is_clean = self._writer.stop() and self.disk.failure is None and clean
         try:
             # What closing writes on top, leader epochs for one, is waited for as well.
-            if is_clean and _close_all(self.all_logs()) and self._writer.stop():
+            if is_clean and _close_all(self.all_logs) and self._writer.stop():
                 self._checkpoints.write_now(self._logs)
                 self._data.mark_clean_shutdown(broker_epoch)
         except StorageError as error:

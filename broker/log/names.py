@@ -10,6 +10,9 @@ import base64
 from typing import Final
 from uuid import UUID, uuid4
 
+from broker.log.errors import ForbiddenLogError
+from broker.metadata.topic_names import METADATA_TOPIC, problem_of_topic_name
+
 LOG_SUFFIX: Final = ".log"
 OFFSET_INDEX_SUFFIX: Final = ".index"
 TIME_INDEX_SUFFIX: Final = ".timeindex"
@@ -27,8 +30,6 @@ LEADER_EPOCH_FILE: Final = "leader-epoch-checkpoint"
 PARTITION_METADATA_FILE: Final = "partition.metadata"
 METADATA_TOPIC_ID: Final = UUID(int=1)
 """Kafka's Uuid.METADATA_TOPIC_ID."""
-METADATA_TOPIC: Final = "__cluster_metadata"
-"""Its log is cut behind snapshots by the metadata quorum, never by retention or compaction."""
 _OFFSET_DIGITS: Final = 20
 _NAME_LENGTH_MAX: Final = 255
 
@@ -41,7 +42,7 @@ def segment_path(directory: str, base_offset: int, suffix: str) -> str:
 def base_offset_of(name: str, suffix: str) -> int | None:
     """The offset in a file's name, or None when it is not a segment's file of this kind."""
     stem = name.removesuffix(suffix)
-    is_ours = name.endswith(suffix) and len(stem) == _OFFSET_DIGITS and stem.isdigit()
+    is_ours = name.endswith(suffix) and len(stem) == _OFFSET_DIGITS and is_number(stem)
     return int(stem) if is_ours else None
 
 
@@ -50,12 +51,31 @@ def partition_directory_name(topic: str, partition: int) -> str:
     return f"{topic}-{partition}"
 
 
+def is_number(text: str) -> bool:
+    """Whether it is digits alone, none of them a `²` or of another script."""
+    return text.isascii() and text.isdigit()
+
+
 def parse_partition_directory(name: str) -> tuple[str, int] | None:
     """Topic and partition of a directory's name, or None when it is not a partition's."""
     topic, dash, partition = name.rpartition("-")
-    if not (topic and dash and partition.isdigit()):
+    if not (topic and dash and is_number(partition)):
         return None
     return topic, int(partition)
+
+
+def check_topic_partition(topic: str, partition: int) -> None:
+    """Keeps the metadata log, and all outside the data directory, out of the reach of records.
+
+    :raises ForbiddenLogError: a topic has no log of that name.
+    """
+    problem = problem_of_topic_name(topic)
+    if topic == METADATA_TOPIC:
+        problem = "it is the metadata log of this node"
+    elif partition < 0:
+        problem = "partitions are numbered from 0"
+    if problem:
+        raise ForbiddenLogError(f"{topic!r}-{partition} is no log of a topic: {problem}")
 
 
 def deleted_directory_name(topic: str, partition: int) -> str:

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from typing import Final
 
 NAME_LENGTH_MAX: Final = 249
+METADATA_TOPIC: Final = "__cluster_metadata"
+"""The log of the metadata quorum: no client creates it, no record of a topic touches it."""
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
 """Clients neither write to them nor delete their records."""

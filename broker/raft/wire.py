@@ -5,7 +5,8 @@ FetchSnapshot v1.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
-from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
+from broker.log.names import METADATA_TOPIC_ID
+from broker.metadata.topic_names import METADATA_TOPIC
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
 from broker.raft.messages import (

@@ -13,7 +13,6 @@ from broker.clock import Clock
 from broker.log.config import LogConfig
 from broker.log.errors import LogError
 from broker.log.log_manager import LogManager
-from broker.log.names import METADATA_TOPIC
 from broker.metadata.image import (
     ImageDelta,
     MetadataImage,
@@ -22,6 +21,7 @@ from broker.metadata.image import (
     TopicImage,
 )
 from broker.metadata.metadata_service import MetadataService
+from broker.metadata.topic_names import METADATA_TOPIC
 from broker.replication.follower.replica_fetcher_manager import ReplicaFetcherManager
 from broker.replication.partition.events import (
     AssignmentChanged,
@@ -179,7 +179,7 @@ class MetadataPublisher:
 
     def _delete_strays(self, image: MetadataImage) -> None:
         """Logs of topics that were deleted, or moved away, while this broker was down."""
-        for stray in self._logs.all_logs():
+        for stray in self._logs.all_logs:
             key = (stray.topic, stray.partition)
             if stray.topic == METADATA_TOPIC or key in self._host.by_name:
                 continue

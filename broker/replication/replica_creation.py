@@ -17,7 +17,7 @@ from broker.background import Tasks, attempt, log_failure
 from broker.log.errors import LogError
 from broker.log.load.new_log_directory import discard_directory, prepare_directory
 from broker.log.log_manager import LogManager
-from broker.log.names import partition_directory_name
+from broker.log.names import check_topic_partition, partition_directory_name
 from broker.metadata.image import PartitionImage
 from broker.metadata.metadata_service import MetadataService
 
@@ -116,4 +116,5 @@ class ReplicaCreation:
         return None if view is None or self._node_id not in view.replicas else view
 
     def _directory(self, key: Key) -> str:
+        check_topic_partition(*key)
         return f"{self._logs.directory}/{partition_directory_name(*key)}"

@@ -22,7 +22,6 @@ from broker.handlers.services import Listener, NodeServices
 from broker.log.config import LogConfig
 from broker.log.disk.durable import force_file
 from broker.log.log_manager import LogManager
-from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.metadata.cordons import is_cordoned
 from broker.metadata.effective_configs import broker_config_value
 from broker.metadata.metadata_service import MetadataService
@@ -157,7 +156,7 @@ def _read(read: Callable[[], T]) -> T:
 def _build_quorum(config: BrokerConfig, clock: Clock, logs: LogManager) -> QuorumNode:
     voters = _read(lambda: parse_voters(config.quorum_voters))
     _check_votes(config, {voter.id for voter in voters})
-    log = logs.create_log(METADATA_TOPIC, 0, METADATA_TOPIC_ID)
+    log = logs.metadata_log()
     force_file(logs.directory)  # a vote that is lost with the whole directory is given twice
     # Only the quorum itself, behind its snapshots, moves the start of this log.
     log.config = replace(log.config, cleanup_policy=frozenset())

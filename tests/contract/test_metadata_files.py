@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from broker.clock import SystemClock
-from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
+from broker.log.names import METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
 from broker.metadata.record_codec import SCHEMAS, encode_record
 from broker.metadata.snapshot import image_records
+from broker.metadata.topic_names import METADATA_TOPIC
 from broker.raft.metadata_log import MetadataLog
 from broker.raft.snapshot_id import SnapshotId
 from tests.support.kafka_oracle import KAFKA_TODAY, run_tool

@@ -18,7 +18,6 @@ from broker.handlers.registry import load_registry
 from broker.handlers.services import Listener, NodeServices
 from broker.log.config import LogConfig
 from broker.log.log_manager import LogManager
-from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
 from broker.metadata.metadata_service import MetadataService
 from broker.raft.config import QuorumConfig, Voter, parse_voters
@@ -113,11 +112,7 @@ def _open_metadata_log(logs: LogManager) -> PartitionLog:
         cleanup_policy=frozenset(),
         max_message_bytes=METADATA_BATCH_BYTES_MAX,
     )
-    found = logs.log(METADATA_TOPIC, 0)
-    if found is None:
-        return logs.create_log(METADATA_TOPIC, 0, METADATA_TOPIC_ID, config)
-    found.config = config
-    return found
+    return logs.metadata_log(config)
 
 
 def _quorum_config(config: BrokerConfig) -> QuorumConfig:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from broker.log.disk.durable import replace_file
 from broker.log.errors import StorageError, storage_error
-from broker.log.names import decode_uuid, encode_uuid
+from broker.log.names import decode_uuid, encode_uuid, is_number
 
 RECOVERY_POINT_FILE: Final = "recovery-point-offset-checkpoint"
 LOG_START_FILE: Final = "log-start-offset-checkpoint"
@@ -54,7 +54,7 @@ def decode_checkpoint(path: str, content: bytes, fields: int) -> list[list[str]]
 
 
 def _is_number(word: str) -> bool:
-    return word.removeprefix("-").isdigit()
+    return is_number(word.removeprefix("-"))
 
 
 def read_offsets(path: str) -> dict[TopicPartition, int]:

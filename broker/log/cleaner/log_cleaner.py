@@ -19,9 +19,9 @@ from broker.log.checkpoint.checkpoint_format import TopicPartition
 from broker.log.cleaner.cleaning_policy import SealedSegment
 from broker.log.cleaner.cleaning_run import Compaction
 from broker.log.errors import CorruptSegmentError, StorageError, storage_error
-from broker.log.names import METADATA_TOPIC
 from broker.log.partition_log import PartitionLog
 from broker.log.segment.segment_swap import drop_cleaned
+from broker.metadata.topic_names import METADATA_TOPIC
 
 _logger: Final = logging.getLogger(__name__)
 CLEANER_BACKOFF_MS: Final = 15_000

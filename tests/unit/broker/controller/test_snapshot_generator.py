@@ -8,8 +8,9 @@ import pytest
 
 from broker.clock import SystemClock
 from broker.controller.snapshot_generator import RECORDS_BETWEEN_MIN, SnapshotGenerator
-from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
+from broker.log.names import METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
+from broker.metadata.topic_names import METADATA_TOPIC
 from broker.raft.metadata_log import MetadataLog
 from broker.raft.snapshot_id import SnapshotId
 from tests.support.patience import WAIT_S

@@ -14,6 +14,7 @@ from broker.controller.errors import (
     InvalidReplicationFactorError,
     InvalidTopicError,
     PolicyViolationError,
+    TopicAuthorizationError,
     TopicDeletionDisabledError,
     TopicExistsError,
     UnknownTopicError,
@@ -64,6 +65,13 @@ def test_defaults_of_the_cluster_fill_what_is_left_open() -> None:
     assert sorted(partitions) == [0, 1, 2, 3]
     assert all(len(p.replicas) == 2 and p.isr == p.replicas for p in partitions.values())
     assert all(p.leader == p.replicas[0] for p in partitions.values())
+
+
+def test_the_name_of_the_metadata_log_is_refused() -> None:
+    before = cluster()
+    image, (error,) = create(before, NewTopic(name="__cluster_metadata"))
+    assert isinstance(error, TopicAuthorizationError)
+    assert image is before
 
 
 def test_configs_come_with_the_topic() -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -15,9 +16,21 @@ from uuid import UUID, uuid4
 import pytest
 
 from broker.log import log_manager
-from broker.log.errors import LogDirError, LogDirInUseError, LogDirMismatchError, StorageError
+from broker.log.errors import (
+    ForbiddenLogError,
+    LogDirError,
+    LogDirInUseError,
+    LogDirMismatchError,
+    StorageError,
+)
 from broker.log.log_manager import LogManager
-from broker.log.names import LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, decode_uuid
+from broker.log.names import (
+    LOG_SUFFIX,
+    METADATA_TOPIC_ID,
+    OFFSET_INDEX_SUFFIX,
+    TIME_INDEX_SUFFIX,
+    decode_uuid,
+)
 from tests.support.faulty_disk import FaultyDisk
 from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
@@ -61,7 +74,7 @@ def test_a_clean_restart_finds_everything_as_it_was(tmp_path: Path) -> None:
     assert again.high_watermark_checkpoint() == {("orders", 3): 8}
     found = again.log("orders", 3)
     assert found is not None
-    assert again.all_logs() == [found]
+    assert again.all_logs == [found]
     assert (found.topic, found.partition, found.topic_id) == ("orders", 3, TOPIC_ID)
     assert (found.log_start_offset, found.log_end_offset, found.recovery_point) == (3, 10, 10)
     assert found.epochs.entries == ((1, 3),)
@@ -99,7 +112,7 @@ def test_open_files_are_bounded_over_all_logs(
         for _ in range(3):
             append(log, batch(value=bytes(80)))
     assert len(_open_files(tmp_path)) <= 10
-    assert all(len(read_all(log)) == log.size_bytes for log in manager.all_logs())
+    assert all(len(read_all(log)) == log.size_bytes for log in manager.all_logs)
     manager.shutdown()
 
 
@@ -196,7 +209,7 @@ def test_a_deleted_log_waits_for_its_files_to_go(tmp_path: Path) -> None:
     manager.delete_log("orders", 0)
     manager.shutdown()
     again = _open(tmp_path)
-    assert again.all_logs() == []
+    assert again.all_logs == []
     again.maintain(NOW_MS)
     wait_until(lambda: not list(tmp_path.glob("*-delete")), "the files have gone")
     again.shutdown()
@@ -297,7 +310,7 @@ def test_one_broken_partition_leaves_the_others_in_service(
     manager.shutdown()
     (tmp_path / "orders-0" / "partition.metadata").write_bytes(b"rubbish")
     again = _open(tmp_path)
-    assert [log.partition for log in again.all_logs()] == [1]
+    assert [log.partition for log in again.all_logs] == [1]
     assert "does not name a topic id" in str(again.failures["orders", 0])
     assert "does not name a topic id" in caplog.text
     again.shutdown()
@@ -381,11 +394,41 @@ def test_a_checkpoint_that_the_disk_refused_is_written_again(
     manager.shutdown()
 
 
+@pytest.mark.parametrize(
+    ("topic", "partition"),
+    [
+        ("__cluster_metadata", 0),
+        ("__cluster_metadata", 1),
+        ("..", 0),
+        ("a/b", 0),
+        ("", 0),
+        ("x" * 250, 0),
+        ("orders", -1),
+    ],
+)
+def test_no_record_makes_or_deletes_what_is_no_topics_log(
+    tmp_path: Path, topic: str, partition: int
+) -> None:
+    manager = _open(tmp_path)
+    log = manager.metadata_log()
+    append(log, batch())
+    before = sorted(os.listdir(tmp_path))
+    for attempt in (
+        lambda: manager.create_log(topic, partition, uuid4()),
+        lambda: manager.delete_log(topic, partition),
+    ):
+        with pytest.raises(ForbiddenLogError, match=re.escape(repr(topic))):
+            attempt()
+    assert sorted(os.listdir(tmp_path)) == before
+    assert (log.topic_id, log.log_end_offset) == (METADATA_TOPIC_ID, 1)
+    manager.shutdown()
+
+
 def test_upkeep_applies_retention_on_its_interval(tmp_path: Path) -> None:
     clock = FakeClock()
     manager = _open(tmp_path, clock=clock)
     log = manager.create_log("orders", 0, TOPIC_ID, replace(CONFIG, retention_ms=1000))
-    metadata = manager.create_log("__cluster_metadata", 0, TOPIC_ID, log.config)
+    metadata = manager.metadata_log(log.config)
     for each in (log, metadata):
         append(each, batch())
     high_watermarks = {("orders", 0): 1, ("__cluster_metadata", 0): 1}

@@ -5,8 +5,9 @@ import pytest
 
 from broker.clock import SystemClock
 from broker.log.errors import StorageError
-from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
+from broker.log.names import METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
+from broker.metadata.topic_names import METADATA_TOPIC
 from broker.protocol.records import iter_batch_headers, iter_records
 from broker.raft.messages import EpochEnd
 from broker.raft.metadata_log import MetadataLog

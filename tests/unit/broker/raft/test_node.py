@@ -12,8 +12,9 @@ import pytest
 
 from broker.clock import SystemClock
 from broker.log.disk.flush import FlushJob
-from broker.log.names import METADATA_TOPIC, METADATA_TOPIC_ID
+from broker.log.names import METADATA_TOPIC_ID
 from broker.log.partition_log import PartitionLog
+from broker.metadata.topic_names import METADATA_TOPIC
 from broker.raft.config import QuorumConfig, Voter
 from broker.raft.errors import NotLeaderError
 from broker.raft.events import Event, RequestFailed

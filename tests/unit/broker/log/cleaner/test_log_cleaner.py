@@ -215,7 +215,7 @@ def reopen(tmp_path: Path, clock: FakeClock) -> Callable[[], LogManager]:
 def _maintain(manager: LogManager, clock: FakeClock, until: Callable[[], bool]) -> None:
     def step() -> bool:
         clock.now_ms += 1000
-        ends = {(log.topic, log.partition): log.log_end_offset for log in manager.all_logs()}
+        ends = {(log.topic, log.partition): log.log_end_offset for log in manager.all_logs}
         manager.maintain(clock.now_ms, ends)
         return until()
 
