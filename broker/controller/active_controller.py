@@ -6,10 +6,12 @@ lost the image that ran ahead is dropped.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final, TypeVar
 
-from broker.background import Timer, end_process
+from broker.background import Timer, log_failure
 from broker.clock import Clock
 from broker.controller.brokers import (
     Heartbeat,
@@ -21,7 +23,7 @@ from broker.controller.brokers import (
 )
 from broker.controller.config_control import UNCLEAN_CONFIG
 from broker.controller.decision import Decide, Decision
-from broker.controller.errors import NotControllerError
+from broker.controller.errors import NotControllerError, UnreplayableError
 from broker.controller.heartbeats import BrokerSessions
 from broker.controller.periodic_elections import ControllerSettings, PeriodicElections
 from broker.controller.topics import TopicDefaults
@@ -33,15 +35,35 @@ from broker.metadata.effective_configs import (
 )
 from broker.metadata.image import MetadataImage
 from broker.metadata.record_codec import encode_record
+from broker.metadata.records import MetadataRecord
 from broker.metadata.replay import replay_batch
 from broker.raft.errors import NotLeaderError
 from broker.raft.node import QuorumNode
 
 T = TypeVar("T")
 
+OWNER: Final = "controller"
 SESSION_CHECK_MS_MIN: Final = 50
 
 log = logging.getLogger(__name__)
+
+
+def _replay_ahead(
+    image: MetadataImage, records: Sequence[MetadataRecord]
+) -> tuple[list[bytes], MetadataImage]:
+    """Values for the log, and the image that every node will make of them.
+
+    Raises UnreplayableError.
+    """
+    try:
+        values = [encode_record(record) for record in records]
+        offset = image.offset + len(values)
+        return values, replay_batch(image, records, offset=offset, epoch=image.epoch).image
+    except Exception as error:
+        log.exception("records that no node could replay are not appended")
+        raise UnreplayableError(
+            f"The change cannot be replayed and was not made: {type(error).__name__}: {error}"
+        ) from error
 
 
 class ActiveController:
@@ -63,7 +85,7 @@ class ActiveController:
         self._broker_config = broker_config
         self._image: MetadataImage | None = None
         self._sessions = BrokerSessions(session_timeout_ms=settings.session_timeout_ms)
-        self._timer = Timer("controller", self._tick, end_process)
+        self._timer = Timer(OWNER, self._tick, log_failure)
         self._elections = PeriodicElections(settings, self.is_unclean_enabled)
 
     @property
@@ -96,21 +118,20 @@ class ActiveController:
         self._timer.cancel()
 
     def apply(self, decide: Decide[T]) -> tuple[T, int]:
-        """Decide and append: the response, and the offset that must commit before it is given.
+        """Decide, replay and append: the response, and the offset that must commit before it is
+        given. Nothing is appended that every node could not replay.
 
-        Raises NotControllerError, and what `decide` raises.
+        Raises NotControllerError, UnreplayableError, and what `decide` raises.
         """
         image = self.image
         decision = decide(image)
         if decision.records:
-            values = [encode_record(record) for record in decision.records]
+            values, after = _replay_ahead(image, decision.records)
             try:
                 offset = self.quorum.append(values)
             except NotLeaderError as error:
                 raise NotControllerError(str(error)) from error
-            self._image = replay_batch(
-                image, decision.records, offset=offset, epoch=self.quorum.core.epoch
-            ).image
+            self._image = replace(after, offset=offset, epoch=self.quorum.core.epoch)
         return decision.response, self.image.offset
 
     async def run(self, decide: Decide[T]) -> T:
@@ -196,16 +217,24 @@ class ActiveController:
     def _tick(self) -> None:
         """Fence who is silent; every few minutes, hold the elections nobody asked for."""
         now_ms = self._clock.monotonic_ms()
-        try:
-            for broker_id in self._sessions.expired(now_ms):
-                log.warning("broker %d is silent", broker_id)
-                self._fence(broker_id)
-            if now_ms >= self._elections.due_at_ms:
-                self.apply(lambda image: self._elections.decide(image, now_ms))
-        except NotControllerError:
-            self.deactivate()
-            return
+        for step in self._due(now_ms):
+            try:
+                step()
+            except NotControllerError:
+                self.deactivate()
+                return
+            except Exception as error:  # noqa: BLE001  # the other brokers are judged all the same
+                log_failure(OWNER, error)
         self._set_timer()
+
+    def _due(self, now_ms: int) -> list[Callable[[], object]]:
+        steps: list[Callable[[], object]] = []
+        for broker_id in self._sessions.expired(now_ms):
+            log.warning("broker %d is silent", broker_id)
+            steps.append(partial(self._fence, broker_id))
+        if now_ms >= self._elections.due_at_ms:
+            steps.append(lambda: self.apply(lambda image: self._elections.decide(image, now_ms)))
+        return steps
 
     def _fence(self, broker_id: int) -> None:
         log.warning("broker %d is fenced", broker_id)

@@ -15,6 +15,7 @@ from broker.controller.errors import (
     BrokerNotRegisteredError,
     DuplicateBrokerError,
     InconsistentClusterError,
+    InvalidRegistrationError,
     StaleBrokerEpochError,
 )
 from broker.metadata.image import BrokerImage, MetadataImage
@@ -79,13 +80,14 @@ def decide_register(
 ) -> Decision[int]:
     """The broker epoch: the offset of the registration record, which comes first.
 
-    Raises InconsistentClusterError, or DuplicateBrokerError while another process with this id,
-    at another address, has a valid session.
+    Raises InconsistentClusterError, InvalidRegistrationError, or DuplicateBrokerError while
+    another process with this id, at another address, has a valid session.
     """
     if command.cluster_id != image.cluster_id:
         raise InconsistentClusterError(
             f"Expected cluster ID {image.cluster_id}, but got cluster ID {command.cluster_id}"
         )
+    _check_registration(command)
     old = image.brokers.get(command.broker_id)
     if old is not None and has_valid_session and _may_live(old, command):
         raise DuplicateBrokerError(
@@ -107,6 +109,13 @@ def decide_register(
     if old is not None and not old.fenced:
         records += build_broker_gone(image, command.broker_id, is_unclean_enabled)
     return Decision(tuple(records), image.offset + 1)
+
+
+def _check_registration(command: RegisterBroker) -> None:
+    if command.broker_id < 0:
+        raise InvalidRegistrationError(f"Broker ID {command.broker_id} is negative")
+    if not command.endpoints or not all(endpoint.host for endpoint in command.endpoints):
+        raise InvalidRegistrationError(f"Broker {command.broker_id} names no host to listen on")
 
 
 def _may_live(old: BrokerImage, command: RegisterBroker) -> bool:

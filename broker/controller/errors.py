@@ -2,13 +2,14 @@
 
 ControllerError
 ├── NotControllerError               this node is not the active controller (any more)
+├── UnreplayableError                records that no node could replay: nothing was appended
 ├── ControllerUnavailableError       no active controller was found in time
 ├── topics: TopicAuthorizationError, InvalidTopicError, TopicExistsError, UnknownTopicError,
 │           UnknownTopicIdError, InvalidPartitionsError, InvalidReplicationFactorError,
 │           InvalidReplicaAssignmentError, PolicyViolationError, TopicDeletionDisabledError
 ├── configs: InvalidConfigError, InvalidConfigRequestError
-├── brokers: DuplicateBrokerError, StaleBrokerEpochError, BrokerNotRegisteredError,
-│            InconsistentClusterError
+├── brokers: InvalidRegistrationError, DuplicateBrokerError, StaleBrokerEpochError,
+│            BrokerNotRegisteredError, InconsistentClusterError
 ├── ISR: FencedLeaderEpochError, NewLeaderElectedError, InvalidUpdateVersionError,
 │        IneligibleReplicaError, OperationNotAttemptedError, InvalidIsrError
 ├── elections: ElectionNotNeededError, PreferredLeaderNotAvailableError,
@@ -32,6 +33,10 @@ class NotControllerError(ControllerError):
 
 class ControllerUnavailableError(ControllerError, ConnectionError):
     """No active controller answered in time; the change may or may not have happened."""
+
+
+class UnreplayableError(ControllerError):
+    """Records that do not fit the image: a defect of the decision, which was not carried out."""
 
 
 class TopicAuthorizationError(ControllerError):
@@ -80,6 +85,10 @@ class InvalidConfigError(ControllerError):
 
 class InvalidConfigRequestError(ControllerError):
     """A request about configs that makes no sense as a whole."""
+
+
+class InvalidRegistrationError(ControllerError):
+    """A registration that names no broker, or no address of it."""
 
 
 class DuplicateBrokerError(ControllerError):

@@ -44,6 +44,7 @@ ERROR_CODES: Final[dict[type[ControllerError], ErrorCode]] = {
     errors.TopicDeletionDisabledError: ErrorCode.topic_deletion_disabled,
     errors.InvalidConfigError: ErrorCode.invalid_config,
     errors.InvalidConfigRequestError: ErrorCode.invalid_request,
+    errors.InvalidRegistrationError: ErrorCode.invalid_registration,
     errors.DuplicateBrokerError: ErrorCode.duplicate_broker_registration,
     errors.StaleBrokerEpochError: ErrorCode.stale_broker_epoch,
     errors.BrokerNotRegisteredError: ErrorCode.broker_id_not_registered,

@@ -6,18 +6,15 @@ refused while the session of the first stands.
 """
 
 from typing import Any, Final
-from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.brokers import RegisterBroker
 from broker.handlers.controller_apis import node_api
-from broker.metadata.records import BrokerEndpoint
+from broker.metadata.records import NIL, BrokerEndpoint
 from broker.protocol import codec
 
-NIL: Final = UUID(int=0)
-"""kio reads it as None."""
 API_KEY: Final = 62
 
 

@@ -11,6 +11,7 @@ from kio.schema.errors import ErrorCode
 from broker.controller.active_controller import ActiveController
 from broker.controller.brokers import Heartbeat
 from broker.handlers.controller_apis import node_api
+from broker.metadata.records import NIL
 from broker.protocol import codec
 
 API_KEY: Final = 63
@@ -30,7 +31,7 @@ async def execute_heartbeat(active: ActiveController, message: Any, version: int
         metadata_offset=int(message.current_metadata_offset),
         wants_fence=message.want_fence,
         wants_shutdown=message.want_shut_down,
-        cordoned_log_dirs=None if cordoned is None else tuple(cordoned),
+        cordoned_log_dirs=None if cordoned is None else tuple(each or NIL for each in cordoned),
     )
     answer = await active.heartbeat(command)
     return codec.build_response(

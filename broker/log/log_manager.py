@@ -211,7 +211,9 @@ class LogManager:
             try:
                 self._remover.start(log.retired.take_due(now_ms))
                 if is_retention_due and log.topic != METADATA_TOPIC:
-                    self._retain(key, log, now_ms)
+                    expired_ms = now_ms - self.producer_id_expiration_ms
+                    log.producers.state.expire(before_ms=expired_ms)
+                    _retain(log, self._checkpoints.high_watermarks.get(key, 0), now_ms)
                 is_due = log.durability.is_due(log.config.flush_ms)
                 self._flusher.maybe_start(log.durability, is_with_active=is_due)
             except (LogError, OSError) as error:
@@ -298,13 +300,11 @@ class LogManager:
         log.handle_cut = partial(self._checkpoints.handle_cut, key, log)
         return log
 
-    def _retain(self, key: TopicPartition, log: PartitionLog, now_ms: int) -> None:
-        expired_ms = now_ms - self.producer_id_expiration_ms
-        log.producers.state.expire(before_ms=expired_ms)
-        high_watermark = self._checkpoints.high_watermarks.get(key, 0)
-        deleted = log.delete_old_segments(high_watermark=high_watermark, now_ms=now_ms)
-        if deleted.segments:
-            _logger.info("%s-%d: %d segments deleted by %s", log.topic, log.partition, *deleted)
+
+def _retain(log: PartitionLog, high_watermark: int, now_ms: int) -> None:
+    deleted = log.delete_old_segments(high_watermark=high_watermark, now_ms=now_ms)
+    if deleted.segments:
+        _logger.info("%s-%d: %d segments deleted by %s", log.topic, log.partition, *deleted)
 
 
 def _close_all(logs: Sequence[PartitionLog]) -> bool:

@@ -67,10 +67,12 @@ class MetadataDelta:
         return topic
 
     def create_topic(self, topic: TopicImage) -> None:
-        """Add a topic whose name must be free."""
+        """Add a topic whose name and id must be free."""
         current = self._image.topics.get(topic.name)
         if current is not None and current.topic_id not in self._deleted:
             raise ReplayError(f"topic {topic.name} is created, but exists")
+        if topic.topic_id in self._created or topic.topic_id in self._image.topics_by_id:
+            raise ReplayError(f"topic {topic.name} is created with the id of another")
         self._created[topic.topic_id] = topic
 
     def remove_topic(self, topic_id: UUID) -> TopicImage:

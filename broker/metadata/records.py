@@ -14,6 +14,8 @@ from typing import Final
 from uuid import UUID
 
 NO_LEADER_CHANGE: Final = -2
+NIL: Final = UUID(int=0)
+"""kio reads it as None."""
 
 
 class RecordError(Exception):

@@ -22,6 +22,8 @@ from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
 from tests.support.settle import TIMEOUT_S, until
 
+INVALID_REGISTRATION = 119
+
 
 class MetadataCluster:
     """Nodes 101, 102, …, of which some may be dead."""
@@ -132,6 +134,38 @@ async def test_broker_that_stops_hands_its_partitions_over_first(cluster: Metada
     await until(lambda: others[0].plane.metadata.image.brokers[leaving.config.node_id].fenced)
     partitions = others[0].plane.metadata.image.topics["t"].partitions.values()
     assert all(p.leader != leaving.config.node_id for p in partitions)
+
+
+@pytest.mark.parametrize(
+    ("broker_id", "listeners"),
+    [
+        (900, []),
+        (900, [{"name": "PLAINTEXT", "host": "", "port": 1, "security_protocol": 0}]),
+        (-1, [{"name": "PLAINTEXT", "host": "h", "port": 1, "security_protocol": 0}]),
+    ],
+)
+async def test_a_registration_that_names_no_address_is_refused_and_ends_nobody(
+    cluster: MetadataCluster, broker_id: int, listeners: list[dict[str, object]]
+) -> None:
+    plane = cluster.follower().plane
+    before = set(plane.metadata.image.brokers)
+    message = codec.build_request(
+        62,
+        4,
+        broker_id=broker_id,
+        cluster_id="test-cluster",
+        incarnation_id=uuid4(),
+        listeners=listeners,
+        features=[],
+        rack=None,
+    )
+    answer = await plane.controller.submit(62, 4, message)
+    assert int(answer.error_code) == INVALID_REGISTRATION
+    assert (await create(cluster.follower(), "afterwards")).error_code == 0
+    for node in cluster.nodes.values():
+        metadata = node.plane.metadata
+        await until(lambda: "afterwards" in metadata.image.topics)  # noqa: B023  # awaited here
+        assert set(node.plane.metadata.image.brokers) == before
 
 
 async def test_second_process_with_a_live_id_waits(cluster: MetadataCluster) -> None:
