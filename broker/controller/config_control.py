@@ -8,6 +8,7 @@ from typing import Final
 from broker.controller.decision import Accepted, Decision, Rejected, Verdict, named_twice
 from broker.controller.elections import IsUncleanEnabled, build_unclean_elections
 from broker.controller.errors import (
+    BrokerNotRegisteredError,
     ControllerError,
     InvalidConfigError,
     InvalidConfigRequestError,
@@ -18,6 +19,7 @@ from broker.metadata.image import (
     ConfigResource,
     MetadataImage,
     ResourceType,
+    broker_resource,
     topic_resource,
 )
 from broker.metadata.records import ConfigRecord, MetadataRecord
@@ -26,6 +28,7 @@ from broker.protocol.known_configs import (
     ConfigType,
     KnownConfig,
     broker_configs,
+    problem_of_alteration,
     problem_of_value,
     topic_configs,
 )
@@ -118,6 +121,8 @@ def _alter(resource: AlterResource, image: MetadataImage) -> list[MetadataRecord
         if names.count(change.name) > 1:
             raise InvalidConfigRequestError(f"Error due to duplicate config keys: {change.name}")
         _apply(change, known, after)
+        if resource.resource.type is ResourceType.BROKER and change.name in after:
+            _check_alteration(known[change.name], after[change.name], resource.resource, image)
     return [
         ConfigRecord(
             resource_type=resource.resource.type,
@@ -128,6 +133,18 @@ def _alter(resource: AlterResource, image: MetadataImage) -> list[MetadataRecord
         for name in sorted(current.keys() | after.keys())
         if current.get(name) != after.get(name)
     ]
+
+
+def _check_alteration(
+    config: KnownConfig, value: str, resource: ConfigResource, image: MetadataImage
+) -> None:
+    layers = (image.config(resource), image.config(broker_resource(None)))
+    altered = next((layer[config.name] for layer in layers if config.name in layer), None)
+    problem = problem_of_alteration(config, value, altered or config.default or "")
+    if problem:
+        raise InvalidConfigError(
+            f"Invalid value {value} for configuration {config.name}: {problem}"
+        )
 
 
 def _check_cluster_wide(names: Sequence[str]) -> None:
@@ -155,12 +172,17 @@ def _known_configs(resource: ConfigResource, image: MetadataImage) -> Mapping[st
             raise UnknownTopicError(f"The topic '{resource.name}' does not exist.")
         return topic_configs()
     if resource.type is ResourceType.BROKER:
-        if resource.name and not resource.name.isdecimal():
-            raise InvalidConfigRequestError(
-                f"Node id must be an integer, but it is: {resource.name}"
-            )
+        if resource.name:
+            _check_broker(resource.name, image)
         return {name: config for name, config in broker_configs().items() if config.is_dynamic}
     raise InvalidConfigRequestError(f"Unsupported resource type {resource.type.name}")
+
+
+def _check_broker(name: str, image: MetadataImage) -> None:
+    if not (name.isascii() and name.isdecimal()):
+        raise InvalidConfigRequestError(f"Node id must be an integer, but it is: {name}")
+    if name not in map(str, image.brokers):
+        raise BrokerNotRegisteredError(f"No node with id {name} found.")
 
 
 def _apply(change: ConfigChange, known: Mapping[str, KnownConfig], after: dict[str, str]) -> None:

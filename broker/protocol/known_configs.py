@@ -92,6 +92,7 @@ _OUR_VALID: Final = MappingProxyType(
         "preallocate": "false",
         "log.preallocate": "false",
         "offsets.topic.compression.codec": "[0,...,4]",
+        "max.connections": "[1,...]",
     }
 )
 """Values that are fewer than Kafka's, or that Kafka judges elsewhere."""
@@ -297,3 +298,28 @@ _VALIDATORS: Final[dict[str, Callable[[KnownConfig, Any], str]]] = {
     "replicas": _check_replicas,
     "non-empty list": _check_not_empty,
 }
+_THREAD_COUNTS: Final = frozenset(
+    {
+        *("num.io.threads", "num.network.threads", "num.replica.fetchers"),
+        *("num.recovery.threads.per.data.dir", "background.threads"),
+    }
+)
+_LISTENERS: Final = frozenset({"listeners", "listener.security.protocol.map"})
+
+
+def problem_of_alteration(config: KnownConfig, value: str, current: str) -> str:
+    """The problem that a running broker has with a valid value, given the current one: the number
+    of threads is at most halved or doubled, and listeners stay; empty: none."""
+    if config.name in _LISTENERS:
+        return "listeners stay while a broker runs: change them in its file, and start it again"
+    if config.name not in _THREAD_COUNTS:
+        return ""
+    new, old = int(value), int(current)
+    words = f"Dynamic thread count update validation failed for {config.name}={value}, value should"
+    if new <= 0:
+        return f"{words} be at least 1"
+    if new < old // 2:
+        return f"{words} be at least half the current value {old}"
+    if new > old * 2:
+        return f"{words} not be greater than double the current value {old}"
+    return ""

@@ -259,9 +259,10 @@ def _build_lifecycle(
 
 
 def _connections_max(config: BrokerConfig, metadata: MetadataService) -> int:
-    """max.connections, which may be altered while the node runs."""
-    altered = broker_config_value(metadata.image, config, "max.connections")
-    return config.max_connections if altered is None else int(altered)
+    """max.connections, which may be altered while the node runs; an older build took 0, which
+    would lock out who mends it."""
+    altered = int(broker_config_value(metadata.image, config, "max.connections") or 0)
+    return altered if altered > 0 else config.max_connections
 
 
 def _build_controller_listener(

@@ -3,7 +3,7 @@ from dataclasses import dataclass, field, fields
 
 import pytest
 
-from broker.config.broker_config import BrokerConfig
+from broker.config.broker_config import BrokerConfig, ConfigError
 from broker.controller.config_control import (
     AlterOperation,
     AlterResource,
@@ -13,13 +13,16 @@ from broker.controller.config_control import (
 )
 from broker.controller.decision import Accepted
 from broker.controller.errors import (
+    BrokerNotRegisteredError,
     ControllerError,
     InvalidConfigError,
     InvalidConfigRequestError,
     InvalidTopicError,
     UnknownTopicError,
 )
+from broker.coordinator.config import GroupConfig
 from broker.log.config import LogConfig
+from broker.log.errors import LogError
 from broker.metadata import records
 from broker.metadata.effective_configs import (
     ConfigSource,
@@ -38,7 +41,8 @@ from broker.metadata.image import (
     broker_resource,
     topic_resource,
 )
-from broker.protocol.known_configs import broker_configs, topic_configs
+from broker.protocol.known_configs import broker_configs, problem_of_value, topic_configs
+from tests.unit.broker.config.test_broker_config import LEAST
 from tests.unit.broker.controller.images import (
     apply,
     cluster,
@@ -261,6 +265,13 @@ def test_throttles_are_set_on_brokers_and_topics() -> None:
             change("min.insync.replicas", SET, "1"),
             InvalidConfigRequestError,
         ),
+        (broker_resource(9), change("min.insync.replicas", SET, "1"), BrokerNotRegisteredError),
+        (broker_resource(1), change("listeners", SET, "X://h:1"), InvalidConfigRequestError),
+        (broker_resource(None), change("max.connections", SET, "0"), InvalidConfigRequestError),
+        (broker_resource(1), change("num.io.threads", SET, "0"), InvalidConfigRequestError),
+        (broker_resource(1), change("num.io.threads", SET, "17"), InvalidConfigRequestError),
+        (broker_resource(None), change("num.io.threads", SET, "3"), InvalidConfigRequestError),
+        (broker_resource(1), change("num.replica.fetchers", SET, "-1"), InvalidConfigRequestError),
         (
             ConfigResource(type=ResourceType.BROKER_LOGGER, name="1"),
             change("root", SET, "INFO"),
@@ -275,6 +286,38 @@ def test_refusals(
     after, refused = alter(image, resource, wanted)
     assert isinstance(refused, error)
     assert after is image
+
+
+def test_threads_are_doubled_step_by_step() -> None:
+    image = cluster()
+    for count in ("16", "32", "16"):
+        image, error = alter(image, broker_resource(1), change("num.io.threads", SET, count))
+        assert error is None
+    assert image.config(broker_resource(1)) == {"num.io.threads": "16"}
+
+
+def _file_takes(name: str, value: str) -> bool:
+    try:
+        properties = {**LEAST, name: value}
+        BrokerConfig.from_properties(properties)
+        LogConfig.from_broker_properties(properties)
+        GroupConfig.from_properties(properties)
+    except (ConfigError, LogError, ValueError):
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(c.name for c in broker_configs().values() if c.is_dynamic and not c.is_per_broker),
+)
+def test_a_running_broker_takes_the_values_that_its_file_takes(name: str) -> None:
+    numbers = [str(n) for bits in (31, 63) for n in (-(2**bits) - 1, -(2**bits), 2**bits)]
+    small = [str(n) for n in (-131073, -2, -1, 0, 1, 2, 4, 9, 10, 13, 14, 17, 18, 22, 23)]
+    words = ["banana", "true", "gzip", "delete", "CreateTime", "1_0", "0.5", "NaN"]
+    known = broker_configs()[name]
+    for value in numbers + small + words:
+        assert _file_takes(name, value) is (not problem_of_value(known, value)), value
 
 
 def test_one_bad_change_refuses_its_whole_resource() -> None:

@@ -1,10 +1,14 @@
 """Configs of a broker in its file, or altered while it runs, and what they change."""
 
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from broker.controller.decision import Decision
+from broker.metadata.image import ResourceType
+from broker.metadata.records import ConfigRecord
 from broker.protocol import codec
 from broker.protocol.records import iter_batch_headers
 from broker.server.node import Node
@@ -50,9 +54,24 @@ async def test_fewer_connections_are_taken_from_now_on(tmp_path: Path) -> None:
     async with running(tmp_path) as (node,):
         versions = codec.build_request(18, 3)
         assert (await request(node, 18, 3, versions)).error_code == 0
-        assert await _alter(node, "max.connections", "0") == 0
-        with pytest.raises(ConnectionError):
-            await request(node, 18, 3, versions)
+        assert await _alter(node, "max.connections", "0") == INVALID_REQUEST
+        assert await _alter(node, "max.connections", "1") == 0
+        with socket.create_connection((node.config.advertised.host, node.config.advertised.port)):
+            await until(lambda: len(parts(node).client_listener.connections) == 1)
+            with pytest.raises(ConnectionError):
+                await request(node, 18, 3, versions)
+        await until(lambda: not parts(node).client_listener.connections)
+        assert await _alter(node, "max.connections", "100") == 0
+
+
+async def test_a_limit_that_an_older_build_took_locks_nobody_out(tmp_path: Path) -> None:
+    record = ConfigRecord(
+        resource_type=ResourceType.BROKER, resource_name="", name="max.connections", value="0"
+    )
+    async with running(tmp_path) as (node,):
+        await parts(node).controller.active.run(lambda image: Decision((record,), None))
+        await until(lambda: bool(parts(node).metadata.image.configs))
+        assert await _alter(node, "max.connections", "100") == 0
 
 
 async def test_offsets_are_written_in_the_configured_codec(tmp_path: Path) -> None:
