@@ -13,11 +13,11 @@ from broker.raft.errors import NotLeaderError
 async def ask_quorum(request: Request, node: NodeServices) -> Any:
     """The quorum's answer to another voter; BROKER_NOT_AVAILABLE when it takes no part.
 
-    A voter of another cluster gets INCONSISTENT_CLUSTER_ID, one that names none is heard
-    (KafkaRaftClient.hasValidClusterId).
+    A voter of another cluster, or one that names none, gets INCONSISTENT_CLUSTER_ID; Kafka hears
+    the latter. Which node speaks is judged by the quorum (`states.requests`), by its word alone.
     """
     quorum = node.controller.quorum
-    if request.message.cluster_id not in (None, quorum.cluster_id):
+    if request.message.cluster_id != quorum.cluster_id:
         return _refuse(request, ErrorCode.inconsistent_cluster_id)
     asked = wire.from_request(request.api_key, request.message)
     try:

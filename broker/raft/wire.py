@@ -27,6 +27,8 @@ from broker.raft.messages import (
 )
 from broker.raft.snapshot_id import SnapshotId
 
+WAIT_MS_MAX: Final = 10_000
+"""So long a fetch waits at most, whatever it asks: its place is kept although its sender may go."""
 NOBODY: Final = -1
 
 FETCH: Final = 1
@@ -228,7 +230,7 @@ def _read_fetch(message: Any) -> FetchRequest:
         fetch_offset=int(partition.fetch_offset),
         last_fetched_epoch=int(partition.last_fetched_epoch),
         high_watermark=int(partition.high_watermark),
-        wait_ms_max=round(message.max_wait.total_seconds() * 1000),
+        wait_ms_max=min(round(message.max_wait.total_seconds() * 1000), WAIT_MS_MAX),
     )
 
 

@@ -75,7 +75,8 @@ def build_snapshot_answer(
     core: RaftContext, request: FetchSnapshotRequest
 ) -> FetchSnapshotResponse:
     """Bytes of a snapshot, or why there are none."""
-    part = core.log.read_snapshot(request.snapshot, request.position, bytes_max=request.bytes_max)
+    bytes_max = max(1, min(request.bytes_max, core.config.fetch_bytes_max))
+    part = core.log.read_snapshot(request.snapshot, request.position, bytes_max=bytes_max)
     error = RpcError.NONE
     if part is None:
         error = RpcError.SNAPSHOT_NOT_FOUND

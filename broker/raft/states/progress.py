@@ -30,16 +30,23 @@ class Fetched:
         self.end_offset = request.fetch_offset
 
 
+OBSERVERS_MAX: Final = 1_000
+
+
 @dataclass(slots=True)
 class Observers:
-    """Nodes that fetch without a vote. One that has been silent for long is forgotten."""
+    """Nodes that fetch without a vote. One that has been silent for long is forgotten, and the one
+    that has been silent for longest when there are more than OBSERVERS_MAX."""
 
     _found: dict[int, Fetched] = field(default_factory=dict)
 
     def of(self, node_id: int, now_ms: int) -> Fetched:
         """Knowledge of a node, from now on."""
         if node_id not in self._found:
-            self._found = {**self.known(now_ms), node_id: Fetched(fetched_ms=now_ms)}
+            known = self.known(now_ms)
+            if len(known) >= OBSERVERS_MAX:
+                del known[min(known, key=lambda id_: known[id_].fetched_ms)]
+            self._found = {**known, node_id: Fetched(fetched_ms=now_ms)}
         return self._found[node_id]
 
     def known(self, now_ms: int) -> dict[int, Fetched]:

@@ -1,5 +1,7 @@
 """How a voter answers the others, whatever its state; epochs are judged here, once."""
 
+from typing import Any, Final
+
 from broker.raft.messages import (
     BeginEpochRequest,
     BeginEpochResponse,
@@ -16,9 +18,19 @@ from broker.raft.messages import (
 from broker.raft.states.roles import RaftRoles
 from broker.raft.states.transition import BecomeFollower, BecomeUnattached, Transition
 
+EPOCH_FREE_MAX: Final = 2**30
+"""Up to here any later epoch is believed: who was away may have missed many elections."""
+EPOCH_STEP_MAX: Final = 1_000
+"""Beyond that an epoch may be so much later than ours. So nobody ends all elections by naming the
+last epoch that there is."""
+
 
 def handle_request(core: RaftRoles, token: int, request: Request) -> None:
     """Answer one request now, or (a fetch) later."""
+    error = _refusal(core, request)
+    if error is not None:
+        _refuse(core, token, request, error)
+        return
     match request:
         case VoteRequest():
             _handle_vote(core, token, request)
@@ -32,12 +44,59 @@ def handle_request(core: RaftRoles, token: int, request: Request) -> None:
             _handle_fetch_snapshot(core, token, request)
 
 
+def _refusal(core: RaftRoles, request: Request) -> RpcError | None:
+    """Why nothing of a request counts: no voter says that (KafkaRaftClient's checks)."""
+    own_id, voters = core.config.node_id, core.config.voter_ids
+    match request:
+        case VoteRequest():
+            sender = request.candidate_id
+            last_epoch_max = request.epoch if request.pre_vote else request.epoch - 1
+            is_sound = 0 <= request.last_epoch <= last_epoch_max and request.last_offset >= 0
+        case BeginEpochRequest() | EndEpochRequest():
+            sender = request.leader_id
+            is_sound = request.epoch >= 0
+        case FetchRequest():
+            sender = request.replica_id
+            is_sound = 0 <= request.last_fetched_epoch <= request.epoch
+            is_sound = is_sound and request.fetch_offset >= 0
+        case FetchSnapshotRequest():
+            sender = request.replica_id
+            is_sound = request.snapshot.end_offset >= 0
+    is_of_voters = not isinstance(request, FetchRequest | FetchSnapshotRequest)
+    is_unasked = isinstance(request, VoteRequest) and not core.config.is_voter
+    if is_unasked or (is_of_voters and sender not in voters):
+        return RpcError.INCONSISTENT_VOTER_SET
+    is_sound = is_sound and sender >= 0 and sender != own_id and _is_credible(core, request.epoch)
+    return None if is_sound else RpcError.INVALID_REQUEST
+
+
+def _is_credible(core: RaftRoles, epoch: int) -> bool:
+    return epoch <= max(EPOCH_FREE_MAX, core.epoch + EPOCH_STEP_MAX)
+
+
+def _refuse(core: RaftRoles, token: int, request: Request, error: RpcError) -> None:
+    known: dict[str, Any] = {"epoch": core.epoch, "leader_id": core.leader_id, "error": error}
+    match request:
+        case VoteRequest():
+            core.reply(token, VoteResponse(vote_granted=False, **known))
+        case BeginEpochRequest():
+            core.reply(token, BeginEpochResponse(**known))
+        case EndEpochRequest():
+            core.reply(token, EndEpochResponse(**known))
+        case FetchRequest():
+            core.refuse_fetch(token, error)
+        case FetchSnapshotRequest():
+            core.refuse_fetch_snapshot(token, request, error)
+
+
 def adopt_epoch(core: RaftRoles, response: Response) -> Transition | None:
     """Follow what a response tells of a later epoch or of a leader, if it is news.
 
     A leader of our own epoch is news only for a voter that waits or asks for votes. A
     prospective voter does not take the word of others for the very leader that it gave up.
     """
+    if not _is_credible(core, response.epoch):
+        return None
     leader_id = None if response.leader_id == core.config.node_id else response.leader_id
     if response.epoch > core.epoch and leader_id is None:
         return BecomeUnattached(epoch=response.epoch)
@@ -52,7 +111,7 @@ def adopt_epoch(core: RaftRoles, response: Response) -> Transition | None:
 
 
 def _handle_vote(core: RaftRoles, token: int, request: VoteRequest) -> None:
-    error = _vote_error(core, request)
+    error = RpcError.FENCED_LEADER_EPOCH if request.epoch < core.epoch else RpcError.NONE
     is_granted = False
     if error is RpcError.NONE:
         if request.epoch > core.epoch:
@@ -66,12 +125,6 @@ def _handle_vote(core: RaftRoles, token: int, request: VoteRequest) -> None:
             epoch=core.epoch, leader_id=core.leader_id, vote_granted=is_granted, error=error
         ),
     )
-
-
-def _vote_error(core: RaftRoles, request: VoteRequest) -> RpcError:
-    if not core.config.is_voter or request.candidate_id not in core.config.voter_ids:
-        return RpcError.INCONSISTENT_VOTER_SET
-    return RpcError.FENCED_LEADER_EPOCH if request.epoch < core.epoch else RpcError.NONE
 
 
 def _is_up_to_date(core: RaftRoles, request: VoteRequest) -> bool:

@@ -14,6 +14,8 @@ from broker.controller.errors import ControllerUnavailableError
 from broker.coordinator.producer_ids import ProducerIdAllocator
 from broker.metadata.image import MetadataImage
 from broker.protocol import codec
+from broker.raft import wire
+from broker.raft.messages import VoteRequest
 from broker.raft.snapshot_files import Snapshot
 from broker.server.peers import PeerClient
 from tests.support.loop_disk import nothing_forced_on_the_loop
@@ -166,6 +168,30 @@ async def test_a_registration_that_names_no_address_is_refused_and_ends_nobody(
         metadata = node.plane.metadata
         await until(lambda: "afterwards" in metadata.image.topics)  # noqa: B023  # awaited here
         assert set(node.plane.metadata.image.brokers) == before
+
+
+@pytest.mark.parametrize("pre_vote", [True, False])
+async def test_a_strangers_vote_in_the_last_epoch_ends_no_elections(
+    cluster: MetadataCluster, pre_vote: bool
+) -> None:
+    for node in cluster.nodes.values():
+        for candidate_id in cluster.nodes.keys() - {node.config.node_id}:
+            request = VoteRequest(
+                candidate_id=candidate_id,
+                epoch=2**31 - 1,
+                last_epoch=2**31 - 2,
+                last_offset=2**62,
+                pre_vote=pre_vote,
+            )
+            message = wire.to_request(request, cluster_id="test-cluster")
+            endpoint = node.config.controller_listener
+            assert endpoint is not None
+            client = PeerClient(host=endpoint.host, port=endpoint.port, client_id="stranger")
+            await client.send(52, 2, message)
+            await client.close()
+    await cluster.kill(cluster.controller_id)
+    await until(lambda: any(node.plane.active.is_active for node in cluster.nodes.values()))
+    assert (await create(cluster.follower(), "afterwards")).error_code == 0
 
 
 async def test_second_process_with_a_live_id_waits(cluster: MetadataCluster) -> None:

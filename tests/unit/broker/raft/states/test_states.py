@@ -37,12 +37,14 @@ from broker.raft.messages import (
     EpochEnd,
     FetchRequest,
     FetchResponse,
+    FetchSnapshotRequest,
     Request,
     Response,
     RpcError,
     VoteRequest,
     VoteResponse,
 )
+from broker.raft.snapshot_id import SnapshotId
 from broker.raft.states.backoff import Backoff
 from broker.raft.states.leader import Leader
 from broker.raft.states.progress import OBSERVER_SILENCE_MS
@@ -390,6 +392,83 @@ def test_nobody_votes_for_an_observer() -> None:
     assert answer.error is RpcError.INCONSISTENT_VOTER_SET
     assert not answer.vote_granted
     assert voter.core.epoch == 0, "its epoch disturbs nobody"
+
+
+LAST_EPOCH = 2**31 - 1
+UNSOUND: list[tuple[Request, RpcError]] = [
+    (vote(LAST_EPOCH), RpcError.INVALID_REQUEST),
+    (vote(LAST_EPOCH, pre_vote=True), RpcError.INVALID_REQUEST),
+    (vote(5, end=-1), RpcError.INVALID_REQUEST),
+    (vote(5, candidate=101), RpcError.INVALID_REQUEST),
+    (replace(vote(5), last_epoch=5), RpcError.INVALID_REQUEST),
+    (replace(vote(5), last_epoch=-1), RpcError.INVALID_REQUEST),
+    (replace(vote(5, pre_vote=True), last_epoch=6), RpcError.INVALID_REQUEST),
+    (BeginEpochRequest(leader_id=102, epoch=LAST_EPOCH), RpcError.INVALID_REQUEST),
+    (BeginEpochRequest(leader_id=101, epoch=5), RpcError.INVALID_REQUEST),
+    (BeginEpochRequest(leader_id=999, epoch=5), RpcError.INCONSISTENT_VOTER_SET),
+    (
+        EndEpochRequest(leader_id=102, epoch=LAST_EPOCH, preferred_successors=()),
+        RpcError.INVALID_REQUEST,
+    ),
+    (
+        EndEpochRequest(leader_id=-1, epoch=5, preferred_successors=()),
+        RpcError.INCONSISTENT_VOTER_SET,
+    ),
+    (fetch(1, -1), RpcError.INVALID_REQUEST),
+    (fetch(1, 0, last_epoch=-1), RpcError.INVALID_REQUEST),
+    (fetch(1, 0, last_epoch=2), RpcError.INVALID_REQUEST),
+    (fetch(1, 0, peer=-1), RpcError.INVALID_REQUEST),
+    (fetch(1, 0, peer=101), RpcError.INVALID_REQUEST),
+    (
+        FetchSnapshotRequest(
+            replica_id=102,
+            epoch=1,
+            snapshot=SnapshotId(end_offset=-1, epoch=1),
+            position=0,
+            bytes_max=1,
+        ),
+        RpcError.INVALID_REQUEST,
+    ),
+]
+
+
+@pytest.mark.parametrize("is_leader", [False, True])
+@pytest.mark.parametrize(("request_", "error"), UNSOUND)
+def test_what_no_voter_says_is_refused_and_changes_nothing(
+    request_: Request, error: RpcError, is_leader: bool
+) -> None:
+    voter = Voter101()
+    if is_leader:
+        voter.lead()
+    core = voter.core
+    before = core.vote, core.leader_id, core.high_watermark
+    assert voter.ask(request_).error is error
+    assert (core.vote, core.leader_id, core.high_watermark) == before
+    assert voter.ask(vote(core.epoch + 1, end=9)).error is RpcError.NONE
+
+
+def test_elections_go_on_beyond_the_epochs_that_are_free() -> None:
+    voter = Voter101(vote=Vote(epoch=2**30 + 5))
+    assert voter.ask(vote(2**30 + 2_000)).error is RpcError.INVALID_REQUEST
+    assert voter.ask(vote(2**30 + 6)).error is RpcError.NONE
+    assert voter.core.epoch == 2**30 + 6
+
+
+def test_a_later_epoch_than_there_can_be_is_not_learned_from_an_answer() -> None:
+    voter = Voter101()
+    (request, _) = sent(voter.tick(1_000), VoteRequest)
+    voter.answer(102, VoteResponse(epoch=LAST_EPOCH, leader_id=None, vote_granted=False), request)
+    assert voter.core.epoch == 0
+
+
+def test_observers_are_bounded() -> None:
+    voter = Voter101()
+    core = voter.lead()
+    for id_ in range(1_000, 4_000):
+        voter.handle(RequestReceived(token=id_, request=fetch(1, 0, peer=id_)))
+    assert isinstance(core.state, Leader)
+    known = core.state.observers.known(core.now_ms)
+    assert sorted(known) == list(range(3_000, 4_000))
 
 
 def test_silent_voter_with_a_closed_port_is_reported() -> None:
