@@ -60,6 +60,8 @@ class BrokerConfig:
     delete_topic_enable: bool = _property("delete.topic.enable", True)
 
     socket_request_max_bytes: int = _property("socket.request.max.bytes", 104_857_600, at_least=1)
+    # Kafka: -1, no bound. A node answers heartbeats whatever its clients send.
+    queued_max_request_bytes: int = _property("queued.max.request.bytes", 268_435_456, at_least=-1)
     max_connections: int = _property("max.connections", 2_147_483_647, at_least=1)
     connections_max_idle_ms: int = _property("connections.max.idle.ms", 600_000, at_least=1)
 

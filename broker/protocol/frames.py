@@ -6,16 +6,68 @@ it and stay valid until `release`.
 """
 
 import struct
+from collections import deque
+from collections.abc import Callable
 
 from broker.protocol.errors import FrameTooLargeError
 
 FRAME_BYTES_MAX = 100 * 1024 * 1024
 """Kafka's default of socket.request.max.bytes."""
 BUFFER_BYTES_MIN = 64 * 1024
+BUFFER_BYTES_IDLE = 4 * 1024
 BUFFER_BYTES_KEPT = 4 * 1024 * 1024
 """A buffer larger than this is given back as soon as it is empty."""
 
 _SIZE = struct.Struct(">i")
+
+
+class RequestMemory:
+    """Bytes that requests of all connections together hold, beyond BUFFER_BYTES_MIN for each.
+
+    Kafka's queued.max.request.bytes. A request larger than all of it is taken when nothing else is
+    held. Those who wait are called one after the other, as memory is given back.
+    """
+
+    __slots__ = ("_bytes_max", "_waiting", "used_bytes")
+
+    def __init__(self, bytes_max: int | None = None) -> None:
+        """None: without bound."""
+        self._bytes_max = bytes_max
+        self._waiting: deque[Callable[[], None]] = deque()
+        self.used_bytes = 0
+
+    @property
+    def is_short(self) -> bool:
+        """Whether anybody waits."""
+        return bool(self._waiting)
+
+    def may_take(self, size_bytes: int) -> bool:
+        """Whether there is so much more."""
+        if self._bytes_max is None or not self.used_bytes:
+            return True
+        return self.used_bytes + size_bytes <= self._bytes_max
+
+    def keep(self, frame: memoryview) -> bytes:
+        """A copy of a frame, which is counted until it is given back."""
+        self.take(len(frame))
+        return bytes(frame)
+
+    def take(self, size_bytes: int) -> None:
+        """Count what is held from now on."""
+        self.used_bytes += size_bytes
+
+    def give(self, size_bytes: int) -> None:
+        """Count so much less; those who wait may try again."""
+        self.used_bytes -= size_bytes
+        for _ in range(len(self._waiting) if size_bytes else 0):
+            if not self.may_take(BUFFER_BYTES_MIN):
+                return
+            self._waiting.popleft()()
+
+    def wait(self, callback: Callable[[], None]) -> None:
+        """Have `callback` called once when memory was given back."""
+        if callback not in self._waiting:
+            self._waiting.append(callback)
 
 
 class ReceiveBuffer:
@@ -25,10 +77,24 @@ class ReceiveBuffer:
     Views handed out by `received` must be dropped before `release` moves bytes.
     """
 
-    __slots__ = ("_buffer", "_end", "_frame_bytes_max", "_readable", "_start", "_view")
+    __slots__ = (
+        "_buffer",
+        "_end",
+        "_frame_bytes_max",
+        "_memory",
+        "_readable",
+        "_start",
+        "_view",
+        "lacks_memory",
+    )
 
-    def __init__(self, *, frame_bytes_max: int = FRAME_BYTES_MAX) -> None:
+    def __init__(
+        self, *, frame_bytes_max: int = FRAME_BYTES_MAX, memory: RequestMemory | None = None
+    ) -> None:
         self._frame_bytes_max = frame_bytes_max
+        self._memory = RequestMemory() if memory is None else memory
+        self.lacks_memory = False
+        """Whether `release` could not make room: nothing may be read until it could."""
         self._buffer = bytearray(BUFFER_BYTES_MIN)
         self._view = memoryview(self._buffer)
         self._readable = self._view.toreadonly()
@@ -72,6 +138,11 @@ class ReceiveBuffer:
         """Make room: move what is left to the front, grow to the coming frame, shrink when idle."""
         pending = self._end - self._start
         needed = self._needed_bytes(pending)
+        self.lacks_memory = needed > len(self._buffer) and not self._memory.may_take(
+            needed - max(len(self._buffer), BUFFER_BYTES_MIN)
+        )
+        if self.lacks_memory:
+            return
         if needed > len(self._buffer) or self._is_oversized(needed):
             self._replace(max(needed, BUFFER_BYTES_MIN), pending)
         elif self._start and (pending == 0 or self._end + BUFFER_BYTES_MIN > len(self._buffer)):
@@ -81,6 +152,7 @@ class ReceiveBuffer:
     def close(self) -> None:
         """Give all memory back at once: nothing will be received any more."""
         self._start = self._end = 0
+        self.lacks_memory = False
         self._replace(0, 0)
 
     def _needed_bytes(self, pending: int) -> int:
@@ -93,17 +165,23 @@ class ReceiveBuffer:
         return min(whole, 2 * pending + BUFFER_BYTES_MIN)
 
     def _is_oversized(self, needed: int) -> bool:
-        return len(self._buffer) > BUFFER_BYTES_KEPT and needed <= BUFFER_BYTES_KEPT
+        kept = BUFFER_BYTES_MIN if self._memory.is_short else BUFFER_BYTES_KEPT
+        return len(self._buffer) > kept >= needed
 
     def _replace(self, capacity: int, pending: int) -> None:
+        counted, held = (max(0, size - BUFFER_BYTES_MIN) for size in (capacity, len(self._buffer)))
         fresh = bytearray(capacity)
         fresh[:pending] = self._view[self._start : self._end]
         self._buffer = fresh
         self._view = memoryview(fresh)
         self._readable = self._view.toreadonly()
         self._start, self._end = 0, pending
+        if counted > held:
+            self._memory.take(counted - held)
+        elif counted < held:
+            self._memory.give(held - counted)
 
     def shrink(self) -> None:
         """Give memory back when the connection is idle."""
-        if len(self._buffer) > BUFFER_BYTES_MIN and self.pending_bytes == 0:
-            self._replace(BUFFER_BYTES_MIN, 0)
+        if len(self._buffer) > BUFFER_BYTES_IDLE and self.pending_bytes == 0:
+            self._replace(BUFFER_BYTES_IDLE, 0)

@@ -62,6 +62,14 @@ OUR_DEFAULTS: Final[Mapping[str, str]] = MappingProxyType(
 
 OUR_CONFIGS: Final = (
     KnownConfig(
+        name="queued.max.request.bytes",
+        type=ConfigType.LONG,
+        default="268435456",
+        valid="",
+        doc="The number of queued bytes allowed before no more requests are read. -1: no bound.",
+        is_dynamic=False,
+    ),
+    KnownConfig(
         name="partiscope.replica.fetch.backoff.first.ms",
         type=ConfigType.INT,
         default="20",

@@ -25,11 +25,14 @@ from broker.log.log_manager import LogManager
 from broker.metadata.cordons import is_cordoned
 from broker.metadata.effective_configs import broker_config_value
 from broker.metadata.metadata_service import MetadataService
+from broker.protocol import codec
+from broker.protocol.frames import RequestMemory
 from broker.raft.config import QuorumConfig, Voter, parse_voters
 from broker.raft.metadata_log import MetadataLog
 from broker.raft.node import QuorumNode
 from broker.raft.vote_file import VoteFile
 from broker.replication.replica_manager import ReplicaManager
+from broker.server.acceptor import SocketShares, socket_shares
 from broker.server.broker_lifecycle import BrokerIdentity, BrokerLifecycle
 from broker.server.dispatch import ListenerContext
 from broker.server.listener import ListenerServer
@@ -265,6 +268,21 @@ def _connections_max(config: BrokerConfig, metadata: MetadataService) -> int:
     return altered if altered > 0 else config.max_connections
 
 
+def _limit_of(
+    listener: Listener, config: BrokerConfig, metadata: MetadataService, shares: SocketShares
+) -> Callable[[], int]:
+    """Clients do not take the connections of the quorum."""
+    if listener is Listener.CONTROLLER:
+        return lambda: shares.controller
+    return lambda: min(_connections_max(config, metadata), shares.clients)
+
+
+def _is_broker(frame: memoryview, metadata: MetadataService) -> bool:
+    """By its word: brokers name themselves as `_name` says."""
+    name = codec.decode_header(frame).client_id or ""
+    return name in {f"broker-{broker_id}" for broker_id in metadata.image.brokers}
+
+
 def _build_controller_listener(
     config: BrokerConfig, services: NodeServices
 ) -> ListenerServer | None:
@@ -277,12 +295,17 @@ def _build_controller_listener(
 def _build_listener(
     config: BrokerConfig, services: NodeServices, listener: Listener, endpoint: Endpoint
 ) -> ListenerServer:
+    shares = socket_shares()
+    queued_bytes_max = config.queued_max_request_bytes
     context = ListenerContext(
         listener=listener,
         registry=load_registry(listener),
         node=services,
-        connections_max=lambda: _connections_max(config, services.metadata),
+        connections_max=_limit_of(listener, config, services.metadata, shares),
         frame_bytes_max=config.socket_request_max_bytes,
+        reserve=shares.reserve if listener is Listener.CLIENT else 0,
+        is_peer=lambda frame: _is_broker(frame, services.metadata),
+        memory=RequestMemory(queued_bytes_max if queued_bytes_max > 0 else None),
     )
     idle_ms_max = config.connections_max_idle_ms
     return ListenerServer(endpoint, context, connections_idle_ms_max=idle_ms_max)

@@ -20,16 +20,26 @@ log = logging.getLogger(__name__)
 class Connection(asyncio.BufferedProtocol):
     """The protocol object of one accepted socket."""
 
-    def __init__(self, context: ListenerContext, connections: "set[Connection]") -> None:
-        """`connections` are those of the listener that are open; this one joins them."""
+    def __init__(
+        self,
+        context: ListenerContext,
+        connections: "set[Connection]",
+        *,
+        is_on_trial: bool = False,
+    ) -> None:
+        """`connections` are those of the listener that are open; this one joins them. On trial:
+        it stands beyond the limit, and its first request has to be a broker's."""
+        self._is_on_trial = is_on_trial
+        self.frame_since_ms: int | None = None
+        """Since when the request comes in that is not whole yet."""
         self._context = context
         self._connections = connections
         self._clock = context.node.clock
-        self._receive = ReceiveBuffer(frame_bytes_max=context.frame_bytes_max)
-        self._queue = ResponseQueue(self._answers_written, self._end)
-        self._dispatcher = Dispatcher(
-            context, self._queue, self._refuse, self._maybe_resume_reading
+        self._receive = ReceiveBuffer(
+            frame_bytes_max=context.frame_bytes_max, memory=context.memory
         )
+        self._queue = ResponseQueue(self._answers_written, self._end)
+        self._dispatcher = Dispatcher(context, self._queue, self.refuse, self._maybe_resume_reading)
         self._transport: asyncio.Transport | None = None
         self._peer = "?"
         self._is_reading_paused = False
@@ -40,10 +50,6 @@ class Connection(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         host, port = (transport.get_extra_info("peername") or ("?", 0))[:2]
         self._peer = f"{host}:{port}"
-        if len(self._connections) >= self._context.connections_max():
-            log.warning("connection from %s refused: max.connections reached", self._peer)
-            transport.abort()
-            return
         self._transport = transport
         tune_socket(transport)
         self._queue.open(transport)
@@ -70,14 +76,33 @@ class Connection(asyncio.BufferedProtocol):
         try:
             frames = self._receive.received(nbytes)
         except ProtocolError as error:
-            self._refuse(str(error))
+            self.refuse(str(error))
+            return
+        is_on_trial, self._is_on_trial = self._is_on_trial, self._is_on_trial and not frames
+        if frames and is_on_trial and not _is_peers(frames[0], self._context):
+            limit = self._context.connections_max()
+            self._context.refusals.note(limit, self.last_active_ms)
+            self.close(is_at_once=True)
             return
         self._queue.cork()
         for frame in frames:
             self._dispatcher.take(frame)
         self._queue.uncork()
-        self._receive.release()
+        self._make_room()
         self._maybe_pause_reading()
+
+    def _make_room(self) -> None:
+        """For what comes next; without memory for it nothing is read until others give theirs."""
+        if self._transport is None:
+            return
+        self._receive.release()
+        if not self._receive.pending_bytes:
+            self.frame_since_ms = None
+        elif self.frame_since_ms is None:
+            self.frame_since_ms = self.last_active_ms
+        if self._receive.lacks_memory:
+            self._context.memory.wait(self._make_room)
+        self._maybe_resume_reading()
 
     def eof_received(self) -> bool:
         """The peer has ended its side; a frame that is cut off is worth a line."""
@@ -98,20 +123,29 @@ class Connection(asyncio.BufferedProtocol):
         self._dispatcher.resume()
         self._maybe_resume_reading()
 
+    @property
     def _is_over_bound(self) -> bool:
-        return self._queue.is_full or self._dispatcher.deferred_count > 0
+        return (
+            self._queue.is_full or self._dispatcher.deferred_count > 0 or self._receive.lacks_memory
+        )
 
     def _maybe_pause_reading(self) -> None:
-        if self._transport is not None and not self._is_reading_paused and self._is_over_bound():
+        if self._transport is not None and not self._is_reading_paused and self._is_over_bound:
             self._is_reading_paused = True
             self._transport.pause_reading()
 
     def _maybe_resume_reading(self) -> None:
-        if self._transport is not None and self._is_reading_paused and not self._is_over_bound():
+        if self._transport is not None and self._is_reading_paused and not self._is_over_bound:
             self._is_reading_paused = False
             self._transport.resume_reading()
 
-    def _refuse(self, reason: str) -> None:
+    @property
+    def is_idle(self) -> bool:
+        """Whether its client waits for nothing."""
+        return not (self._queue.is_waiting or self._dispatcher.deferred_count)
+
+    def refuse(self, reason: str) -> None:
+        """End the connection at once, with a line in the log."""
         log.warning("connection from %s closed: %s", self._peer, reason)
         self._dispatcher.close()
         self.close(is_at_once=True)
@@ -132,6 +166,13 @@ class Connection(asyncio.BufferedProtocol):
     def shrink(self) -> None:
         """Give back the memory of an idle connection."""
         self._receive.shrink()
+
+
+def _is_peers(frame: memoryview, context: ListenerContext) -> bool:
+    try:
+        return context.is_peer(frame)
+    except ProtocolError:
+        return False
 
 
 def tune_socket(transport: asyncio.Transport) -> None:

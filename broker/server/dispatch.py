@@ -21,10 +21,12 @@ from broker.handlers.registry import Api, HandlerKind, HandlerRegistry
 from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError, RequestHeader, UnsupportedVersionError
-from broker.protocol.frames import FRAME_BYTES_MAX
+from broker.protocol.frames import FRAME_BYTES_MAX, RequestMemory
+from broker.server.acceptor import Refusals
 from broker.server.response_queue import ResponseQueue, Slot
 
 API_VERSIONS = 18
+_NO_FRAME = memoryview(b"")
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +40,12 @@ class ListenerContext:
     node: NodeServices
     connections_max: Callable[[], int]
     frame_bytes_max: int = FRAME_BYTES_MAX
+    reserve: int = 0
+    """Connections beyond the limit, for those whose first request is a broker's."""
+    is_peer: Callable[[memoryview], bool] = lambda _: False
+    """Whether a request is a broker's, as far as it says itself."""
+    refusals: Refusals = field(default_factory=Refusals)
+    memory: RequestMemory = field(default_factory=RequestMemory)
     tasks: Tasks = field(default_factory=lambda: Tasks("request handlers", log_failure))
     """Running coroutine handlers, above all: they finish even when their client has gone."""
 
@@ -84,6 +92,7 @@ class Dispatcher:
     def close(self) -> None:
         """The connection has gone: nothing that waits is handled any more."""
         self._is_open = False
+        self._context.memory.give(sum(map(len, self._deferred)))
         self._deferred.clear()
         # Nothing of a connection refers back to it, so that it is freed at once.
         self._refuse, self._on_progress = _to_nobody, _to_nobody
@@ -98,7 +107,7 @@ class Dispatcher:
         if not self._is_open:
             return
         if self._is_busy or self._queue.is_full or self._deferred:
-            self._deferred.append(bytes(frame))
+            self._deferred.append(self._context.memory.keep(frame))
             return
         self._handle(frame)
 
@@ -109,13 +118,15 @@ class Dispatcher:
         self._is_resuming = True
         try:
             while self._deferred and not self._is_busy and not self._queue.is_full:
-                self._handle(memoryview(self._deferred.popleft()))
+                frame = self._deferred.popleft()
+                self._handle(memoryview(frame))
+                self._context.memory.give(len(frame))
         finally:
             self._is_resuming = False
 
     def _handle(self, frame: memoryview) -> None:
         if self._must_prepare(frame):
-            self._deferred.appendleft(bytes(frame))
+            self._deferred.appendleft(self._context.memory.keep(frame))
             return
         try:
             self._dispatch(frame)
@@ -157,6 +168,7 @@ class Dispatcher:
 
     def _start(self, api: Api, request: Request, slot: Slot) -> None:
         request.decode()
+        request.frame = _NO_FRAME  # a request that waits must not keep the buffer it came in
         self._begin(self._run(api, request, slot))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:

@@ -7,13 +7,20 @@ import socket
 
 from broker.background import Repeater
 from broker.config.broker_config import Endpoint
+from broker.server.acceptor import Acceptor, bind_sockets
 from broker.server.connection import RECEIVE_BUFFER_BYTES, Connection
 from broker.server.dispatch import ListenerContext
 
 IDLE_CHECK_MS = 30_000
 IDLE_SHRINK_MS = 10_000
 CLOSE_WAIT_S = 1.0
-BACKLOG = 1024
+EVICTED_IDLE_MS = 5_000
+"""So long a connection was idle that makes room for another one at the limit."""
+EVICTION_MS = 100
+"""Looking for it costs a look at all: not more often than that."""
+MEMORY_CHECK_MS = 250
+SHORT_FRAME_MS_MAX = 3_000
+"""Requests that wait for each other's memory do not wait for longer."""
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +39,11 @@ class ListenerServer:
         self.context = context
         self._idle_ms_max = connections_idle_ms_max
         self.connections: set[Connection] = set()
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
+        self._evict_at_ms = 0
+        self._memory_check = Repeater(
+            "check of requests' memory", MEMORY_CHECK_MS, self._check_memory
+        )
         self._idle_check = Repeater("check of idle connections", IDLE_CHECK_MS, self._check_idle)
 
     async def bind(self) -> None:
@@ -40,33 +51,67 @@ class ListenerServer:
 
         :raises ListenError: the port is in use, not permitted, or not an address of this host.
         """
-        loop = asyncio.get_running_loop()
         host, port = self._endpoint.host, self._endpoint.port
         try:
-            self._server = await loop.create_server(
-                lambda: Connection(self.context, self.connections),
-                host or None,
-                port,
-                backlog=BACKLOG,
-                start_serving=False,
-            )
+            sockets = await bind_sockets(host, port)
         except OSError as error:
             raise ListenError(_explain(error, host, port)) from error
-        for sock in self._server.sockets:
+        for sock in sockets:
             # Before the handshake, so that the window scale allows for it.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+        self._acceptor = Acceptor(sockets, admit=self._admit, connect=self._connect)
 
     async def serve(self) -> None:
         """Accept connections; needs `bind`."""
-        assert self._server is not None
-        await self._server.start_serving()
+        assert self._acceptor is not None
+        self._acceptor.start()
         self._idle_check.start()
+        self._memory_check.start()
 
     @property
     def port(self) -> int:
         """The port that is listened on (of interest when 0 was asked for)."""
-        assert self._server is not None
-        return int(self._server.sockets[0].getsockname()[1])
+        assert self._acceptor is not None
+        return int(self._acceptor.sockets[0].getsockname()[1])
+
+    def _admit(self, arriving: int) -> bool:
+        """Takes one more in, if need be for the one that has been idle for longest; beyond the
+        limit a few may show that they are brokers."""
+        limit = self.context.connections_max()
+        count = len(self.connections) + arriving
+        if count < limit:
+            return True
+        now_ms = self.context.node.clock.monotonic_ms()
+        if now_ms >= self._evict_at_ms:
+            self._evict_at_ms = now_ms + EVICTION_MS
+            idle = [each for each in self.connections if each.is_idle]
+            idlest = min(idle, key=lambda each: each.last_active_ms, default=None)
+            if idlest is not None and now_ms - idlest.last_active_ms >= EVICTED_IDLE_MS:
+                idlest.close(is_at_once=True)
+                self.connections.discard(idlest)
+                return True
+        if count < limit + self.context.reserve:
+            return True
+        self.context.refusals.note(limit, now_ms)
+        return False
+
+    async def _connect(self, accepted: socket.socket) -> None:
+        is_beyond = len(self.connections) >= self.context.connections_max()
+        await asyncio.get_running_loop().connect_accepted_socket(
+            lambda: Connection(self.context, self.connections, is_on_trial=is_beyond), accepted
+        )
+
+    def _check_memory(self) -> None:
+        """Requests that come in slowly do not keep the memory that others wait for."""
+        if not self.context.memory.is_short:
+            return
+        now_ms = self.context.node.clock.monotonic_ms()
+        since_ms = {it: it.frame_since_ms for it in self.connections if it.frame_since_ms}
+        for connection in self.connections - since_ms.keys():
+            connection.shrink()
+        slowest = min(since_ms, key=lambda each: since_ms[each], default=None)
+        if slowest is not None and now_ms - since_ms[slowest] >= SHORT_FRAME_MS_MAX:
+            slowest.refuse("its request came in too slowly while memory was short")
 
     def _check_idle(self) -> None:
         now_ms = self.context.node.clock.monotonic_ms()
@@ -80,8 +125,9 @@ class ListenerServer:
     async def close(self) -> None:
         """Stop accepting, end the connections, give handlers a moment to finish."""
         self._idle_check.stop()
-        if self._server is not None:
-            self._server.close()
+        self._memory_check.stop()
+        if self._acceptor is not None:
+            self._acceptor.close()
         await self.context.tasks.wait(CLOSE_WAIT_S)
         await self.context.tasks.stop()
         for connection in list(self.connections):

@@ -121,6 +121,11 @@ class ResponseQueue:
             or len(self._slots) >= RESPONSES_QUEUED_MAX
         )
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an answer is due, or not taken yet."""
+        return bool(self._slots or self._outgoing)
+
     def open(self, transport: asyncio.Transport) -> None:
         """Attach the transport of a new connection."""
         self._transport = transport

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from broker.protocol.errors import FrameTooLargeError
-from broker.protocol.frames import BUFFER_BYTES_MIN, ReceiveBuffer
+from broker.protocol.frames import BUFFER_BYTES_IDLE, BUFFER_BYTES_MIN, ReceiveBuffer
 
 PAYLOADS = [b"a", b"", b"b" * 300_000, b"c" * 10, b"d" * 70_000]
 STREAM = b"".join(struct.pack(">i", len(payload)) + payload for payload in PAYLOADS)
@@ -29,7 +29,7 @@ def test_receive_buffer_grows_and_shrinks(read_bytes_max: int) -> None:
     assert frames == PAYLOADS
     assert largest >= 300_000
     buffer.shrink()
-    assert buffer.capacity_bytes == BUFFER_BYTES_MIN
+    assert buffer.capacity_bytes == BUFFER_BYTES_IDLE
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 2**31 - 1, 1001])

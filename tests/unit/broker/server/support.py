@@ -13,6 +13,7 @@ from broker.config.broker_config import Endpoint
 from broker.handlers.registry import Api, HandlerKind, HandlerRegistry
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
 from broker.protocol import codec
+from broker.protocol.frames import RequestMemory
 from broker.server.dispatch import ListenerContext
 from broker.server.listener import ListenerServer
 from tests.support.patience import WAIT_S
@@ -105,6 +106,8 @@ async def listening(
     frame_bytes_max: int = 1_000_000,
     connections_max: int = 100,
     connections_idle_ms_max: int = 600_000,
+    memory: RequestMemory | None = None,
+    reserve: int = 0,
 ) -> AsyncIterator[ListenerServer]:
     """A listener on a free port."""
     context = ListenerContext(
@@ -113,6 +116,9 @@ async def listening(
         node=services(),
         connections_max=lambda: connections_max,
         frame_bytes_max=frame_bytes_max,
+        memory=memory or RequestMemory(),
+        reserve=reserve,
+        is_peer=lambda frame: codec.decode_header(frame).client_id == "broker-1",
     )
     endpoint = Endpoint(host="127.0.0.1", port=0)
     server = ListenerServer(endpoint, context, connections_idle_ms_max=connections_idle_ms_max)
@@ -138,10 +144,12 @@ async def connected(server: ListenerServer) -> AsyncIterator[Streams]:
             await writer.wait_closed()
 
 
-def request_frame(api_key: int, version: int, correlation_id: int, **values: object) -> bytes:
+def request_frame(
+    api_key: int, version: int, correlation_id: int, client_id: str = "t", **values: object
+) -> bytes:
     """A request on the wire."""
     message = codec.build_request(api_key, version, **values)
-    return codec.encode_request(message, correlation_id=correlation_id, client_id="t")
+    return codec.encode_request(message, correlation_id=correlation_id, client_id=client_id)
 
 
 async def read_frame(reader: asyncio.StreamReader) -> bytes:

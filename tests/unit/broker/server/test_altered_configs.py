@@ -56,8 +56,11 @@ async def test_fewer_connections_are_taken_from_now_on(tmp_path: Path) -> None:
         assert (await request(node, 18, 3, versions)).error_code == 0
         assert await _alter(node, "max.connections", "0") == INVALID_REQUEST
         assert await _alter(node, "max.connections", "1") == 0
-        with socket.create_connection((node.config.advertised.host, node.config.advertised.port)):
-            await until(lambda: len(parts(node).client_listener.connections) == 1)
+        address = node.config.advertised.host, node.config.advertised.port
+        with socket.create_connection(address) as held:
+            peers = ["{}:{}".format(*held.getsockname())]
+            connections = parts(node).client_listener.connections
+            await until(lambda: [connection._peer for connection in connections] == peers)
             with pytest.raises(ConnectionError):
                 await request(node, 18, 3, versions)
         await until(lambda: not parts(node).client_listener.connections)

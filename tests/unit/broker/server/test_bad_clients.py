@@ -5,7 +5,9 @@ A half-open connection, whose client is gone without a word, is a silent one to 
 
 import asyncio
 import struct
+import weakref
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import pytest
 
 from broker.handlers.services import NodeServices, Request, ResponseSlot
 from broker.protocol import codec
-from broker.protocol.frames import FRAME_BYTES_MAX
+from broker.protocol.frames import FRAME_BYTES_MAX, RequestMemory
 from broker.server import listener
 from broker.server.listener import ListenerServer
 from broker.server.response_queue import (
@@ -26,6 +28,7 @@ from tests.support.settle import until
 from tests.unit.broker.server.support import (
     PLAIN,
     SLOT,
+    TASK,
     Handlers,
     Streams,
     connected,
@@ -175,3 +178,67 @@ async def test_of_requests_that_hold_much_while_they_wait_few_are_handled_at_onc
             assert await read_frame(reader) == struct.pack(">i", number)
         (connection,) = server.connections
         assert connection._queue.held_bytes == 0
+
+
+async def test_half_requests_share_a_bounded_memory_and_hold_up_no_small_one(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(listener, "MEMORY_CHECK_MS", 20)
+    monkeypatch.setattr(listener, "SHORT_FRAME_MS_MAX", 600)
+    frame_bytes, bytes_max = 4 << 20, 6 << 20
+    handlers = Handlers()
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(
+            listening(handlers, frame_bytes_max=frame_bytes, memory=RequestMemory(bytes_max))
+        )
+        streams = [await stack.enter_async_context(connected(server)) for _ in range(12)]
+        half = struct.pack(">i", frame_bytes) + bytes(frame_bytes // 2)
+        for _, writer in streams:
+            writer.write(half)
+        await until(lambda: server.context.memory.is_short)
+        assert server.context.memory.used_bytes <= bytes_max
+        assert (
+            sum(it._receive.capacity_bytes for it in server.connections) <= bytes_max + 13 * 65_536
+        )
+        assert await is_served(server)
+        await until(lambda: not server.context.memory.is_short)
+        assert "too slowly while memory was short" in caplog.text
+        whole = request_frame(PLAIN, 0, 5)
+        async with connected(server) as (reader, writer):
+            writer.write(whole)
+            assert (await read_frame(reader))[:4] == struct.pack(">i", 5)
+    assert server.context.memory.used_bytes == 0
+
+
+async def test_whoever_waits_for_memory_goes_on_when_it_is_given_back() -> None:
+    handlers = Handlers()
+    memory = RequestMemory(1 << 20)
+    async with (
+        listening(handlers, frame_bytes_max=4 << 20, memory=memory) as server,
+        connected(server) as (_, first),
+        connected(server) as (_, second),
+    ):
+        request = request_frame(SLOT, 4, 1)
+        whole = struct.pack(">i", (1 << 20) - 4) + request[4:] + bytes((1 << 20) - len(request))
+        first.write(whole[: 1 << 19])
+        await until(lambda: memory.used_bytes == 1 << 20)
+        second.write(whole)
+        await until(lambda: memory.is_short)
+        first.write(whole[1 << 19 :])
+        await handlers.wait_for_slots(2)
+    assert memory.used_bytes == 0
+    assert not memory.is_short
+
+
+async def test_a_request_that_waits_keeps_no_buffer() -> None:
+    handlers = Handlers()
+    async with listening(handlers) as server:
+        async with connected(server) as (_, writer):
+            writer.write(request_frame(TASK, 7, 1))
+            await until(lambda: handlers.asked)
+            (connection,) = server.connections
+            kept = weakref.ref(connection._receive._readable)
+        await until(lambda: not server.connections)
+        await until(lambda: kept() is None)
+        assert handlers.asked == ["task 1"]
+        assert len(server.context.tasks) == 1, "it waits still"

@@ -1,6 +1,7 @@
 """Connections answer in order, in bounded memory, and end on nonsense without harm to others."""
 
 import asyncio
+import errno
 import gc
 import os
 import struct
@@ -14,6 +15,7 @@ import pytest
 from broker.config.broker_config import Endpoint
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
+from broker.server import listener
 from broker.server.listener import ListenError, ListenerServer
 from tests.support.patience import WAIT_S
 from tests.support.settle import until
@@ -270,6 +272,67 @@ async def test_connections_are_bounded() -> None:
         assert await correlation_ids(reader, 1) == [1]
         async with connected(server) as (late_reader, _):
             await assert_ended(late_reader)
+
+
+async def test_the_longest_idle_makes_room_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "EVICTED_IDLE_MS", 50)
+    monkeypatch.setattr(listener, "EVICTION_MS", 0)
+    async with (
+        listening(Handlers(), connections_max=2) as server,
+        connected(server) as (idle_reader, _),
+        connected(server) as (waiting_reader, waiting_writer),
+    ):
+        waiting_writer.write(request_frame(SLOT, 4, 1))
+        await until(lambda: len(server.connections) == 2)
+        await asyncio.sleep(0.06)
+        async with connected(server) as (reader, writer):
+            writer.write(request_frame(PLAIN, 0, 7))
+            assert await correlation_ids(reader, 1) == [7]
+            await assert_ended(idle_reader)
+            assert not waiting_reader.at_eof()
+
+
+async def test_brokers_are_taken_beyond_the_limit_and_nobody_else() -> None:
+    async with (
+        listening(Handlers(), connections_max=1, reserve=1) as server,
+        connected(server) as (reader, writer),
+    ):
+        writer.write(request_frame(PLAIN, 0, 1))
+        assert await correlation_ids(reader, 1) == [1]
+        async with connected(server) as (reader, writer):
+            writer.write(request_frame(PLAIN, 0, 2, client_id="consumer-1"))
+            await assert_ended(reader)
+        async with connected(server) as (reader, writer):
+            writer.write(request_frame(PLAIN, 0, 3, client_id="broker-1"))
+            assert await correlation_ids(reader, 1) == [3]
+
+
+async def test_without_descriptors_the_accept_loop_tries_and_tells_once_a_second(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with listening(Handlers()) as server:
+        calls = 0
+
+        class Full:
+            def fileno(self) -> int:
+                return sock.fileno()
+
+            def accept(self) -> Any:
+                nonlocal calls
+                calls += 1
+                raise OSError(errno.EMFILE, "Too many open files")
+
+        assert server._acceptor is not None
+        (sock,) = server._acceptor.sockets
+        loop = asyncio.get_running_loop()
+        loop.add_reader(sock.fileno(), server._acceptor._accept, Full())  # type: ignore[arg-type]
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        await until(lambda: calls)
+        await asyncio.sleep(0.3)
+        assert calls == 1
+        assert [m for m in caplog.messages if "Too many open files" in m] == caplog.messages[:1]
+        await until(lambda: server.connections)
+        writer.close()
 
 
 async def test_a_port_in_use_says_so() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from broker.log.disk import disk_health
 from broker.protocol import codec
+from broker.server.acceptor import Acceptor
 from broker.server.main import EXIT_FAILED, _serve
 from tests.support.faulty_disk import FaultyDisk
 from tests.support.patience import WAIT_S
@@ -49,14 +50,14 @@ async def test_a_failed_fsync_ends_the_process_and_nothing_acknowledged_is_lost(
 async def test_a_start_that_fails_ends_the_process_instead_of_serving_nobody(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(self: asyncio.Server) -> None:
+    def refuse(self: Acceptor) -> None:
         if self.sockets[0].getsockname()[1] == node.config.advertised.port:
             raise OSError(errno.EMFILE, "Too many open files")
-        await serve(self)
+        start(self)
 
     (node,) = new_nodes(tmp_path)
-    serve = asyncio.Server.start_serving
-    monkeypatch.setattr(asyncio.Server, "start_serving", refuse)
+    start = Acceptor.start
+    monkeypatch.setattr(Acceptor, "start", refuse)
     assert await asyncio.wait_for(_serve(node), WAIT_S) == EXIT_FAILED
     assert "start of the broker" in caplog.messages[-1]
     assert "Too many open files" in caplog.messages[-1]
