@@ -192,7 +192,7 @@ class _PendingDelivery:
             topic=self._record.topic,
             partition=metadata.partition,
             offset=metadata.offset,
-            timestamp_ms=metadata.timestamp or -1,
+            timestamp_ms=-1 if metadata.timestamp is None else metadata.timestamp,
             latency_ms=latency_ms,
         )
 
