@@ -27,6 +27,7 @@ from dashboard.live.message_reading import (
     Tail,
     asked_of,
 )
+from tests.support.patience import WAIT_S
 from tests.unit.control.kafka.records.scripted_logs import TOPIC, Log, ScriptedLogs
 from tests.unit.control.kafka.scripted_cluster import Closed, Silence
 from tests.unit.dashboard.page_context import context_on
@@ -126,7 +127,7 @@ def tabs(logs: ScriptedLogs, tmp_path: Path) -> Iterator[Open]:
                 yield Tab(socket)
                 socket.close()
                 # The client of the tests cancels what still serves a connection at its end.
-                assert ended.acquire(timeout=10)
+                assert ended.acquire(timeout=WAIT_S)
 
         yield opened
 

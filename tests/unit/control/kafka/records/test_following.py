@@ -15,12 +15,12 @@ from control.kafka.records.following import Followed, Notice, TopicFollower
 from control.kafka.records.reader import Looking, RecordReader, Start, StartKind
 from control.kafka.records.record import FetchedRecord, Gap, Isolation, Passed
 from control.model.ids import TopicPartition
+from tests.support.patience import WAIT_S
 from tests.unit.control.kafka.records.scripted_logs import TOPIC, ScriptedLogs
 from tests.unit.control.kafka.scripted_cluster import Asked, Closed, Reply, Silence
 
 EARLIEST: Final = Start(kind=StartKind.EARLIEST)
 LATEST: Final = Start(kind=StartKind.LATEST)
-ENDS_S: Final = 10.0
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ async def poll_until(
 ) -> list[Followed]:
     """All that came until then."""
     found: list[Followed] = []
-    async with asyncio.timeout(ENDS_S):
+    async with asyncio.timeout(WAIT_S):
         while not is_enough(found):
             found += await reading.poll(10)
     return found
