@@ -7,7 +7,7 @@ from typing import Final
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.connection.wire import answers_soon
-from control.kafka.errors import RecordTooLargeError, RefusedError
+from control.kafka.errors import IncompleteAnswerError, RecordTooLargeError, RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.kafka.records.producer import OutgoingRecord, ProducerOptions, batch_bytes
 
@@ -78,7 +78,11 @@ async def topic_limits(settings: KafkaSettings, name: str) -> TopicLimits:
         partitions = len(topic.partitions)
         try:
             (entry,) = await admin.describe_configs(resource, [_MOST_BYTES])
-        except (RefusedError, ValueError):  # a right may lack that sending does not need
+        except (
+            RefusedError,
+            IncompleteAnswerError,
+            ValueError,
+        ):  # a right may lack that sending does not need
             return TopicLimits(partitions=partitions, most_bytes=None)
     most = entry.value or ""
     return TopicLimits(partitions=partitions, most_bytes=int(most) if most.isdecimal() else None)
