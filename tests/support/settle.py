@@ -43,6 +43,12 @@ async def until(
         await asyncio.sleep(0.005)
 
 
+async def turns(count: int = 20) -> None:
+    """Let all that is ready run: turns of the loop, no time. For what must not come about."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 async def eventually(
     ask: Callable[[], Awaitable[object]], wanted: object, *, timeout_s: float = TIMEOUT_S
 ) -> None:

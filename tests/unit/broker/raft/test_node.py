@@ -27,7 +27,7 @@ from broker.raft.snapshot_files import Snapshot
 from broker.raft.vote import Vote
 from broker.raft.vote_file import VoteFile
 from tests.support.patience import patience_s
-from tests.support.settle import TIMEOUT_S
+from tests.support.settle import TIMEOUT_S, turns, until
 
 
 class Replayed:
@@ -63,6 +63,7 @@ class Stubborn:
     def run(self) -> None:
         if self._log.is_full:
             raise OSError(errno.ENOSPC, "No space left on device")
+        self._log.is_asked.set()
         assert self._log.disk.wait(TIMEOUT_S)
         self.real.run()
 
@@ -85,6 +86,7 @@ class FragileLog(MetadataLog):
     def __init__(self, log: PartitionLog, clock: SystemClock) -> None:
         super().__init__(log, clock)
         self.is_full = False
+        self.is_asked = threading.Event()
         self.disk, self.votes_disk = threading.Event(), threading.Event()
         self.disk.set()
         self.votes_disk.set()
@@ -143,9 +145,11 @@ async def test_a_slow_disk_holds_nobody_up_and_commits_in_its_time(tmp_path: Pat
     node, log, replayed = await started(tmp_path)
     await node.wait_committed(node.append([b"a"]))
     log.disk.clear()
+    log.is_asked.clear()
     waiting = asyncio.create_task(node.wait_committed(node.append([b"b"])))
     later = node.append([b"c"])
-    await asyncio.sleep(0.05)
+    await until(log.is_asked.is_set)
+    await turns()
     assert not waiting.done()
     assert replayed.values == [b"a"]
     log.disk.set()
@@ -162,7 +166,7 @@ async def test_a_vote_on_a_slow_disk_holds_nobody_up_and_counts_in_its_time(
     node.start()
     await replayed.has_leader.wait()
     waiting = asyncio.create_task(node.wait_committed(node.append([b"a"])))
-    await asyncio.sleep(0.05)
+    await turns()
     assert not waiting.done()
     assert VoteFile(tmp_path, voters=(1,)).read() == Vote()
     log.votes_disk.set()

@@ -11,7 +11,7 @@ import pytest
 
 from broker.log.errors import ForceFailedError
 from tests.support.faulty_disk import FaultyDisk
-from tests.support.settle import TIMEOUT_S, until
+from tests.support.settle import TIMEOUT_S, turns, until
 from tests.unit.broker.replication.rig import Rig, records
 
 
@@ -68,7 +68,7 @@ async def test_a_follower_acknowledges_what_its_disk_has(rig: Rig, slow_disk: Sl
     waiting = asyncio.create_task(rig.nodes[1].append("a"))
     await until(slow_disk.is_asked.is_set)
     assert rig.nodes[2].partition().log.log_end_offset == 1
-    await asyncio.sleep(0.05)
+    await turns()
     assert rig.nodes[1].partition().follower_end_offsets() == {2: 0}
     assert not waiting.done()
     slow_disk.let_go()

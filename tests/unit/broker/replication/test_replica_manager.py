@@ -18,7 +18,7 @@ from broker.replication.errors import (
     UnknownPartitionError,
 )
 from tests.support.patience import WAIT_S
-from tests.support.settle import TIMEOUT_S, until
+from tests.support.settle import TIMEOUT_S, turns, until
 from tests.unit.broker.replication.rig import Configs, Rig, records, values
 
 
@@ -93,8 +93,10 @@ async def test_a_fenced_follower_may_not_join(tmp_path: Any) -> None:
     assert (await rig.nodes[1].append("a")).error is None
     rig.cut = set()
     await until(lambda: agree(rig, "a"))
-    await asyncio.sleep(0.2)
-    assert rig.nodes[1].partition().isr == (1,)
+    assert (await rig.nodes[1].append("b", acks=1)).error is None
+    await until(lambda: rig.nodes[1].partition().follower_end_offsets() == {2: 2})
+    await turns()
+    assert rig.nodes[1].partition().isr == (1,), "though it has caught up"
     rig.set_broker(2, fenced=False)
     await until(lambda: rig.nodes[1].partition().isr == (1, 2))
     await rig.close()
@@ -142,7 +144,7 @@ async def test_failover_keeps_what_was_acknowledged_and_cuts_the_rest(rig: Rig) 
     await rig.nodes[1].append("a")
     rig.cut = {frozenset({1, 2}), frozenset({1, 3})}
     lost = asyncio.create_task(rig.nodes[1].append("lost", timeout_ms=3000))
-    await asyncio.sleep(0.05)
+    await until(lambda: rig.nodes[1].partition().log.log_end_offset == 2)
     rig.change(leader=2, isr=(2, 3))
     assert isinstance((await lost).error, NotLeaderError)
     assert (await rig.nodes[2].append("b")).error is None
@@ -316,12 +318,19 @@ async def test_idle_partitions_cost_nothing_on_the_wire(rig: Rig) -> None:
     rig.create(1, 2, partitions=300)
     await until(lambda: held(rig, 1) == held(rig, 2) == 300)
     await rig.nodes[1].append("a")
-    await asyncio.sleep(0.7)
-    rig.requests = rig.request_bytes = rig.response_bytes = 0
-    await asyncio.sleep(1.1)
-    assert 1 <= rig.requests <= 4, "one long poll of 500 ms at a time"
+    await three_polls(rig)
+    took_s = await three_polls(rig)
+    assert took_s > 0.9, "one long poll of 500 ms at a time: two end before the third begins"
     assert rig.request_bytes < 400
     assert rig.response_bytes < 400
+
+
+async def three_polls(rig: Rig) -> float:
+    """Seconds until a third request is sent from now on."""
+    began_s = time.monotonic()
+    rig.requests = rig.request_bytes = rig.response_bytes = 0
+    await until(lambda: rig.requests >= 3)
+    return time.monotonic() - began_s
 
 
 async def test_an_idempotent_retry_is_answered_with_the_first_offsets(rig: Rig) -> None:
@@ -370,7 +379,7 @@ async def test_a_throttle_slows_a_move_and_lifting_it_ends_it(rig: Rig) -> None:
     rig.configure(broker_resource(2), follower_replication_throttled_rate="1000")
     rig.configure(topic_resource("t"), follower_replication_throttled_replicas="0:2")
     rig.change(replicas=(1, 2), adding_replicas=(2,))
-    await asyncio.sleep(0.3)
+    await until(lambda: rig.nodes[2].partition().log.log_end_offset > 0)
     rig.configure(broker_resource(1), leader_replication_throttled_rate="1000")
     rig.configure(
         topic_resource("t"),
@@ -378,7 +387,7 @@ async def test_a_throttle_slows_a_move_and_lifting_it_ends_it(rig: Rig) -> None:
         leader_replication_throttled_replicas="*",
     )
     await rig.nodes[1].append("one more", acks=1)
-    await asyncio.sleep(0.5)
+    await three_polls(rig)
     assert 2 not in rig.nodes[1].partition().isr
     rig.configure(broker_resource(1))
     rig.configure(broker_resource(2))
@@ -423,7 +432,7 @@ async def test_an_isr_change_that_the_controller_refuses_is_asked_again(tmp_path
     rig.isr_answer = 107
     rig.cut = {frozenset({1, 2})}
     waiting = asyncio.create_task(rig.nodes[1].append("a"))
-    await asyncio.sleep(0.5)
+    await until(lambda: rig.isr_requests >= 2)
     assert not waiting.done()
     rig.isr_answer = 0
     assert (await waiting).error is None

@@ -20,6 +20,7 @@ from tests.support.patience import WAIT_S
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 PLAIN, TASK, SLOT, BROKEN = 60, 19, 1, 3
+API_VERSIONS = 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +72,7 @@ class Handlers:
         from broker.handlers.k18_api_versions import handle_api_versions
 
         kinds: list[tuple[int, int, Any, HandlerKind]] = [
-            (18, 4, handle_api_versions, HandlerKind.PLAIN),
+            (API_VERSIONS, 4, handle_api_versions, HandlerKind.PLAIN),
             (PLAIN, 1, self.plain, HandlerKind.PLAIN),
             (TASK, 7, self.task, HandlerKind.TASK),
             (SLOT, 4, self.slot, HandlerKind.SLOT),
@@ -163,3 +164,14 @@ def temporary_file(content: bytes, path: str) -> int:
     with open(path, "wb") as file:
         file.write(content)
     return os.open(path, os.O_RDONLY)
+
+
+async def is_served(server: ListenerServer) -> bool:
+    """Whether another client gets answers, by when the server has read what others had sent."""
+    async with connected(server) as (reader, writer):
+        for number in range(5):
+            writer.write(request_frame(API_VERSIONS, 0, number))
+            answer = await asyncio.wait_for(read_frame(reader), WAIT_S)
+            if answer[:4] != struct.pack(">i", number):
+                return False
+    return True

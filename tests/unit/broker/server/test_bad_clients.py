@@ -23,7 +23,6 @@ from broker.server.response_queue import (
     QUEUED_BYTES_MAX,
     RESPONSES_QUEUED_MAX,
 )
-from tests.support.patience import WAIT_S
 from tests.support.settle import until
 from tests.unit.broker.server.support import (
     PLAIN,
@@ -32,6 +31,7 @@ from tests.unit.broker.server.support import (
     Handlers,
     Streams,
     connected,
+    is_served,
     listening,
     read_frame,
     request_frame,
@@ -43,13 +43,6 @@ IDLE_MS = 150
 @pytest.fixture(autouse=True)
 def _often_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "IDLE_CHECK_MS", 20)
-
-
-async def is_served(server: ListenerServer) -> bool:
-    """Whether another client gets an answer."""
-    async with connected(server) as (reader, writer):
-        writer.write(request_frame(PLAIN, 0, 77))
-        return (await asyncio.wait_for(read_frame(reader), WAIT_S))[:4] == struct.pack(">i", 77)
 
 
 def resident_bytes() -> int:
@@ -142,12 +135,11 @@ async def test_of_a_flood_few_requests_are_handled_at_once(api: tuple[int, int])
         first = codec.encode_request(long, correlation_id=0, client_id="t")
         writer.write(first + b"".join(request_frame(*api, number) for number in range(60_000)))
         await until(lambda: len(handlers.asked) > 20)
-        handled = -1
+        (connection,) = server.connections
+        queue, handled = connection._queue, -1
         while handled != len(handlers.asked):
             handled = len(handlers.asked)
-            await asyncio.sleep(0.1)
-            (connection,) = server.connections
-            queue = connection._queue
+            assert await is_served(server)
             assert len(queue._slots) <= RESPONSES_QUEUED_MAX
             assert queue._queued_bytes <= QUEUED_BYTES_MAX + 31_000
         assert handled < 5_000
@@ -168,9 +160,8 @@ async def test_of_requests_that_hold_much_while_they_wait_few_are_handled_at_onc
     async with listening(handlers) as server, connected(server) as (reader, writer):
         writer.write(b"".join(request_frame(SLOT, 4, number) for number in range(20)))
         await handlers.wait_for_slots(at_once)
-        await asyncio.sleep(0.1)
-        assert len(handlers.slots) == at_once
         assert await is_served(server)
+        assert len(handlers.slots) == at_once
         for number in range(20):
             if number >= at_once:
                 await handlers.wait_for_slots(1)

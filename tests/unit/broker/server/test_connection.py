@@ -27,6 +27,7 @@ from tests.unit.broker.server.support import (
     Handlers,
     Range,
     connected,
+    is_served,
     listening,
     read_frame,
     request_frame,
@@ -83,7 +84,7 @@ async def test_a_coroutine_handler_holds_later_requests_back() -> None:
     async with listening(handlers) as server, connected(server) as (reader, writer):
         writer.write(request_frame(TASK, 7, 1) + request_frame(PLAIN, 0, 2))
         await until(lambda: handlers.asked)
-        await asyncio.sleep(0.05)
+        assert await is_served(server)
         assert handlers.asked == ["task 1"]
         writer.write(request_frame(PLAIN, 0, 3))
         handlers.gate.set()
@@ -171,7 +172,7 @@ async def test_of_a_client_that_does_not_read_few_requests_are_handled_until_it_
         handled = -1
         while handled != len(handlers.asked):
             handled = len(handlers.asked)
-            await asyncio.sleep(0.2)
+            assert await is_served(server)
         assert handled * 20_000 < 20_000_000, "what the sockets' buffers hold, and one queue"
         assert await correlation_ids(reader, count) == list(range(count))
     assert handlers.asked == [f"plain {number}" for number in range(count)]
@@ -202,7 +203,7 @@ async def test_file_ranges_arrive_whole_at_a_slow_reader(tmp_path: Path, size_by
         part = Range(fd=fd, position=4, size_bytes=size_bytes)
         for slot in handlers.slots:
             slot.complete((struct.pack(">i", size_bytes + 4), b"head", part))
-        await asyncio.sleep(0.05)
+        assert await is_served(server)
         for _ in range(2):
             assert await read_frame(reader) == b"head" + content
     os.close(fd)

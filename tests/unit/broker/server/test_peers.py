@@ -15,6 +15,7 @@ from broker.server.peers import (
 )
 from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
+from tests.support.settle import turns
 from tests.support.silent import lost_listener
 from tests.unit.broker.server.support import PLAIN, SLOT, Handlers, listening
 
@@ -67,7 +68,7 @@ async def test_what_cannot_be_built_is_told_once() -> None:
         with pytest.raises(ValueError, match="cannot be built"):
             await peer.submit(build, got.append)
         peer.disconnect()
-        await asyncio.sleep(0.01)
+        await turns()
         assert not got
         await peer.close()
 
@@ -111,7 +112,7 @@ async def test_closing_fails_who_waits_for_the_connection() -> None:
         host, port = address.split(":")
         peer = PeerClient(host=host, port=int(port))
         asking = asyncio.create_task(peer.send(PLAIN, 0, codec.build_request(PLAIN, 0)))
-        await asyncio.sleep(0.05)
+        await turns()
         await peer.close()
         with pytest.raises(PeerUnavailableError, match="is closed"):
             await asyncio.wait_for(asking, WAIT_S)

@@ -7,7 +7,7 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from broker.replication.leader import alter_partition_manager
-from tests.support.settle import TIMEOUT_S, until
+from tests.support.settle import TIMEOUT_S, turns, until
 from tests.unit.broker.replication.rig import Rig, records
 
 
@@ -30,7 +30,9 @@ async def test_an_answer_ahead_of_our_metadata_is_asked_for_once(
     rig.cut = {frozenset({1, 2})}
     waiting = asyncio.create_task(rig.nodes[1].append("a"))
     await until(lambda: rig.isr_requests > 0)
-    await asyncio.sleep(0.35)
+    for _ in range(3):
+        rig.nodes[1].replicas._housekeeper.scan()
+        await turns()
     assert rig.isr_requests == 1
     assert rig.nodes[1].partition().state.proposed is not None, "until the metadata is here"
     waiting.cancel()

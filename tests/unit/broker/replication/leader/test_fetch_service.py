@@ -19,7 +19,7 @@ from broker.replication.errors import (
 )
 from broker.replication.leader.fetch_session import FetchAnswer
 from tests.support.patience import WAIT_S
-from tests.support.settle import TIMEOUT_S
+from tests.support.settle import TIMEOUT_S, turns
 from tests.unit.broker.replication.rig import Node, Rig, records
 
 Key = tuple[str | bytes, int]
@@ -113,7 +113,7 @@ async def test_consumers_see_nothing_above_the_high_watermark(rig: Rig) -> None:
 async def test_waits_for_the_first_byte(rig: Rig) -> None:
     node = await filled(rig)
     waiting = asyncio.create_task(fetch_one(node, 10, max_wait_ms=LONG_MS))
-    await asyncio.sleep(0.05)
+    await turns()
     assert not waiting.done()
     await node.append("new")
     data = await asyncio.wait_for(waiting, TIMEOUT_S)
@@ -126,7 +126,7 @@ async def test_waits_for_min_bytes(rig: Rig) -> None:
     waiting = asyncio.create_task(fetch_one(node, 10, max_wait_ms=LONG_MS, min_bytes=150))
     await asyncio.sleep(0)
     await node.append("small")
-    await asyncio.sleep(0.05)
+    await turns()
     assert not waiting.done()
     await node.append("x" * 100)
     assert base_offsets(await asyncio.wait_for(waiting, TIMEOUT_S)) == [10, 11]
@@ -144,7 +144,7 @@ async def test_waits_no_longer_than_max_wait(rig: Rig) -> None:
 async def test_a_resigning_leader_wakes_its_consumers(rig: Rig) -> None:
     rig.create(1, 2)
     waiting = asyncio.create_task(fetch_one(rig.nodes[1], 0, max_wait_ms=LONG_MS))
-    await asyncio.sleep(0.01)
+    await turns()
     rig.change(leader=2)
     assert isinstance((await asyncio.wait_for(waiting, TIMEOUT_S)).error, NotLeaderError)
 
@@ -152,7 +152,7 @@ async def test_a_resigning_leader_wakes_its_consumers(rig: Rig) -> None:
 async def test_a_deleted_topic_wakes_its_consumers(rig: Rig) -> None:
     node = await filled(rig)
     waiting = asyncio.create_task(fetch_one(node, 10, max_wait_ms=LONG_MS))
-    await asyncio.sleep(0.01)
+    await turns()
     rig.delete("t")
     assert isinstance((await asyncio.wait_for(waiting, TIMEOUT_S)).error, UnknownPartitionError)
 
@@ -245,7 +245,7 @@ async def test_a_parked_session_is_woken_by_an_append(rig: Rig) -> None:
     follower, keys = await session(rig)
     await follower.poll({key: at(0) for key in keys})
     waiting = asyncio.create_task(follower.poll({}, max_wait_ms=LONG_MS))
-    await asyncio.sleep(0.01)
+    await turns()
     assert not waiting.done()
     await rig.nodes[1].append("a", acks=1)
     answer = await asyncio.wait_for(waiting, TIMEOUT_S)
@@ -256,7 +256,7 @@ async def test_a_second_request_ends_the_parked_one(rig: Rig) -> None:
     follower, keys = await session(rig)
     await follower.poll({keys[0]: at(0)})
     parked = asyncio.create_task(follower.poll({}, max_wait_ms=LONG_MS))
-    await asyncio.sleep(0.01)
+    await turns()
     second = await follower.poll({keys[1]: at(0)})
     assert (await asyncio.wait_for(parked, WAIT_S)).results == {}
     assert list(second.results) == [keys[1]]
