@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from broker.metrics_schema import (
@@ -32,6 +32,7 @@ from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.job.first_snapshot import first_snapshot
 from spark_metrics.state.job_state import decode_job_state, encode_job_state
 from spark_metrics.state.source_clocks import observe_clocks
+from tests.support.cases import examples
 
 T0_MS = 1_800_000_000_000
 NUMBERS = (-1, 0, 1, 2**31, 2**32, 2**32 + 5, 2**43, 2**61, 2**62, 2**63 - 1, -(2**63), 10**30)
@@ -148,7 +149,7 @@ def mangled(draw: st.DrawFn) -> bytes:
     return bytes(value)
 
 
-@settings(deadline=None)
+@examples(40)
 @given(mangled(), st.sampled_from([2, 3]))
 @example(b"[" * 200_000, 2)
 @example(b'{"a":' * 200_000 + b"\n" + b"[" * 200_000, 2)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from control.model.status import GROUP_SEVERITIES, OK, PARTITION_SEVERITIES, Severity
@@ -15,6 +15,7 @@ from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
 from control.views.tables.query import Page, TableQuery
 from partiscope.cli.watch.status import _document
 from spark_metrics.window.tables import NOW_TABLES
+from tests.support.cases import examples
 from tests.support.store_builder import table_of
 from tests.unit.control import clusters
 from tests.unit.control.clusters import NOW_MS
@@ -78,7 +79,7 @@ def listed(snapshot: OperatorSnapshot, path: str) -> int:
 
 
 @given(snapshots())
-@settings(max_examples=60, deadline=None)
+@examples(20)
 def test_a_tile_a_finding_and_the_list_it_leads_to_count_the_same(
     snapshot: OperatorSnapshot,
 ) -> None:
@@ -110,7 +111,7 @@ def test_a_tile_a_finding_and_the_list_it_leads_to_count_the_same(
 
 
 @given(snapshots())
-@settings(max_examples=40, deadline=None)
+@examples(15)
 def test_badge_clusters_page_and_status_count_the_same_findings(
     snapshot: OperatorSnapshot,
 ) -> None:
@@ -127,7 +128,7 @@ def test_badge_clusters_page_and_status_count_the_same_findings(
 
 
 @given(snapshots())
-@settings(max_examples=40, deadline=None)
+@examples(15)
 def test_heads_and_lists_count_the_same_things(snapshot: OperatorSnapshot) -> None:
     head, document = snapshot.headline, _document(snapshot, NOW_MS)
     assert head.topics.value == document["topics"] == listed(snapshot, "topics")

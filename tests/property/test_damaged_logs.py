@@ -21,6 +21,7 @@ from control.kafka.records.browsing import Browsed
 from control.kafka.records.reader import Start, StartKind
 from control.kafka.records.record import FetchedRecord
 from control.model.ids import TopicPartition
+from tests.support.cases import case
 from tests.support.memory_log import MemoryCluster, MemoryLog, Stored
 from tests.support.patience import WAIT_S
 
@@ -80,11 +81,19 @@ def log_of(draw: random.Random) -> tuple[MemoryLog, set[int]]:
     return log, good
 
 
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize(
+    "seeds", [range(50), pytest.param(range(50, 150), marks=pytest.mark.soak)], ids=str
+)
 async def test_reading_a_damaged_log_ends_and_shows_what_is_good(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+    seeds: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("control.kafka.records.browsing.SILENT_S", 0.01)
+    for seed in seeds:
+        with case(seed):
+            await _read_damaged(seed)
+
+
+async def _read_damaged(seed: int) -> None:
     draw = random.Random(seed)
     log, good = log_of(draw)
     for start in (

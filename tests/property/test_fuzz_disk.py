@@ -6,6 +6,7 @@
 import random
 import shutil
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -35,10 +36,14 @@ from broker.raft.snapshot_id import SnapshotId
 from broker.raft.vote import Vote
 from broker.raft.vote_file import VoteFile, VoteFileError
 from tests.property.test_compaction import compact
+from tests.support.cases import case
 from tests.support.mutations import mutated
 from tests.unit.broker.log.helpers import NOW_MS, FakeClock, append, read_all, sequenced
 
-SEEDS: Final = (1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 42)))
+SEEDS: Final = [
+    range(1, 2),
+    *(pytest.param(range(n, n + 10), marks=pytest.mark.soak) for n in range(2, 42, 10)),
+]
 OPENINGS: Final = 25
 APPENDS: Final = 300
 TOPIC_ID: Final = UUID(int=5)
@@ -71,16 +76,21 @@ def copied(sound: Path, target: Path) -> list[Path]:
     return sorted(path for path in target.rglob("*") if path.is_file())
 
 
-@pytest.mark.parametrize("is_clean", [True, False])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seeds", SEEDS, ids=str)
 def test_a_directory_with_a_changed_file_is_opened_or_refused(
-    sound: Path, tmp_path: Path, seed: int, is_clean: bool
+    sound: Path, tmp_path: Path, seeds: range
 ) -> None:
-    dice = random.Random(f"{seed} {is_clean}")
     names = {path.relative_to(tmp_path / "x").name for path in copied(sound, tmp_path / "x")}
     assert {"00000000000000000000.log", "leader-epoch-checkpoint", "meta.properties"} <= names
-    for number in range(OPENINGS):
-        directory = tmp_path / str(number)
+    for seed, is_clean in product(seeds, (True, False)):
+        with case(seed, is_clean):
+            _open_changed(
+                sound, tmp_path / "changed", random.Random(f"{seed} {is_clean}"), is_clean
+            )
+
+
+def _open_changed(sound: Path, directory: Path, dice: random.Random, is_clean: bool) -> None:
+    for _ in range(OPENINGS):
         files = copied(sound, directory)
         if not is_clean:
             (directory / ".kafka_cleanshutdown").unlink()
@@ -89,6 +99,7 @@ def test_a_directory_with_a_changed_file_is_opened_or_refused(
         try:
             logs = manager(directory)
         except LogError:
+            shutil.rmtree(directory)
             continue
         try:
             log = logs.create_log("orders", 0, TOPIC_ID, SMALL)
@@ -105,14 +116,20 @@ def test_a_directory_with_a_changed_file_is_opened_or_refused(
 
 @pytest.mark.parametrize("policy", ["delete", "compact"])
 @pytest.mark.parametrize("compression", ["producer", "zstd"])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seeds", SEEDS, ids=str)
 def test_a_changed_batch_is_appended_or_rejected_and_harms_no_other(
-    tmp_path: Path, seed: int, compression: str, policy: str
+    tmp_path: Path, seeds: range, compression: str, policy: str
 ) -> None:
-    dice = random.Random(f"{seed} {compression} {policy}")
+    for seed in seeds:
+        with case(seed):
+            dice = random.Random(f"{seed} {compression} {policy}")
+            _append_changed(tmp_path / str(seed), dice, compression, policy)
+
+
+def _append_changed(directory: Path, dice: random.Random, compression: str, policy: str) -> None:
     config = LogConfig(compression_type=compression, cleanup_policy=frozenset({policy}))
     log = PartitionLog.open(
-        str(tmp_path), topic="orders", partition=0, config=config, clock=FakeClock()
+        str(directory), topic="orders", partition=0, config=config, clock=FakeClock()
     )
     records = [NewRecord(key=b"k%d" % n, value=b"v" * 20, timestamp=NOW_MS) for n in range(3)]
     good = memoryview(build_batch(records))
@@ -132,7 +149,7 @@ def test_a_changed_batch_is_appended_or_rejected_and_harms_no_other(
         assert log.log_end_offset == appended.last_offset + 1
     log.close()
     again = PartitionLog.open(
-        str(tmp_path), topic="orders", partition=0, config=config, clock=FakeClock()
+        str(directory), topic="orders", partition=0, config=config, clock=FakeClock()
     )
     assert again.log_end_offset == appended.last_offset + 1
     header, position = list(iter_batch_headers(content := read_all(again)))[-1]
@@ -140,30 +157,36 @@ def test_a_changed_batch_is_appended_or_rejected_and_harms_no_other(
     assert [record.value for record in iter_records(last)] == [b"v" * 20] * 3
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-async def test_changed_snapshots_and_votes_are_read_or_refused(tmp_path: Path, seed: int) -> None:
-    dice = random.Random(seed)
+@pytest.mark.parametrize("seeds", SEEDS, ids=str)
+async def test_changed_snapshots_and_votes_are_read_or_refused(
+    tmp_path: Path, seeds: range
+) -> None:
     files, id_ = SnapshotFiles(tmp_path), SnapshotId(end_offset=9, epoch=2)
     await files.write(id_, [b"one", b"two"], now_ms=NOW_MS)
     votes = VoteFile(tmp_path, voters=(1, 2, 3))
     votes.write(Vote(epoch=3, leader_id=None, voted_id=2))
     path, vote = tmp_path / id_.file_name, tmp_path / "quorum-state"
     snapshot_bytes, vote_bytes = path.read_bytes(), vote.read_bytes()
-    for _ in range(APPENDS):
-        path.write_bytes(mutated(dice, snapshot_bytes))
-        found = files.read_latest(offset_max=9)
-        assert found is None or found.values == (b"one", b"two")
-        vote.write_bytes(mutated(dice, vote_bytes))
-        try:
-            votes.read()
-        except VoteFileError:
-            continue
+    for seed in seeds:
+        dice = random.Random(seed)
+        for _ in range(APPENDS):
+            with case(seed), suppress(VoteFileError):
+                path.write_bytes(mutated(dice, snapshot_bytes))
+                found = files.read_latest(offset_max=9)
+                assert found is None or found.values == (b"one", b"two")
+                vote.write_bytes(mutated(dice, vote_bytes))
+                votes.read()
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_the_explorer_tells_of_a_changed_segment(sound: Path, tmp_path: Path, seed: int) -> None:
-    dice = random.Random(seed)
+@pytest.mark.parametrize("seeds", SEEDS, ids=str)
+def test_the_explorer_tells_of_a_changed_segment(sound: Path, tmp_path: Path, seeds: range) -> None:
     files = [p for p in copied(sound, tmp_path / "x") if p.parent.name == "orders-0"]
+    for seed in seeds:
+        with case(seed):
+            _explore_changed(files, random.Random(seed))
+
+
+def _explore_changed(files: list[Path], dice: random.Random) -> None:
     for _ in range(OPENINGS):
         victim = dice.choice(files)
         content = victim.read_bytes()

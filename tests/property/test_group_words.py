@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from control.model.status import RANKS, UNJUDGED
@@ -10,6 +10,7 @@ from control.views.format import NONE, phrase
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
 from control.views.tables.rows import Row, Tone
+from tests.support.cases import examples
 from tests.unit.control.clusters import NOW_MS, commit, group, partition, tables
 
 LOG = (40, 100)
@@ -81,7 +82,7 @@ def assert_in_step(row: Row) -> None:
     assert (row.status.tone is Tone.FINE) == (word == "OK"), "green is OK alone"
 
 
-@settings(max_examples=80, deadline=None)
+@examples(25)
 @given(groups())
 def test_no_row_contradicts_itself(snapshot: OperatorSnapshot) -> None:
     rows = views.group_partition_page(snapshot, group="g").rows

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from control.model.ids import TopicPartition
@@ -21,6 +21,7 @@ from control.planner.topology import (
     topology_document,
 )
 from control.planner.verify import verify_proposal
+from tests.support.cases import examples
 
 
 @st.composite
@@ -99,7 +100,7 @@ def planned(topology: Topology, request: PlanRequest) -> tuple[Alternative, ...]
 
 
 @given(cases())
-@settings(max_examples=120, deadline=None)
+@examples(40)
 def test_every_alternative_satisfies_the_judge(case: tuple[Topology, PlanRequest]) -> None:
     topology, request = case
     may_touch = request.scope()
@@ -115,7 +116,7 @@ def test_every_alternative_satisfies_the_judge(case: tuple[Topology, PlanRequest
 
 
 @given(cases(), st.data())
-@settings(max_examples=80, deadline=None)
+@examples(30)
 def test_no_alternative_names_a_cordoned_broker(
     case: tuple[Topology, PlanRequest], data: st.DataObject
 ) -> None:
@@ -136,7 +137,7 @@ def test_no_alternative_names_a_cordoned_broker(
 
 
 @given(cases())
-@settings(max_examples=80, deadline=None)
+@examples(30)
 def test_moved_bytes_never_undercut_the_proven_bound(case: tuple[Topology, PlanRequest]) -> None:
     topology, request = case
     for alternative in planned(topology, request):
@@ -147,7 +148,7 @@ def test_moved_bytes_never_undercut_the_proven_bound(case: tuple[Topology, PlanR
 
 
 @given(topologies(), st.data())
-@settings(max_examples=100, deadline=None)
+@examples(40)
 def test_leaders_never_move_a_byte(topology: Topology, data: st.DataObject) -> None:
     """Also where racks are broken, disks are full and brokers are down."""
     brokers = tuple(
@@ -164,7 +165,7 @@ def test_leaders_never_move_a_byte(topology: Topology, data: st.DataObject) -> N
 
 
 @given(cases())
-@settings(max_examples=50, deadline=None)
+@examples(15)
 def test_plans_are_deterministic_and_have_an_inverse(case: tuple[Topology, PlanRequest]) -> None:
     topology, request = case
     first, second = planned(topology, request), planned(topology, request)

@@ -12,6 +12,7 @@ from tests.spark.story import CLUSTER, T0_MS, Story, broker, commit, group, repl
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.thorough,
     pytest.mark.timeout(240),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]

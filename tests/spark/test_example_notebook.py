@@ -16,6 +16,7 @@ from tests.support.patience import WAIT_S
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.thorough,
     # pyspark leaves the sockets, over which it collects Arrow, to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]

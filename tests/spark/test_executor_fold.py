@@ -32,6 +32,7 @@ from tests.spark.story import T0_MS, Story, broker, commit, group, replica, roun
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.thorough,
     # pyspark leaves the sockets, over which it collects Arrow, to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]

@@ -11,6 +11,7 @@ from tests.spark.story import Story, broker, commit, group, replica
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.thorough,
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 TOPICS = (1, 2, 6, 12)

@@ -11,6 +11,7 @@ from spark_metrics.store.files import Order, StoreFiles
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.thorough,
     # Spark's own client leaves them to the garbage collector.
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]

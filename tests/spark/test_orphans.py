@@ -17,6 +17,7 @@ from tests.spark.story import CLUSTER, T0_MS, Story, broker, commit, envelope, g
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.thorough,
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 ALONE: dict[str, Any] = {"leader": 104, "replicas": (104,), "isr": (104,)}

@@ -9,6 +9,7 @@ from tests.spark.story import T0_MS, commit, envelope, replica
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.thorough,
     pytest.mark.timeout(240),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]

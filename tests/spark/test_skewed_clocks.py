@@ -14,6 +14,7 @@ from tests.spark.story import T0_MS, Story, broker, commit, group, replica
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.thorough,
     pytest.mark.timeout(240),
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]

@@ -20,6 +20,7 @@ from tests.spark.story import CLUSTER, T0_MS, Story, commit, envelope, group, re
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.thorough,
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
 ]
 ANCHOR = pa.struct({"ms": pa.int64(), "committed_offset": pa.int64(), "lag": pa.int64()})

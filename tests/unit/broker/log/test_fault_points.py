@@ -19,6 +19,7 @@ from broker.log.errors import ForceFailedError, StorageError
 from broker.log.log_manager import LogManager
 from broker.log.partition_log import PartitionLog
 from broker.protocol.records import iter_batch_headers, iter_records
+from tests.support.cases import case
 from tests.support.faulty_disk import ALL, ALWAYS, FaultyDisk
 from tests.unit.broker.log.helpers import (
     CONFIG,
@@ -235,29 +236,41 @@ def _open(directory: Path) -> LogManager:
 @pytest.mark.parametrize("name", SCRIPTS)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize(
-    "stride", [pytest.param(4, id="every fourth call"), pytest.param(1, marks=pytest.mark.soak)]
+    "stride", [pytest.param(7, id="every seventh call"), pytest.param(1, marks=pytest.mark.soak)]
 )
 def test_nothing_acknowledged_is_lost_wherever_the_disk_fails(
     tmp_path: Path, name: str, fault: str, stride: int
 ) -> None:
-    # Each script and fault begins at another call, so that every fourth covers all kinds.
+    # Each script and fault begins at another call, so that every seventh covers all kinds.
     first = (list(SCRIPTS).index(name) + list(FAULTS).index(fault)) % stride
     while run_script(tmp_path / str(first), SCRIPTS[name], FAULTS[fault], first):
         first += stride
     assert first > 10
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("seed", range(500))
-def test_nothing_acknowledged_is_lost_in_long_random_lives(tmp_path: Path, seed: int) -> None:
-    dice = random.Random(seed)
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        range(20),
+        *(pytest.param(range(n, n + 60), marks=pytest.mark.soak) for n in range(20, 500, 60)),
+    ],
+    ids=str,
+)
+def test_nothing_acknowledged_is_lost_in_long_random_lives(tmp_path: Path, seeds: range) -> None:
+    for seed in seeds:
+        with case(seed):
+            dice = random.Random(seed)
+            kind = replace(dice.choice(list(FAULTS.values())), times=dice.choice((1, 2, 5, ALWAYS)))
+            run_script(tmp_path / str(seed), _random_steps(dice), kind, dice.randrange(400))
+
+
+def _random_steps(dice: random.Random) -> tuple[Step, ...]:
     epoch, steps = 1, list[Step]()
     for _ in range(dice.randrange(10, 60)):
         epoch += dice.random() < 0.1
         choices = (write(epoch), cut(dice.randrange(6)), roll, flush, look, drop, start_anew)
         steps += dice.choices(choices, (24, 2, 2, 2, 2, 2, 1))
-    kind = replace(dice.choice(list(FAULTS.values())), times=dice.choice((1, 2, 5, ALWAYS)))
-    run_script(tmp_path / "log", tuple(steps), kind, dice.randrange(400))
+    return tuple(steps)
 
 
 def test_an_append_never_lands_behind_bytes_that_could_not_be_cut_off(tmp_path: Path) -> None:

@@ -1,13 +1,14 @@
 """Reading by offset and by time."""
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
 
 from broker.log.errors import CorruptSegmentError, OffsetOutOfRangeError
 from broker.log.partition_log import PartitionLog
+from tests.support.cases import case
 from tests.unit.broker.log.helpers import (
     CONFIG,
     NOW_MS,
@@ -40,34 +41,35 @@ def log(request: pytest.FixtureRequest, tmp_path: Path) -> PartitionLog:
     return open_log(tmp_path, small_segments(10 * BATCH_BYTES), is_clean=True)
 
 
-@pytest.mark.parametrize("offset", range(0, 80, 3))
-def test_the_batch_that_holds_the_offset_comes_first(log: PartitionLog, offset: int) -> None:
-    found = log.read(offset, max_bytes=1, max_offset=80)
-    base = offset // 2 * 2
-    assert found.base_offset == base
-    assert offsets(found.read()) == [(base, base + 1)]
-    assert log.read(offset, max_bytes=1, max_offset=80, min_one_batch=False).slices == ()
+def test_the_batch_that_holds_the_offset_comes_first(log: PartitionLog) -> None:
+    for offset in range(80):
+        with case(offset):
+            found = log.read(offset, max_bytes=1, max_offset=80)
+            base = offset // 2 * 2
+            assert found.base_offset == base
+            assert offsets(found.read()) == [(base, base + 1)]
+            assert log.read(offset, max_bytes=1, max_offset=80, min_one_batch=False).slices == ()
 
 
-@pytest.mark.parametrize("max_batches", [1, 2, 3, 7, 9, 10, 11])
-@pytest.mark.parametrize("offset", [0, 5, 18, 60, 77])
-def test_whole_batches_up_to_the_limit(log: PartitionLog, offset: int, max_batches: int) -> None:
-    found = log.read(offset, max_bytes=max_batches * BATCH_BYTES + 5, max_offset=80)
-    base = offset // 2 * 2
-    whole_segment = (base // 20 + 1) * 20
-    last = min(base + 2 * max_batches, whole_segment)
-    got = offsets(found.read())
-    assert got == [(n, n + 1) for n in range(base, got[-1][0] + 2, 2)]
-    # Old segments stop at an indexed boundary, which may be a batch or two earlier.
-    assert last - 4 <= got[-1][1] + 1 <= last
-    assert found.size_bytes == len(got) * BATCH_BYTES
+def test_whole_batches_up_to_the_limit(log: PartitionLog) -> None:
+    for offset, max_batches in product((0, 5, 18, 60, 77), (1, 2, 3, 7, 9, 10, 11)):
+        with case(offset, max_batches):
+            found = log.read(offset, max_bytes=max_batches * BATCH_BYTES + 5, max_offset=80)
+            base = offset // 2 * 2
+            whole_segment = (base // 20 + 1) * 20
+            last = min(base + 2 * max_batches, whole_segment)
+            got = offsets(found.read())
+            assert got == [(n, n + 1) for n in range(base, got[-1][0] + 2, 2)]
+            # Old segments stop at an indexed boundary, which may be a batch or two earlier.
+            assert last - 4 <= got[-1][1] + 1 <= last
+            assert found.size_bytes == len(got) * BATCH_BYTES
 
 
-@pytest.mark.parametrize("max_offset", [60, 61, 62, 65, 79, 80])
-def test_only_whole_batches_below_max_offset(log: PartitionLog, max_offset: int) -> None:
-    found = log.read(60, max_bytes=1 << 20, max_offset=max_offset)
-    expected = [(n, n + 1) for n in range(60, max_offset // 2 * 2, 2)]
-    assert offsets(found.read()) == expected
+def test_only_whole_batches_below_max_offset(log: PartitionLog) -> None:
+    for max_offset in (60, 61, 62, 65, 79, 80):
+        with case(max_offset):
+            found = log.read(60, max_bytes=1 << 20, max_offset=max_offset)
+            assert offsets(found.read()) == [(n, n + 1) for n in range(60, max_offset // 2 * 2, 2)]
     assert log.read(60, max_bytes=1, max_offset=61).slices == ()
 
 
@@ -89,13 +91,14 @@ def test_a_gap_is_read_over(tmp_path: Path) -> None:
     assert log.read(12, max_bytes=1, max_offset=22).base_offset == 20
 
 
-@pytest.mark.parametrize("offset", range(80))
-def test_every_timestamp_finds_its_record(log: PartitionLog, offset: int) -> None:
-    timestamp = NOW_MS - 10_000 + offset // 2 * 10 + offset % 2
-    found = log.offset_for_timestamp(timestamp, max_offset=80)
-    assert found is not None
-    assert (found.offset, found.timestamp_ms, found.leader_epoch) == (offset, timestamp, 0)
-    assert log.offset_for_timestamp(timestamp, max_offset=offset) is None
+def test_every_timestamp_finds_its_record(log: PartitionLog) -> None:
+    for offset in range(80):
+        with case(offset):
+            timestamp = NOW_MS - 10_000 + offset // 2 * 10 + offset % 2
+            found = log.offset_for_timestamp(timestamp, max_offset=80)
+            assert found is not None
+            assert (found.offset, found.timestamp_ms, found.leader_epoch) == (offset, timestamp, 0)
+            assert log.offset_for_timestamp(timestamp, max_offset=offset) is None
 
 
 def test_timestamps_before_and_after_all_records(log: PartitionLog) -> None:
