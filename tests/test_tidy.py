@@ -31,6 +31,12 @@ FOLDERS_ALLOWED: Final[dict[str, str]] = {
     "broker/handlers": "one file per API key",
 }
 FUNCTIONS_ALLOWED: Final[dict[str, str]] = {}
+ASSERTED_WORDS_MAX: Final = 6
+ASSERTED_IN: Final = ("unit", "property", "simulation", "spark", "snapshots")
+"""Folders of tests whose assertions hold no sentence."""
+SENTENCES_ALLOWED: Final[dict[str, str]] = {
+    "tests/unit/test_compatibility_table.py": "the table with its heading is the subject",
+}
 CLASSES_ALLOWED: Final[dict[str, str]] = {}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -135,6 +141,54 @@ def test_public_things_have_docstrings() -> None:
     assert not missing, "\n".join(missing)
 
 
+def test_assertions_hold_no_sentences() -> None:
+    """A sentence can be mended without its test: `lacking` looks for what it must tell."""
+    complaints = [
+        f"{name}:{line} asserts a text of {words} words: assert its names, numbers and key phrases"
+        for folder in ASSERTED_IN
+        for path in _tracked(f"tests/{folder}/*.py")
+        if (name := _name(path)) not in SENTENCES_ALLOWED
+        for line, words in _asserted_sentences(ast.parse(path.read_text()))
+    ]
+    assert not complaints, "\n".join(complaints)
+
+
+_WORD: Final = re.compile(r"""[("'`]*[A-Za-z][a-z']+[,.;:!?)"'`]*""")
+
+
+def _asserted_sentences(tree: ast.AST) -> Iterator[tuple[int, int]]:
+    """Line and number of words of each long text within an assertion; what it says of a failure
+    does not count, nor do paths, options and numbers."""
+    for node in ast.walk(tree):
+        for text in ast.walk(_asserted(node)):
+            if isinstance(text, ast.Constant) and isinstance(text.value, str):
+                words = sum(_WORD.fullmatch(it) is not None for it in text.value.split())
+                if words > ASSERTED_WORDS_MAX:
+                    yield text.lineno, words
+
+
+def _asserted(node: ast.AST) -> ast.AST:
+    if isinstance(node, ast.Assert):
+        return node.test
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.raises":
+        return ast.List([it.value for it in node.keywords], ast.Load())
+    return ast.Pass()
+
+
+def test_sentences_in_assertions_are_found() -> None:
+    told = "one two three four five six, seven"
+    found = f"""
+assert found == "{told}", "why"
+with pytest.raises(Error, match="{told}"): pass
+"""
+    fine = f"""
+told = "{told}"
+assert told == "kafka-acls.sh --add --operation Describe --topic a-1 in three parts", "{told}"
+"""
+    assert [*_asserted_sentences(ast.parse(found))] == [(2, 7), (3, 7)]
+    assert [*_asserted_sentences(ast.parse(fine))] == []
+
+
 @pytest.mark.parametrize("word", BANNED_WORDS)
 def test_nothing_is_left_for_later(word: str) -> None:
     found = [_name(path) for path in _tracked("*.py", "*.md", "*.toml") if word in path.read_text()]
@@ -215,7 +269,7 @@ def test_functions_of_scripts_are_found() -> None:
 
 
 def test_exceptions_still_exist() -> None:
-    for allowed in (*FILES_ALLOWED, *FUNCTIONS_ALLOWED, *CLASSES_ALLOWED):
+    for allowed in (*FILES_ALLOWED, *FUNCTIONS_ALLOWED, *CLASSES_ALLOWED, *SENTENCES_ALLOWED):
         assert (ROOT / allowed.split(":")[0]).exists(), f"{allowed} is gone: drop its exception"
 
 

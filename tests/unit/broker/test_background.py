@@ -63,7 +63,7 @@ async def test_kept_work_is_begun_anew_until_it_returns(caplog: pytest.LogCaptur
     tasks = Tasks("work", log_failure)
     await tasks.keep(run)
     assert runs == 3
-    assert caplog.text.count("internal error in the work, which goes on") == 2
+    assert caplog.text.count("internal error in the work") == 2
     assert not tasks, "one that has returned counts no more, at once"
 
 

@@ -11,6 +11,7 @@ from control.operations.bus.events import MoveProgress, Outcome
 from control.operations.bus.state import OperationState, Phase
 from control.views.snapshots.feed import REBUILD_AFTER_MS, SnapshotFeed
 from control.views.snapshots.snapshot import build_snapshot
+from tests.support.phrases import lacking
 from tests.support.settle import settle
 from tests.unit.tui.conftest import NOW_MS
 from tui.app import PartiscopeApp
@@ -74,7 +75,7 @@ async def test_a_key_is_greyed_and_says_which_right_lacks(services: Services) ->
         await pilot.press("P")
         await settle(pilot, lambda: bool(app._notifications), "the reason")
         (note,) = app._notifications
-        assert note.message == "✖ not allowed here: it needs WRITE on topics"
+        assert not lacking(note.message, "✖ not allowed", "WRITE on topics")
         assert str(cast(ViewScreen, app.screen).path) == "topics/topic-0", "nothing was opened"
 
         told[0] = replace(REPORT, denied_operations={})
@@ -94,9 +95,8 @@ async def test_keys_of_a_move_are_greyed_too(services: Services) -> None:
         assert not app.active_bindings["space"].enabled, "to pause needs the right as well"
         await pilot.press("x")
         await settle(pilot, lambda: bool(app._notifications), "the reason")
-        assert [note.message for note in app._notifications] == [
-            "✖ not allowed here: it needs ALTER on the cluster"
-        ]
+        (note,) = app._notifications
+        assert not lacking(note.message, "✖ not allowed", "ALTER on the cluster")
         assert isinstance(app.screen, MoveScreen), "nothing was asked"
     feed.stop()
 

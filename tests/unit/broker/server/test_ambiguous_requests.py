@@ -4,6 +4,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from broker.protocol import codec
+from tests.support.phrases import lacking
 from tests.unit.broker.server.nodes import create_topic, replica, request, running
 
 INVALID_REQUEST = 42
@@ -14,9 +15,9 @@ async def test_a_topic_to_delete_is_named_by_name_or_by_id(tmp_path: Path) -> No
         await create_topic([node], "orders")
         topics = [{"name": "orders", "topic_id": uuid4()}, {"name": None, "topic_id": None}]
         answer = await request(node, 20, 6, codec.build_request(20, 6, topics=topics))
-        told = {str(it.name): (int(it.error_code), it.error_message) for it in answer.responses}
-        assert told == {
-            "orders": (INVALID_REQUEST, "You may not specify both topic name and topic id."),
-            "None": (INVALID_REQUEST, "Neither topic name nor id were specified."),
-        }
+        both, neither = answer.responses
+        assert (both.name, int(both.error_code)) == ("orders", INVALID_REQUEST)
+        assert not lacking(both.error_message, "both topic name and topic id")
+        assert (neither.name, int(neither.error_code)) == (None, INVALID_REQUEST)
+        assert not lacking(neither.error_message, "Neither topic name nor id")
         assert replica(node, "orders") is not None

@@ -11,6 +11,7 @@ from control.operations.bus.events import EventKind, Outcome
 from control.operations.executor import run as reassign_run
 from control.operations.reassignment.spreading import NOT_KNOWN
 from control.planner.waves import WaveRules
+from tests.support.phrases import lacking
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (
     FROM,
@@ -67,7 +68,7 @@ async def test_the_next_is_asked_for_when_the_last_may_have_been_felt(pass_s: Pa
     assert asked_for(there) == [1, 1, 1, 1]
     assert seen == [1, 1, 2, 2, 3, 3]
     (started,) = context.said(EventKind.STARTED)
-    assert started.endswith("begun over 3 m 18 s, so that producers wait less (spread)")
+    assert not lacking(started, "over 3 m 18 s", "spread")
 
 
 async def test_waves_take_their_time_together(pass_s: PassS) -> None:
@@ -94,9 +95,8 @@ async def test_a_pause_holds_also_what_is_not_asked_for_yet(pass_s: PassS) -> No
     steps = [pause, there.arrive, long, long, resume, gap, gap]
     ended = await run(there, context, *steps, there.arrive)
     assert (ended.outcome, asked_for(there)) == (Outcome.DONE, [1, 1, 1, 1])
-    assert context.said(EventKind.PAUSED) == [
-        "paused: partitions in flight arrive, no other begins"
-    ]
+    (paused,) = context.said(EventKind.PAUSED)
+    assert not lacking(paused, "paused", "in flight arrive")
 
 
 async def test_after_the_wave_means_after_what_moves(pass_s: PassS) -> None:
@@ -303,7 +303,7 @@ async def test_leaders_are_elected_one_by_one(pass_s: PassS) -> None:
     assert (ended.outcome, there.elections) == (Outcome.DONE, [1, 1, 1, 1])
     assert context.said(EventKind.ELECTED) == ["4 preferred leaders elected"]
     notes = context.said(EventKind.NOTE)
-    assert "4 leaders elected one after the other, so that producers wait less: 3 m 18 s" in notes
+    assert any(not lacking(it, "4 leaders elected", "3 m 18 s") for it in notes), notes
     assert ended.progress is not None
     assert ended.progress.spread_s == 0.0
 

@@ -80,11 +80,11 @@ def test_a_stopped_broker_and_a_full_one_are_not_offered() -> None:
         for b in BEFORE.brokers
     )
     before = replace(BEFORE, brokers=brokers)
-    with pytest.raises(HandError, match=r"t-0: broker 3 does not run; \[0, 2\] would work"):
+    with pytest.raises(HandError, match=r"t-0: broker 3 does not run.* \[0, 2\] would"):
         placed("t-0: 0,3", before)
     with pytest.raises(
         HandError,
-        match=r"t-3: broker 9 does not exist or does not run; \[0, 2\] would work",
+        match=r"t-3: broker 9 does not exist.* \[0, 2\] would work",
     ):
         placed("t-3: 0,9", before)
     with pytest.raises(HandError, match="3 brokers run, too few"):

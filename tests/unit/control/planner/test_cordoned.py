@@ -9,6 +9,7 @@ from control.planner.goals import Goal, GoalError, PlanRequest
 from control.planner.optimizer import judged_plan, plan
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.topology import Topology, parse_topology, topology_document
+from tests.support.phrases import lacking
 from tests.unit.control.planner.clusters import cluster
 
 
@@ -26,10 +27,10 @@ def test_what_stands_there_stays_and_the_rest_is_planned(goal: Goal) -> None:
     assert changes
     assert {change.key.partition for change in changes} <= set(range(4, 10))
     assert all(3 not in change.after for change in changes)
-    assert made.limits[0] == (
-        "broker 3 is cordoned: it gets nothing, its 4 replicas stay, and the plan leaves out their "
-        "partitions (Kafka refuses every list that names the broker); uncordon it, or "
-        "decommission it to move them elsewhere"
+    assert not lacking(
+        made.limits[0],
+        *("broker 3 is cordoned", "4 replicas stay", "leaves out", "uncordon it"),
+        "decommission it",
     )
 
 

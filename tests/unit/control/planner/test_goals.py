@@ -10,6 +10,7 @@ from control.planner.goals import Goal, GoalError, PlanRequest
 from control.planner.optimizer import Plan, plan
 from control.planner.topology import Topology, TopologyPartition
 from control.planner.verify import verify_proposal
+from tests.support.phrases import lacking
 from tests.unit.control.planner.clusters import cluster, seeded
 
 THREE: dict[int, str | None] = {1: None, 2: None, 3: None}
@@ -161,7 +162,7 @@ def test_a_full_disk_is_relieved_whatever_the_goal() -> None:
 def test_a_removal_for_which_disks_lack_is_refused_with_the_proof() -> None:
     before = with_capacity(cluster(THREE, [(1,), (2,), (3,)] * 3), 400)
     request = PlanRequest(remove_brokers=(3,))
-    with pytest.raises(GoalError, match=r"300 B must come to brokers \[1, 2\], which have 200 B"):
+    with pytest.raises(GoalError, match=r"300 B .* brokers \[1, 2\], which have 200 B"):
         plan(before, request)
     assert plan(with_capacity(before, 500), request).alternatives[0].violations == ()
 
@@ -169,7 +170,7 @@ def test_a_removal_for_which_disks_lack_is_refused_with_the_proof() -> None:
 def test_a_stopped_broker_gets_nothing_and_can_be_emptied() -> None:
     before = stopped(cluster(THREE, [(1, 2)] * 6 + [(3, 1)]), 3)
     made = plan(before, PlanRequest())
-    assert "broker 3 does not run: it gets nothing, and its 1 replica stays" in made.limits[0]
+    assert not lacking(made.limits[0], "broker 3 does not run", "gets nothing", "1 replica stays")
     for alternative in made.alternatives:
         assert not any(3 in change.adding for change in alternative.proposal.changes)
     emptied = plan(before, PlanRequest(remove_brokers=(3,))).alternatives[0]

@@ -13,6 +13,7 @@ from control.planner.in_sync import why_too_few, why_unsafe
 from control.planner.optimizer import Plan, judged_plan, plan
 from control.planner.search.placement import Placement, leave
 from control.planner.topology import Topology, TopologyError, parse_topology, topology_document
+from tests.support.phrases import lacking
 from tests.unit.control.planner.clusters import cluster, judged_as
 
 
@@ -53,7 +54,7 @@ def test_one_replica_is_left_on_a_broker_that_runs() -> None:
     for alternative in made.alternatives:
         assert alternative.violations == ()
         assert alternative.proposal.moved_bytes == 0
-    assert made.limits[0].startswith("broker 3 does not run: it gets nothing; start it")
+    assert not lacking(made.limits[0], "broker 3 does not run", "gets nothing; start it")
 
 
 def test_of_two_dead_none_is_kept_and_the_live_one_stays() -> None:
@@ -67,8 +68,8 @@ def test_what_cannot_do_without_the_dead_is_left_out_and_told() -> None:
     before = told({(1, 3): ((1,), 1), (1, 2, 4): ((1, 2, 4), 1)}, down=(3,))
     made = replicated(before, 3, exclude_brokers=(4,))
     assert list(map(set, targets(made))) == [{1, 3}, {1, 2, 4}]
-    assert "its 1 replica stays, because a move of the partition would wait" in made.limits[0]
-    with pytest.raises(GoalError, match=r"t-0 has a replica on a broker that does not run and"):
+    assert not lacking(made.limits[0], "1 replica stays", "would wait")
+    with pytest.raises(GoalError, match=r"t-0\b.* does not run and"):
         replicated(before, 3, exclude_brokers=(4,), partitions=("t-0",))
 
 
@@ -107,7 +108,9 @@ def test_with_a_broker_down_its_partitions_stay_and_the_rest_is_planned(goal: Go
     for alternative in made.alternatives:
         assert {c.partition for c in alternative.proposal.changes} <= {0, 1}
         assert alternative.violations == ()
-    assert any("broker 3 does not run: it gets nothing, and its 2" in it for it in made.limits)
+    assert any(
+        not lacking(it, "broker 3 does not run", "gets nothing, and its 2") for it in made.limits
+    )
 
 
 def test_a_decommissioned_dead_broker_loses_its_replicas_and_nothing_else_moves() -> None:
@@ -124,18 +127,14 @@ def test_one_that_is_being_reassigned_is_left_out_and_told() -> None:
     first = replace(before.partitions[0], is_reassigning=True)
     made = plan(replace(before, partitions=(first, *before.partitions[1:])), PlanRequest())
     assert {c.partition for c in made.alternatives[0].proposal.changes} <= {1, 2, 3}
-    assert made.limits == (
-        "1 partition is being reassigned already, so the plan leaves out t-0: plan again when "
-        "that is done",
-    )
+    (limit,) = made.limits
+    assert not lacking(limit, "1 partition", "being reassigned", "leaves out t-0", "plan again")
 
 
 def test_what_is_unknown_is_told() -> None:
     made = replicated(cluster(dict.fromkeys((1, 2)), [(1, 2)]), 1)
-    assert made.limits == (
-        "nobody tells which replicas of t-0 are in sync: those on brokers that run are taken for "
-        "it. Look before you run the plan",
-    )
+    (limit,) = made.limits
+    assert not lacking(limit, "nobody tells", "t-0 are in sync", "brokers that run", "Look before")
     assert replicated(told({(1, 2): ((1, 2), 1)}, brokers=2), 1).limits == ()
 
 
@@ -143,7 +142,7 @@ def test_by_hand_the_last_in_sync_cannot_be_dropped() -> None:
     before = told({(1, 2, 3): ((2, 3), 2)})
     with pytest.raises(
         HandError,
-        match=r"t-0: keeps 1, which is not in sync, and drops 2, 3, which are; \[2\] would work",
+        match=r"t-0: keeps 1\b.*not in sync\b.*drops 2, 3\b.*\[2\] would work",
     ):
         edited(before, NOTHING, parse_edits("t-0: 1"))
     assert edited(before, NOTHING, parse_edits("t-0: 2")).targets() == {

@@ -13,6 +13,7 @@ from control.planner.proposal import PartitionChange, Proposal
 from control.planner.report import plan_document
 from control.planner.topology import Topology, TopologyPartition
 from control.planner.waves import LeaderTurn, SizeOrder, WaveRules, plan_waves
+from tests.support.phrases import lacking
 from tests.unit.control.planner.clusters import cluster, judged_as, single
 
 
@@ -111,13 +112,10 @@ def test_leaders_leave_broken_racks_and_full_disks_and_say_which_goal_mends_them
     (alternative,) = made.alternatives
     assert alternative.proposal.moved_bytes == 0
     assert alternative.proposal.moved_leaders == 2
-    assert made.limits == (
-        "4 partitions are not on as many racks as possible; goal racks mends that: "
-        "goal leaders moves no data",
-        "1 broker holds more than the disks take; goal relieve mends that: "
-        "goal leaders moves no data",
-    )
-    with pytest.raises(GoalError, match=r"moves no data, so it cannot decommission brokers \[2\]"):
+    racks_told, disks_told = made.limits
+    assert not lacking(racks_told, "4 partitions", "racks", "goal racks", "goal leaders")
+    assert not lacking(disks_told, "1 broker", "disks", "goal relieve", "goal leaders")
+    with pytest.raises(GoalError, match=r"moves no data.* cannot decommission brokers \[2\]"):
         plan(racks, PlanRequest(goal=Goal.LEADERS, remove_brokers=(2,)))
 
 
@@ -281,4 +279,4 @@ def test_what_no_plan_can_reach_is_said_with_its_reason() -> None:
         ),
     )
     (limit,) = plan(big, PlanRequest()).limits
-    assert "one replica of t-1 has 900 B, more than a broker's share of 500 B" in limit
+    assert not lacking(limit, "t-1 has 900 B", "share of 500 B")

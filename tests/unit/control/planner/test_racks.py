@@ -13,6 +13,7 @@ from control.planner.proposal import PartitionChange, Proposal
 from control.planner.racks import Racks
 from control.planner.topology import Topology, TopologyBroker
 from control.planner.verify import verify_proposal
+from tests.support.phrases import lacking
 from tests.unit.control.planner.clusters import cluster, seeded
 
 TRUE = {id_: "abc"[(id_ - 1) // 3] for id_ in range(1, 10)}
@@ -78,7 +79,7 @@ def test_a_known_rack_left_for_an_unknown_one_is_a_violation() -> None:
     )
     (found,) = verify_proposal(before, PlanRequest(), Proposal(name="x", changes=(change,)))
     assert found.is_new
-    assert str(found) == "t-0: leaves rack c while the rack of broker 9 is unknown"
+    assert not lacking(str(found), "t-0", "leaves rack c", "rack of broker 9", "unknown")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_why_counts_the_known_racks(
 def test_racks_may_be_required() -> None:
     before = spread_out((8, 9))
     request = PlanRequest(require_racks=True)
-    with pytest.raises(GoalError, match=r"racks are required, and brokers 8, 9 have no rack"):
+    with pytest.raises(GoalError, match=r"racks are required.* brokers 8, 9 have no rack"):
         plan(before, request)
     plan(before, replace(request, exclude_brokers=(8, 9)))
     plan(spread_out(()), request)

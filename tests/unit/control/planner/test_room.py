@@ -7,6 +7,7 @@ from control.planner.optimizer import judged_plan, plan
 from control.planner.proposal import Proposal
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 from control.views.plans import nothing_to_move
+from tests.support.phrases import lacking
 
 
 def one_large(*, capacity: int) -> Topology:
@@ -59,7 +60,8 @@ def test_a_limit_is_no_goal_that_is_reached() -> None:
     (minimal,) = made.alternatives
     assert not minimal.proposal.changes
     title, broken = nothing_to_move(minimal.violations, made.limits)
-    assert (title, broken) == ("Nothing to move: the goal is reached as far as it can be", ())
+    assert not lacking(title, "Nothing to move", "goal is reached")
+    assert broken == ()
     assert made.limits[0].startswith("broker 3 does not run")
 
 

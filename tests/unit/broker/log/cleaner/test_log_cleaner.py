@@ -35,6 +35,7 @@ from broker.protocol.records import (
 )
 from broker.protocol.rewrite import delete_horizon_ms
 from broker.protocol.varint import encode_varint
+from tests.support.phrases import lacking
 from tests.support.settle import wait_until
 from tests.unit.broker.log.helpers import CONFIG, NOW_MS, FakeClock, append, read_all
 
@@ -290,7 +291,7 @@ def test_a_damaged_segment_ends_compaction_of_that_log_only(
     _maintain(manager, clock, lambda: log.cleaning.cleaned_to == log.segments()[-1].base_offset)
     _maintain(manager, clock, lambda: "damaged-0 is not compacted any more" in caplog.text)
     assert str(path) in caplog.text
-    assert "the CRC of the batch at offset 0 is wrong" in caplog.text
+    assert not lacking(caplog.text, "CRC", "offset 0")
     assert path.read_bytes() == content
     assert damaged.cleaning.cleaned_to == 0
     assert not list(Path(damaged.directory).glob("*.cleaned"))

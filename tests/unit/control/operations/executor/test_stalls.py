@@ -2,6 +2,7 @@
 
 from control.model.ids import TopicPartition
 from control.operations.executor.stalls import StallWatch
+from tests.support.phrases import lacking
 
 KEY = TopicPartition("t", 0)
 MIB = 1 << 20
@@ -27,7 +28,7 @@ def test_a_complete_copy_that_is_not_in_sync_needs_no_throttle() -> None:
     assert watch.look(KEY, size=0, copied=0, now_s=0.0) is None
     still = watch.look(KEY, size=0, copied=0, now_s=40.0)
     assert still is not None
-    assert still.explain(MIB) == "for 40 s nothing is left to copy: see the target's log"
+    assert not lacking(still.explain(MIB), "40 s", "nothing is left", "log")
 
 
 def test_a_copy_that_only_keeps_pace_with_producers_never_ends() -> None:
@@ -36,7 +37,7 @@ def test_a_copy_that_only_keeps_pace_with_producers_never_ends() -> None:
     still = watch.look(KEY, size=132 * MIB, copied=31 * MIB, now_s=31.0)
     assert still is not None
     words = still.explain(MIB)
-    assert "producers wrote 32.0 MiB and the copy got 31.0 MiB at 1.0 MiB/s" in words
+    assert not lacking(words, "producers wrote 32.0 MiB", "copy got 31.0 MiB", "at 1.0 MiB/s")
     assert words.endswith("raise the throttle")
 
 
@@ -53,7 +54,5 @@ def test_a_throttle_of_somebody_else_is_named_and_raising_ours_is_not_advised() 
     still = watch.look(KEY, size=132 * MIB, copied=31 * MIB, now_s=31.0)
     assert still is not None
     words = still.explain(50 * MIB, theirs={103: 2 * MIB, 102: MIB})
-    assert words.endswith(
-        "the copy got 31.0 MiB at 1.0 MiB/s, as somebody else throttles broker 102: wait for that "
-        "move, or remove its throttle if none runs"
-    )
+    assert not lacking(words, "copy got 31.0 MiB at 1.0 MiB/s", "somebody else", "broker 102")
+    assert not lacking(words, "wait for that move", "remove its throttle")

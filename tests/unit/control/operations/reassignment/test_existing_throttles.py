@@ -27,6 +27,7 @@ from control.operations.reassignment.preview_history import with_past
 from control.operations.reassignment.producer_traffic import seconds_of
 from control.planner.proposal import Proposal
 from control.planner.waves import USUAL_WAVES
+from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (
     FROM,
     FakeCluster,
@@ -56,14 +57,16 @@ def judged(standing: dict[int, dict[str, int]], *, rate: int = 50 * MIB) -> Chec
 def test_a_rate_of_somebody_else_at_which_copies_never_catch_up_is_refused() -> None:
     """Broker 1, the leader, sends 8 MiB/s of new records; 3 receives 4."""
     check = judged({1: both(6 * MIB)})
-    assert (check.verdict, check.reason) == (
-        Verdict.FAIL,
-        "producers write 8.0 MiB/s to the moving partitions through broker 1, whose "
-        "leader.replication.throttled.rate somebody else has set to 6.0 MiB/s: the copies never "
-        "catch up; wait for the move that set it, or remove it if none did: "
+    assert check.verdict is Verdict.FAIL
+    assert not lacking(
+        check.reason,
+        *("8.0 MiB/s", "broker 1", "leader.replication.throttled.rate", "somebody else"),
+        *("6.0 MiB/s", "never catch up"),
+    )
+    assert check.reason.endswith(
         "kafka-configs.sh --bootstrap-server … --alter --delete-config "
         "follower.replication.throttled.rate,leader.replication.throttled.rate "
-        "--entity-type brokers --entity-name 1",
+        "--entity-type brokers --entity-name 1"
     )
     both_ends = judged({1: both(MIB), 3: both(MIB)})
     assert "through broker 3" in both_ends.reason
@@ -86,7 +89,7 @@ def test_one_that_copies_can_live_with_is_told_with_who_has_it(
     check = judged(standing)
     assert check.verdict is Verdict.WARN
     (broker,) = standing
-    assert "already throttled by another move or somebody else" in check.reason
+    assert not lacking(check.reason, "already throttled", "somebody else")
     assert f"broker {broker} at " in check.reason
     names = ",".join(sorted(standing[broker]))
     assert f"--delete-config {names} --entity-type brokers" in check.reason
@@ -94,8 +97,10 @@ def test_one_that_copies_can_live_with_is_told_with_who_has_it(
 
 def test_ours_is_judged_as_well_and_without_any_nothing_is_said_of_others() -> None:
     check = judged({3: both(MIB)}, rate=6 * MIB)
-    assert "at 6.0 MiB/s the copies never catch up" in check.reason
-    assert "follower.replication.throttled.rate somebody else has set to 1.0 MiB/s" in check.reason
+    assert not lacking(check.reason, "at 6.0 MiB/s", "never catch up")
+    assert not lacking(
+        check.reason, "follower.replication.throttled.rate", "somebody else", "1.0 MiB/s"
+    )
     assert judged({}).verdict is Verdict.OK
     facts = replace(WRITTEN, standing_rates={3: both(0)}, produced={KEY: 0.0})
     assert preflight(facts, (MOVE,), throttle_bytes_per_s=MIB)[10].verdict is Verdict.FAIL

@@ -29,6 +29,7 @@ from control.planner.topology import (
     parse_topology,
     topology_document,
 )
+from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster
 
 Places = Mapping[TopicPartition, tuple[int, ...]]
@@ -101,7 +102,7 @@ def test_a_plan_fails_for_what_it_breaks_and_for_waste_above_the_limit() -> None
     wasteful = check_offline(FULL, _plan(p0=(2,), p3=(3,)), waste_percent_max=30)
     (waste,) = [it for it in wasteful.checks if it.verdict is Verdict.FAIL]
     assert waste.name == "waste"
-    assert "80 B move; any plan to the same balance moves at least 50 B" in waste.reason
+    assert not lacking(waste.reason, "80 B move", "at least 50 B")
     assert check_offline(FULL, _plan(p1=(2,)), waste_percent_max=0).verdict() is Verdict.OK
 
 
@@ -240,4 +241,4 @@ async def test_who_may_not_run_a_plan_may_check_it() -> None:
     found = await check_plan(cluster, {key: TO}, throttle="none", waste_percent_max=100.0)
     (rights,) = (it for it in found.checks if it.name == "rights")
     assert rights.verdict is Verdict.OK
-    assert rights.reason.startswith("to run it, this user needs ALTER on the cluster; grant it:")
+    assert not lacking(rights.reason, "needs ALTER on the cluster", "grant")

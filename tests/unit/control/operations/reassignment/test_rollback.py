@@ -16,6 +16,7 @@ from control.operations.errors import ConflictError
 from control.operations.operation_session import OperationSession
 from control.operations.reassignment.planning import Planning
 from control.planner.proposal import PartitionChange
+from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster, change
 from tests.unit.control.operations.reassignment.test_rollback_plan import (
     RAISED,
@@ -99,9 +100,8 @@ async def test_what_goes_back_is_told_by_what_it_holds_now_and_what_stays_is_nam
     cluster.logs = logs_of(cluster, 5 * MIB)
     effect = await asked(monkeypatch, cluster, A, B, C)
     assert effect.refusal is None
-    assert effect.lines[0].startswith(
-        "1 partition goes where it was, in the same waves: 1 replica, 5.0 MiB, "
-        "from 10.0 MiB/s a broker, ≈ "
+    assert not lacking(
+        effect.lines[0], "1 partition", "where it was", "1 replica, 5.0 MiB", "10.0 MiB/s a broker"
     )
     left = "a-0 is on [3, 2, 4] by now, not where mv-0 left it: left as it is"
     assert doubts_of(effect)["plan is current"] == left
@@ -117,27 +117,27 @@ async def test_of_a_running_move_what_is_in_flight_goes_without_data(
     cluster.begin(B.key, TO)
     cluster.alive.discard(4)
     effect = await asked(monkeypatch, cluster, A, away, C, phase=Phase.RUNNING)
-    assert effect.lines[0].startswith(
-        "It is cancelled first: partitions in flight go back. 1 partition goes "
-        "where it was, in the same waves: 1 replica, 1.0 MiB, from"
+    assert not lacking(
+        effect.lines[0], "cancelled first", "1 partition", "where it was", "1 replica, 1.0 MiB"
     )
     assert "other operators" not in doubts_of(effect)
     only = cluster_with(FROM)
     only.begin(A.key, TO)
     effect = await asked(monkeypatch, only, A, phase=Phase.RUNNING)
-    assert effect.lines[0].endswith("Everything else is where it was already: nothing moves.")
+    assert not lacking(effect.lines[0], "cancelled first", "Everything else", "nothing moves")
 
 
 async def test_what_cannot_go_back_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     effect = await asked(monkeypatch, cluster_with(RAISED, FROM), A, B)
     assert effect.refusal is not None
-    assert effect.refusal.reason.startswith("mv-0 cannot be rolled back now. plan is current: ")
-    assert "first roll back what moved it since" in effect.refusal.reason
+    assert not lacking(
+        effect.refusal.reason, "mv-0 cannot be rolled back", "plan is current", "first roll back"
+    )
 
 
 async def test_where_all_is_back_already_nothing_moves(monkeypatch: pytest.MonkeyPatch) -> None:
     effect = await asked(monkeypatch, cluster_with(FROM), A)
-    assert effect.lines[0].endswith("Everything is where it was already: nothing moves.")
+    assert not lacking(effect.lines[0], "Everything is where", "nothing moves")
 
 
 async def test_without_an_answer_of_the_cluster_it_is_asked_with_that_doubt(
@@ -151,10 +151,9 @@ async def test_without_an_answer_of_the_cluster_it_is_asked_with_that_doubt(
     monkeypatch.setattr(cluster, "describe_cluster", gone)
     effect = await asked(monkeypatch, cluster, A)
     assert effect.refusal is None
-    assert effect.lines == (
-        "Its moves are not known.",
-        "▲ pre-flight: not known: no broker: refused",
-    )
+    unknown, doubt = effect.lines
+    assert "not known" in unknown
+    assert not lacking(doubt, "▲ pre-flight", "not known", "no broker: refused")
 
 
 async def test_what_runs_is_not_cancelled_for_a_way_back_that_would_be_refused(

@@ -14,6 +14,7 @@ from control.operations.errors import ConflictError
 from control.operations.reassignment import rollback_plan as rollback_plan
 from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules
+from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (
     FROM,
     TO,
@@ -56,8 +57,7 @@ async def test_where_others_have_moved_all_of_it_a_way_back_is_refused() -> None
     cluster, context = cluster_with(RAISED, FROM), FakeContext(back_of(A, B))
     ended = await run(cluster, context)
     assert (ended.outcome, cluster.asked) == (Outcome.REFUSED, [])
-    assert "a-0 is on [3, 2, 4] by now, not where mv-0 left it" in ended.message
-    assert "first roll back what moved it since, or plan from where it is now" in ended.message
+    assert not lacking(ended.message, "a-0 is on [3, 2, 4]", "not where mv-0", "first roll back")
 
 
 async def test_what_others_move_before_its_wave_is_left_also_after_a_crash() -> None:
@@ -68,7 +68,7 @@ async def test_what_others_move_before_its_wave_is_left_also_after_a_crash() -> 
     ended = await run(cluster, context, lambda: cluster.arrive(C.key), idle)
     assert (ended.outcome, cluster.placed[C.key]) == (Outcome.FAILED, FROM)
     assert (cluster.placed[A.key], cluster.targets) == (RAISED, {B.key: (4, 2)})
-    assert "b-0: is on its way to [4, 2] by now: left as it is" in ended.message
+    assert not lacking(ended.message, "b-0", "on its way to [4, 2]", "left as it is")
 
 
 async def test_what_could_not_be_cancelled_is_turned_round_in_flight() -> None:
@@ -111,7 +111,7 @@ async def test_replicas_that_somebody_added_stay(monkeypatch: pytest.MonkeyPatch
 
     ended = await run(cluster, context, wait, cluster.arrive)
     assert (ended.outcome, cluster.placed) == (Outcome.FAILED, {A.key: BETWEEN, B.key: FROM})
-    assert "a-0: is on [3, 1, 2] by now, not where mv-0 left it" in ended.message
+    assert not lacking(ended.message, "a-0", "on [3, 1, 2]", "not where mv-0")
 
 
 class FakeBus:
@@ -162,7 +162,7 @@ async def test_a_way_back_is_refused_while_another_moves_the_same(
     ours = state_of("mv-0", A, B, phase=Phase.RUNNING)
     bus = FakeBus(ours, state_of("mv-2", B, phase=Phase.WAITING))
     client = client_of(bus, monkeypatch)
-    with pytest.raises(ConflictError, match="mv-2 of somebody moves 1 of these partitions"):
+    with pytest.raises(ConflictError, match=r"mv-2 of somebody\b.* 1 of these"):
         await client.rollback(await client.rollback_plan("mv-0"))
     assert bus.commands == []
     bus.known["mv-2"] = state_of("mv-2", C, phase=Phase.RUNNING)

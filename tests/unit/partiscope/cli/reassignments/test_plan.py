@@ -9,6 +9,7 @@ import pytest
 from control.planner.reassignment_json import parse_reassignment
 from control.planner.topology import topology_document
 from partiscope.cli.app import run
+from tests.support.phrases import lacking
 from tests.unit.control.planner.clusters import cluster, seeded
 
 
@@ -50,7 +51,7 @@ def test_racks_may_be_required(tmp_path: Path, capsys: pytest.CaptureFixture[str
     made = answer(capsys, "--topology", str(path))
     assert made["limits"][0].startswith("broker 9 has no rack (broker.rack): it counts")
     assert run(["plan", "--topology", str(path), "--require-racks"]) == 2
-    assert "racks are required, and broker 9 has no rack: set" in capsys.readouterr().err
+    assert not lacking(capsys.readouterr().err, "racks are required", "broker 9", "set broker.rack")
 
 
 def test_names_may_have_blanks_between(topology: Path, capsys: pytest.CaptureFixture[str]) -> None:
