@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -151,7 +152,12 @@ def _group(item: pytest.Item) -> str:
 
 
 def _folder(item: pytest.Item) -> str:
-    return item.path.relative_to(TESTS).parts[0]
+    return _folder_of(item.path)
+
+
+@cache
+def _folder_of(path: Path) -> str:
+    return path.relative_to(TESTS).parts[0]
 
 
 def _cluster(item: pytest.Item) -> str:

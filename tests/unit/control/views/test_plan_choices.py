@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import cast
 
 import pytest
@@ -19,8 +20,12 @@ from control.views.plan_choices import PREFLIGHT_FIELDS, PlanChoices, edited, re
 from tests.unit.control.planner.clusters import seeded
 
 CLUSTER = seeded(4, joined=3, disorder=0.3)
-MADE = plan(CLUSTER, PlanRequest())
 VALUES = {**dict.fromkeys(PREFLIGHT_FIELDS, ""), "throttle": "auto", "reason": "new disks"}
+
+
+@cache
+def made() -> Plan:
+    return plan(CLUSTER, PlanRequest())
 
 
 class Session:
@@ -28,7 +33,7 @@ class Session:
 
     def __init__(self) -> None:
         self.plans = KeptPlans()
-        self.plans.keep(MADE, VALUES)
+        self.plans.keep(made(), VALUES)
 
     async def edit(self, chosen: Proposal, entries: str, values: Mapping[str, str]) -> Plan:
         """As ``OperationSession`` does."""
@@ -46,10 +51,10 @@ async def with_edit(session: Session, choices: PlanChoices, entries: str) -> Pla
 
 
 def test_choices_are_the_same_after_a_browser_has_kept_them() -> None:
-    choices = PlanChoices.of_plan(MADE)
+    choices = PlanChoices.of_plan(made())
     assert len(choices.items) > 1
     assert PlanChoices.of_data(json.loads(json.dumps(choices.data))) == choices
-    assert choices.chosen.proposal(Session().plans) == MADE.alternatives[0].proposal
+    assert choices.chosen.proposal(Session().plans) == made().alternatives[0].proposal
     with pytest.raises(PlanGoneError):
         choices.chosen.proposal(KeptPlans())
 
@@ -57,8 +62,8 @@ def test_choices_are_the_same_after_a_browser_has_kept_them() -> None:
 async def test_a_second_edit_begins_with_what_was_typed_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    session, planned = Session(), PlanChoices.of_plan(MADE)
-    chosen = MADE.alternatives[0].proposal
+    session, planned = Session(), PlanChoices.of_plan(made())
+    chosen = made().alternatives[0].proposal
     assert planned.entries_to_edit(session.plans) == "", "336 partitions are not written out"
     monkeypatch.setattr(plan_choices, "ENTRIES_MAX", len(chosen.changes))
     assert parse_edits(planned.entries_to_edit(session.plans)) == chosen.targets()
@@ -69,26 +74,26 @@ async def test_a_second_edit_begins_with_what_was_typed_before(
 
 
 async def test_an_edit_is_one_more_choice_and_the_next_replaces_it() -> None:
-    session, planned = Session(), PlanChoices.of_plan(MADE)
-    entries = entries_of(MADE.alternatives[0].proposal)
+    session, planned = Session(), PlanChoices.of_plan(made())
+    entries = entries_of(made().alternatives[0].proposal)
     one = await with_edit(session, planned, entries)
     assert (len(one.items), one.at) == (len(planned.items) + 1, len(planned.items))
     assert one.chosen.base == one.base.name == planned.chosen.name
     assert one.has_judged(f" {entries} ")
     assert not one.has_judged("")
     assert planned.has_judged("")
-    two = await with_edit(session, one, f"{MADE.alternatives[0].proposal.changes[1].key}: now")
+    two = await with_edit(session, one, f"{made().alternatives[0].proposal.changes[1].key}: now")
     assert len(two.items) == len(one.items)
     assert two.base.name == planned.chosen.name
     assert await with_edit(session, two, "") == planned
 
 
 async def test_a_kept_plan_is_on_offer_again_with_what_was_typed() -> None:
-    session, planned = Session(), PlanChoices.of_plan(MADE)
+    session, planned = Session(), PlanChoices.of_plan(made())
     second = recalled(session.plans, planned.items[1].name)
     assert (second.choices.items, second.choices.at) == (planned.items, 1)
     assert second.entries == ""
-    entries = entries_of(MADE.alternatives[0].proposal)
+    entries = entries_of(made().alternatives[0].proposal)
     one = await with_edit(session, planned, entries)
     again = recalled(session.plans, one.chosen.name)
     assert again.choices == one
@@ -98,7 +103,7 @@ async def test_a_kept_plan_is_on_offer_again_with_what_was_typed() -> None:
 
 
 async def test_nothing_is_confirmed_but_what_was_reviewed() -> None:
-    choices = PlanChoices.of_plan(MADE)
+    choices = PlanChoices.of_plan(made())
     reviewed = choices.reviewed(VALUES)
     choices.require_reviewed(reviewed, {**VALUES, "reason": "another"}, "")
     for other, values in (

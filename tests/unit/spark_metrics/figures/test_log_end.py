@@ -1,10 +1,11 @@
 """Points of a log's end, beside the same for each row alone."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_metrics.figures.log_end import START_WINDOW_MS, Start, starts, with_newest
 from spark_metrics.schema import POINTS_KEPT, POINTS_MAX
+from tests.support.cases import examples
 from tests.unit.spark_metrics.figures.rows import (
     Row,
     falling,
@@ -54,7 +55,7 @@ def _thinned(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return kept[:POINTS_KEPT]
 
 
-@settings(max_examples=200)
+@examples(70)
 @given(rows_of(points=_points(), now_ms=_MS, end=_OFFSET, is_new=st.booleans()))
 def test_points_of_the_end_get_sparser_into_the_past(rows: list[Row]) -> None:
     points = [row["points"] for row in rows]

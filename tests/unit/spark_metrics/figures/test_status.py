@@ -2,13 +2,14 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_metrics.figures import speed
 from spark_metrics.figures.column import Column
 from spark_metrics.figures.standing import PACE_KEPT, Moves, moves
 from spark_metrics.figures.status import Judged, Trend, status, stuck_since
+from tests.support.cases import examples
 from tests.unit.spark_metrics.figures.rows import (
     Row,
     flags,
@@ -91,7 +92,7 @@ def _judged(rows: list[Row]) -> Judged:
     )
 
 
-@settings(max_examples=300)
+@examples(100)
 @given(
     rows_of(
         offset=maybe(_OFFSET),
