@@ -147,7 +147,7 @@ def _group(item: pytest.Item) -> str:
     """One Spark session at a time, one browser at a time, each shared cluster once."""
     folder = _folder(item)
     if folder == "e2e":
-        return "pages" if item.path.name.startswith("test_dashboard") else "whole product"
+        return "pages" if item.get_closest_marker("spark") is None else "whole product"
     return folder if folder == "spark" else _cluster(item) or str(item.path)
 
 

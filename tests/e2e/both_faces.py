@@ -4,16 +4,16 @@
 """
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import chromium, open_page
+from tests.e2e.conftest import SitePage
+from tests.support.browser import open_page
 from tests.support.isolation import MACHINE
-from tests.support.page_server import PageServer
 from tests.support.tmux import START_S, Tmux, terminal
 
 NARROW: Final = {"width": 390, "height": 844}
@@ -35,7 +35,6 @@ class Shown:
         assert wide is not None
         for size in (wide, NARROW):
             self.page.set_viewport_size(size)  # type: ignore[arg-type]
-            self.page.wait_for_timeout(300)
             self.page.screenshot(path=f"{SHOTS}/{name}-{size['width']}.png", full_page=True)
         self.page.set_viewport_size(wide)
         Path(SHOTS, f"{name}.txt").write_text(self.terminal.picture())
@@ -48,16 +47,14 @@ class Shown:
 
 
 @contextmanager
-def shown(store: Path, path: str, bootstrap: str, word: str) -> Iterator[Shown]:
-    """The same view of a cluster that is its own bus, on both; the terminal has said ``word``."""
+def shown(browser: Browser, site_page: SitePage, path: str, word: str) -> Iterator[Shown]:
+    """The same view of the shared cluster on both; the terminal has said ``word``."""
     errors: list[str] = []
-    where = ("--bootstrap", bootstrap, "--bus", bootstrap)
-    with ExitStack() as stack:
-        server = stack.enter_context(PageServer(store, *where))
-        browser = stack.enter_context(chromium())
-        page = open_page(browser, f"{server.url}/{path}", errors)
-        flags = ("--store", str(store), *where)
-        term = stack.enter_context(terminal(path, *flags, data=store.parent / "data"))
+    bootstrap, folder = site_page.bootstrap, site_page.store.folder
+    page = open_page(browser, f"{site_page.server.url}/{path}", errors)
+    flags = ("--store", str(folder), "--bootstrap", bootstrap, "--bus", bootstrap)
+    with terminal(path, *flags, data=folder.parent / "data") as term:
         term.wait(word, seconds=START_S)
         yield Shown(page=page, terminal=term)
+    page.context.close()
     assert errors == []

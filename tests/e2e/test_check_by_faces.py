@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Browser, Locator, expect
 
-from tests.contract.operations_site import Site, site_of
+from tests.contract.operations_site import Site
 from tests.e2e.both_faces import Shown, shown
+from tests.e2e.conftest import SitePage
 from tests.e2e.test_moves_by_faces import store_rows
 from tests.support.settle import wait_until
-from tests.support.store_builder import StoreBuilder
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 
@@ -21,21 +21,14 @@ WANTED: Final = {0: (103, 102), 1: (102, 101), 2: (103, 101)}
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with site_of("ours", tmp_path_factory.mktemp("check")) as site:
-        yield site
-
-
-@pytest.fixture(scope="module")
 def topic(site: Site) -> str:
     return site.topic("orders", PLACED, partition_bytes=1 << 20)
 
 
 @pytest.fixture(scope="module")
-def faces(site: Site, topic: str) -> Iterator[Shown]:
-    store = site.folder / "store"
-    StoreBuilder(store).write(store_rows(site, topic))
-    with shown(store, "check", site.cluster.bootstrap, "CHECK A PLAN") as faces:
+def faces(browser: Browser, site: Site, site_page: SitePage, topic: str) -> Iterator[Shown]:
+    site_page.show(store_rows(site, topic))
+    with shown(browser, site_page, "check", "CHECK A PLAN") as faces:
         expect(faces.page.locator("#check-button")).to_be_visible()
         faces.terminal.wait("^s check it")
         yield faces
@@ -70,7 +63,7 @@ def test_bad_json_is_told_with_its_place(faces: Shown) -> None:
     bad = '{"version": 1, "partitions": [{"topic": '
     check_on_page(faces, bad)
     check_in_terminal(faces, bad)
-    faces.wait("not JSON", "→ correct it and try again")
+    faces.wait("not JSON", "→ correct it")
     faces.take("check-bad")
 
 
@@ -78,7 +71,7 @@ def test_a_topic_that_does_not_exist_is_named(faces: Shown) -> None:
     plan = plan_of("nowhere")
     check_on_page(faces, plan)
     check_in_terminal(faces, plan)
-    faces.wait("partition: nowhere-0 does not exist", "→ correct it and try again")
+    faces.wait("partition: nowhere-0 does not exist", "→ correct it")
     faces.take("check-nowhere")
 
 

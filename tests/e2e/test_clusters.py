@@ -11,7 +11,7 @@ from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import Browser, Page, expect
 
 from partiscope.installation import Installation, Watched
-from tests.support.browser import chromium, open_page
+from tests.support.browser import open_page
 from tests.support.cluster import LocalCluster
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
@@ -33,11 +33,10 @@ read_only = true
 
 
 @pytest.fixture(scope="module")
-def prod(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
-    with LocalCluster(tmp_path_factory.mktemp("prod"), brokers=1) as cluster:
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-        admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(WAIT_S)
-        yield cluster
+def prod(shared_cluster: LocalCluster) -> LocalCluster:
+    admin = AdminClient({"bootstrap.servers": shared_cluster.bootstrap})
+    admin.create_topics([NewTopic(TOPIC, 1, 1)])[TOPIC].result(WAIT_S)
+    return shared_cluster
 
 
 @pytest.fixture(scope="module")
@@ -62,12 +61,6 @@ def server(prod: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
         environment.setenv("PARTISCOPE_CONFIG", str(folder / "partiscope.toml"))
         with PageServer(folder / "store", "--data", str(folder / "data")) as started:
             yield started
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 def _shows(page: Page, cluster: str, topics: int) -> None:

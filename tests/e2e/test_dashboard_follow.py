@@ -15,7 +15,7 @@ from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import Browser, Page, expect
 
 from dashboard.live.message_reading import READERS_MAX
-from tests.support.browser import chromium, open_page
+from tests.support.browser import open_page
 from tests.support.cluster import LocalCluster
 from tests.support.connections import connections_to
 from tests.support.node_cluster import CLUSTER_ID
@@ -93,12 +93,6 @@ def server(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> I
     where = ("--bootstrap", cluster.bootstrap, "--bus", NOWHERE)
     with PageServer(folder / "store", *where) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @contextmanager

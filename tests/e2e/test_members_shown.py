@@ -12,13 +12,13 @@ from typing import Any, Final
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.cimpl import NewTopic
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from tests.e2e.both_faces import Shown, shown
+from tests.e2e.conftest import SitePage, page_of
 from tests.support.browser import dialog_of
-from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster, ready_admin
-from tests.support.node_cluster import CLUSTER_ID, NodeCluster
+from tests.support.node_cluster import CLUSTER_ID
 from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 from tests.support.store_builder import StoreBuilder
@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 
 PARTITIONS: Final = 4
 GROUP: Final = "billing"
+TOPIC: Final = "invoices"
 KINDS: Final = [
     pytest.param(("ours", "classic"), id="ours"),
     pytest.param(
@@ -41,27 +42,37 @@ def protocol(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def cluster(request: pytest.FixtureRequest, protocol: str, tmp_path: Path) -> Iterator[NodeCluster]:
-    made: NodeCluster = LocalCluster(tmp_path / "cluster", brokers=1)
-    if protocol == "consumer":
-        made = KafkaCluster(tmp_path / "cluster", brokers=1, version=KAFKA_TODAY)
-    with made:
-        where: dict[str, str | int] = {"bootstrap.servers": made.bootstrap}
-        admin = ready_admin(**where)
-        admin.create_topics([NewTopic("orders", PARTITIONS, 1)])["orders"].result(WAIT_S)
-        producer = Producer(where)
-        for number in range(10 * PARTITIONS):
-            producer.produce("orders", str(number), partition=number % PARTITIONS)
-        producer.flush(WAIT_S)
-        yield made
+def site_of_kind(
+    request: pytest.FixtureRequest, protocol: str, tmp_path: Path
+) -> Iterator[SitePage]:
+    if protocol == "classic":
+        page: SitePage = request.getfixturevalue("site_page")
+        fill(page.bootstrap)
+        yield page
+        return
+    store = StoreBuilder(tmp_path / "store")
+    with KafkaCluster(tmp_path / "cluster", brokers=1, version=KAFKA_TODAY) as made:
+        fill(made.bootstrap)
+        with page_of(made.bootstrap, store) as page:
+            yield page
 
 
-def rows(cluster: NodeCluster) -> dict[str, list[dict[str, Any]]]:
+def fill(bootstrap: str) -> None:
+    where: dict[str, str | int] = {"bootstrap.servers": bootstrap}
+    admin = ready_admin(**where)
+    admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])[TOPIC].result(WAIT_S)
+    producer = Producer(where)
+    for number in range(10 * PARTITIONS):
+        producer.produce(TOPIC, str(number), partition=number % PARTITIONS)
+    producer.flush(WAIT_S)
+
+
+def rows() -> dict[str, list[dict[str, Any]]]:
     """What the metrics job would have written: each partition has a lag of 6."""
     now_ms = time.time_ns() // 1_000_000
     shared = {"cluster": CLUSTER_ID, "read_ms": now_ms}
-    (broker,) = cluster.ids
-    partitions = [{**shared, "topic": "orders", "partition": it} for it in range(PARTITIONS)]
+    broker = 101
+    partitions = [{**shared, "topic": TOPIC, "partition": it} for it in range(PARTITIONS)]
     return {
         "brokers": [{**shared, "broker": broker, "is_fenced": False, "interval_ms": 120_000,
                      "sampled_ms": now_ms}],
@@ -91,7 +102,7 @@ def member(bootstrap: str, protocol: str, name: str) -> Iterator[Callable[[], in
     if protocol == "classic":
         settings["heartbeat.interval.ms"] = 300
     consumer, is_over = Consumer(settings), threading.Event()
-    consumer.subscribe(["orders"])
+    consumer.subscribe([TOPIC])
     counts = deque([0], maxlen=1)
 
     def poll() -> None:
@@ -110,24 +121,24 @@ def member(bootstrap: str, protocol: str, name: str) -> Iterator[Callable[[], in
 
 
 def test_members_that_join_and_leave_are_seen_at_the_next_refresh(
-    cluster: NodeCluster, protocol: str, tmp_path: Path
+    browser: Browser, site_of_kind: SitePage, protocol: str
 ) -> None:
-    builder = StoreBuilder(tmp_path / "store")
-    builder.write(rows(cluster))
-    at = cluster.bootstrap
+    site = site_of_kind
+    site.show(rows())
+    at = site.bootstrap
     with member(at, protocol, "first") as first:
         wait_until(lambda: first() == PARTITIONS, "it reads all")
-        with shown(tmp_path / "store", f"groups/{GROUP}", at, "first on") as faces:
-            check(faces, [("first", "orders 0-3", "24")])
+        with shown(browser, site, f"groups/{GROUP}", "first on") as faces:
+            check(faces, [("first", f"{TOPIC} 0-3", "24")])
             with member(at, protocol, "second") as second:
                 wait_until(lambda: (first(), second()) == (2, 2), "they share", timeout_s=90)
-                builder.write(rows(cluster))
+                site.show(rows())
                 halves = described(at)
                 check(faces, [(name, halves[name], "12") for name in ("first", "second")])
                 faces.take(f"members-{protocol}")
             wait_until(lambda: first() == PARTITIONS, "it reads all again", timeout_s=90)
-            builder.write(rows(cluster))
-            check(faces, [("first", "orders 0-3", "24")])
+            site.show(rows())
+            check(faces, [("first", f"{TOPIC} 0-3", "24")])
             expect(faces.page.locator("#group-facts")).not_to_contain_text("rack-second")
             assert "rack-second" not in faces.terminal.words()
             refuses(faces)
@@ -142,7 +153,7 @@ def described(bootstrap: str) -> dict[str, str]:
         for it in found.members
     }
     return {
-        name: f"orders {a}-{b}" if b == a + 1 else f"orders {a}, {b}"
+        name: f"{TOPIC} {a}-{b}" if b == a + 1 else f"{TOPIC} {a}, {b}"
         for name, (a, b) in numbers.items()
     }
 
@@ -165,7 +176,7 @@ def refuses(faces: Shown) -> None:
     page, terminal = faces.page, faces.terminal
     page.keyboard.press("Shift+O")
     dialog = dialog_of(page)
-    dialog.get_by_role("textbox", name="Topic").fill("orders")
+    dialog.get_by_role("textbox", name="Topic").fill(TOPIC)
     dialog.get_by_role("button", name="Preview").click()
     expect(dialog).to_contain_text("it has 1 member: first on 127.0.0.1")
     expect(dialog.get_by_role("button", name="Reset a group's offsets")).to_have_count(0)

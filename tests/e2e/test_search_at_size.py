@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, Request, expect
 
 from benchmarks.message_search import PARTITIONS, TOPIC, fill
 from benchmarks.processes import resident_mb
-from tests.support.browser import chromium, open_page
+from tests.support.browser import open_page
 from tests.support.cluster import LocalCluster
 from tests.support.isolation import MACHINE
 from tests.support.node_cluster import CLUSTER_ID
@@ -51,12 +51,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
         flags = ("--bootstrap", cluster.bootstrap, "--bus", NOWHERE)
         with PageServer(folder / "store", *flags) as server:
             yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 def _answers_ms(page: Page) -> list[float]:

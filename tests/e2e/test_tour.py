@@ -1,8 +1,9 @@
-"""The tour over the real demo: once in a browser and in a terminal, and never at work."""
+"""The tour: once in a browser and in a terminal, and never at work."""
 
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
@@ -12,40 +13,58 @@ from playwright.sync_api import Browser, Page, expect
 from control.views.tour import AGAIN, STEPS, TITLE
 from dashboard.page_frame.tour import POINTS_AT
 from partiscope.installation import Installation as Record
+from tests.contract.operations_site import Site
 from tests.support.axe import serious_findings
-from tests.support.browser import chromium, dialog_of, open_page
-from tests.support.installation import Installation
+from tests.support.browser import DESKTOP, dialog_of, open_page
+from tests.support.node_cluster import CLUSTER_ID
+from tests.support.paced_producer import fill
 from tests.support.page_server import NOWHERE, PageServer
 from tests.support.settle import wait_until
-from tests.support.store_builder import StoreBuilder, SyntheticSizes
+from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tests.support.tmux import PROGRAM, START_S, Tmux
 
 pytestmark = [pytest.mark.e2e, pytest.mark.browser, pytest.mark.timeout(420)]
 PHONE: Final = {"width": 390, "height": 844}
 BAR: Final = "#tour"
-CALM_S: Final = 1.5
-"""So long nothing begins by itself."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """An installation whose record tells of the demo load, and its page."""
+
+    data: Path
+    page: str
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """``partiscope up`` with its demo load."""
-    with Installation(tmp_path_factory.mktemp("tour") / "data") as installation:
-        installation.wait_ready()
-        yield installation
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
+def demo(site: Site, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """The shared cluster with a topic and groups of the demo's names; `test_up` has the demo."""
+    data = tmp_path_factory.mktemp("tour") / "data"
+    site.eyes.create("orders", dict.fromkeys(range(4), (101, 102)))
+    fill(site.cluster.bootstrap, "orders", dict.fromkeys(range(4), 1 << 10))
+    rows = synthetic_rows(
+        SyntheticSizes(topics=2, partitions=4, groups=2), at_ms=time.time_ns() // 1_000_000
+    )
+    names = {"topic-0": "orders", "group-0": "billing"}
+    told = {
+        table: [
+            {**row, "cluster": CLUSTER_ID}
+            | {key: names.get(row[key], row[key]) for key in ("topic", "group_id") if key in row}
+            for row in found
+        ]
+        for table, found in rows.items()
+    }
+    StoreBuilder(data / "store").write(told)
+    Record(bus=site.cluster.bootstrap, demo=True).save(data)
+    with PageServer(data / "store", "--data", str(data)) as server:
+        yield Demo(data=data, page=server.url)
 
 
 @pytest.fixture
-def page(browser: Browser, running: Installation) -> Iterator[Page]:
+def page(browser: Browser, demo: Demo) -> Iterator[Page]:
     """A browser that was never here, at the address that ``up`` tells."""
     errors: list[str] = []
-    page = open_page(browser, running.page, errors)
+    page = open_page(browser, demo.page, errors)
     yield page
     page.context.close()
     assert errors == []
@@ -74,14 +93,13 @@ def begins_below_the_bar(page: Page, place: int) -> bool:
 
 
 def expect_none(page: Page) -> None:
-    page.wait_for_timeout(CALM_S * 1_000)
+    expect(page.locator("#age")).to_contain_text(" ago")  # so callbacks have run
     expect(page.locator(BAR)).to_be_hidden()
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("scheme", ["dark", pytest.param("light", marks=pytest.mark.soak)])
 def test_a_browser_sees_six_steps_once_and_again_when_asked(
-    page: Page, running: Installation, scheme: Literal["dark", "light"]
+    page: Page, demo: Demo, scheme: Literal["dark", "light"]
 ) -> None:
     page.emulate_media(color_scheme=scheme)
     expect_step(page, 0)
@@ -100,7 +118,7 @@ def test_a_browser_sees_six_steps_once_and_again_when_asked(
     expect(page.locator("#note")).to_have_text(AGAIN)
     expect(page.locator(POINTS_AT[STEPS[5].thing])).to_have_css("outline-style", "none")
 
-    page.goto(running.page)
+    page.goto(demo.page)
     expect(page.locator("#tiles .tile").first).to_be_visible()
     expect_none(page)
     page.keyboard.press(":")
@@ -113,14 +131,11 @@ def test_a_browser_sees_six_steps_once_and_again_when_asked(
     assert page.url.endswith("/map")
 
 
-@pytest.mark.spark
-def test_on_a_phone_each_step_shows_what_it_speaks_of(
-    browser: Browser, running: Installation
-) -> None:
+def test_on_a_phone_each_step_shows_what_it_speaks_of(browser: Browser, demo: Demo) -> None:
     errors: list[str] = []
     page = browser.new_page(viewport=PHONE)  # type: ignore[arg-type]
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(running.page)
+    page.goto(demo.page)
     for place in range(len(STEPS)):
         expect_step(page, place)
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
@@ -130,7 +145,6 @@ def test_on_a_phone_each_step_shows_what_it_speaks_of(
     assert errors == []
 
 
-@pytest.mark.spark
 def test_a_dialog_keeps_its_keys_and_the_help_has_the_tour(page: Page) -> None:
     expect_step(page, 0)
     page.keyboard.press("?")
@@ -147,27 +161,25 @@ def test_a_dialog_keeps_its_keys_and_the_help_has_the_tour(page: Page) -> None:
     expect_step(page, 0)
 
 
-@pytest.mark.spark
-def test_who_follows_a_link_is_at_work(browser: Browser, running: Installation) -> None:
-    page = open_page(browser, f"{running.page}/groups", [])
+def test_who_follows_a_link_is_at_work(browser: Browser, demo: Demo) -> None:
+    page = open_page(browser, f"{demo.page}/groups", [])
     expect(page.locator(".ag-row").first).to_be_visible()
     expect_none(page)
     page.keyboard.press("g")
     page.keyboard.press("o")
     expect(page.locator("#tiles .tile").first).to_be_visible()
     expect_none(page)
-    page.goto(running.page)
+    page.goto(demo.page)
     expect_step(page, 0)
     page.context.close()
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("size", [(80, 24), pytest.param((160, 48), marks=pytest.mark.soak)])
 def test_a_terminal_sees_six_steps_once_and_again_when_asked(
-    running: Installation, size: tuple[int, int]
+    demo: Demo, size: tuple[int, int]
 ) -> None:
-    command = f"{PROGRAM} tui --data {running.data}"
-    (running.data / "tour-began").unlink(missing_ok=True)
+    command = f"{PROGRAM} tui --data {demo.data}"
+    (demo.data / "tour-began").unlink(missing_ok=True)
     first = Tmux(command, size)
     try:
         for place, step in enumerate(STEPS):
@@ -181,7 +193,6 @@ def test_a_terminal_sees_six_steps_once_and_again_when_asked(
     second = Tmux(command, size)
     try:
         second.wait("BROKERS 3", "billing", seconds=START_S)
-        time.sleep(CALM_S)
         assert STEPS[0].title not in second.words()
         second.press(":")
         second.wait("🔎")
@@ -199,35 +210,48 @@ def test_a_terminal_sees_six_steps_once_and_again_when_asked(
         second.close()
 
 
-def served(folder: Path, record: Record) -> PageServer:
-    """A page of figures alone, in an installation of this record."""
-    StoreBuilder(folder / "store").write_synthetic(SyntheticSizes(topics=2, partitions=4, groups=1))
-    server = PageServer(folder / "store")
-    record.save(folder / "data")
-    return server
-
-
-@pytest.mark.parametrize(
-    ("record", "setting", "is_there"),
-    [
-        (Record(bus=NOWHERE), "once", False),
-        (Record(bus=NOWHERE, demo=True), "never", True),
-    ],
-)
-def test_without_a_demo_there_is_no_tour_and_a_setting_leaves_it_to_who_asks(
-    browser: Browser,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    record: Record,
-    setting: str,
-    is_there: bool,
+def test_a_setting_leaves_the_tour_to_who_asks(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PARTISCOPE_TOUR", setting)
-    with served(tmp_path, record) as server:
+    monkeypatch.setenv("PARTISCOPE_TOUR", "never")
+    StoreBuilder(tmp_path / "store").write_synthetic(SyntheticSizes(topics=2, partitions=4))
+    server = PageServer(tmp_path / "store")
+    Record(bus=NOWHERE, demo=True).save(tmp_path / "data")
+    with server:
         page = open_page(browser, server.url, [])
         expect(page.locator("#tiles .tile").first).to_be_visible()
         expect_none(page)
         page.keyboard.press(":")
         page.get_by_label("what to go to or to do").fill("six steps")
-        expect(page.locator(".palette-entry")).to_have_count(int(is_there))
+        expect(page.locator(".palette-entry")).to_have_count(1)
         page.context.close()
+
+
+DENIED: Final = """for (const name of ["localStorage", "sessionStorage"]) {
+  Object.defineProperty(window, name, {
+    get() { throw new DOMException("Access is denied for this document.", "SecurityError"); },
+  });
+}"""
+"""What a browser does that keeps nothing for pages: cookies are blocked."""
+
+
+def test_without_storage_the_tour_and_the_choice_of_columns_work(
+    browser: Browser, demo: Demo
+) -> None:
+    errors: list[str] = []
+    page = browser.new_page(viewport=DESKTOP)
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.add_init_script(DENIED)
+    page.goto(demo.page)
+    expect(page.locator(BAR)).to_contain_text(f"1 of {len(STEPS)}")
+    page.keyboard.press("Enter")
+    expect(page.locator(BAR)).to_contain_text(f"2 of {len(STEPS)}")
+    page.locator(".tour-end").click()
+    page.get_by_role("link", name="Partitions", exact=True).click()
+    head = page.locator(".ag-header-cell").filter(has_text="high watermark")
+    expect(head).to_be_visible()
+    page.keyboard.press("l")
+    page.locator("#columns-partitions").get_by_text("high watermark").click()
+    expect(head).to_have_count(0)
+    page.context.close()
+    assert errors == []

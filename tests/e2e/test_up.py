@@ -1,31 +1,19 @@
-"""The whole product as a user starts it: ``partiscope up``, real clients, page, terminal, kills."""
+"""README's first minutes: ``up`` is ready, a record comes through to the page, the end."""
 
-import asyncio
-import os
-import signal
-import threading
-import time
 from collections.abc import Iterator
-from functools import partial
 from typing import Final
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
-from control.model.watched_cluster import WatchedCluster
-from control.views.snapshots.feed import SnapshotFeed
-from spark_metrics.window.aggregates import AggregatesReader
-from tests.support.browser import chromium, open_page
+from control.views.tour import STEPS
+from tests.support.browser import open_page
 from tests.support.installation import Installation
 from tests.support.patience import WAIT_S
-from tests.support.settle import settle, wait_until
-from tui.app import PartiscopeApp
-from tui.screens.reassignments.moves import MoveScreen
-from tui.terminal_session import Services
-from tui.widgets.form import FormPanel
+from tests.support.settle import wait_until
 
 pytestmark = [
     pytest.mark.e2e,
@@ -41,8 +29,8 @@ RECORDS: Final = 2_000
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    """``partiscope up --no-demo``, ready, with one topic of four partitions."""
-    with Installation(tmp_path_factory.mktemp("up"), flags=("--no-demo",)) as installation:
+    """``partiscope up``, ready, with one topic of four partitions beside the demo load."""
+    with Installation(tmp_path_factory.mktemp("up")) as installation:
         installation.wait_ready()
         admin = AdminClient({"bootstrap.servers": installation.bootstrap, "log_level": 0})
         new = NewTopic(TOPIC, PARTITIONS, 3, config={"min.insync.replicas": "2"})
@@ -73,26 +61,24 @@ def _high_watermarks(installation: Installation) -> dict[int, int]:
     return {row["partition"]: row["high_watermark"] for row in rows if row["topic"] == TOPIC}
 
 
-def _replicas(installation: Installation, partition: int) -> list[int]:
-    admin = AdminClient({"bootstrap.servers": installation.bootstrap, "log_level": 0})
-    found = admin.list_topics(TOPIC, timeout=WAIT_S).topics[TOPIC].partitions[partition].replicas
-    return list(found)
-
-
-def test_what_is_produced_is_seen_in_the_store_and_on_the_page(running: Installation) -> None:
+def test_what_is_produced_is_seen_in_the_store_and_on_the_page(
+    running: Installation, browser: Browser
+) -> None:
     before = _high_watermarks(running)
     landed = _produce(running.bootstrap, RECORDS)
     wanted = {number: before.get(number, 0) + count for number, count in landed.items()}
     what = f"{wanted} in the store"
     wait_until(lambda: _high_watermarks(running) == wanted, what, story=running.story)
     errors: list[str] = []
-    with chromium() as browser:
-        page = open_page(browser, f"{running.page}/topics/{TOPIC}", errors)
-        total = page.get_by_text(f"{wanted[0]:,}", exact=True).first
-        expect(total).to_be_visible()
-        more = _produce(running.bootstrap, 4_000)
-        grown = page.get_by_text(f"{wanted[0] + more[0]:,}", exact=True).first
-        expect(grown).to_be_visible()  # pushed: nobody reloads
+    page = open_page(browser, running.page, errors)
+    expect(page.locator("#tour")).to_contain_text(f"1 of {len(STEPS)}: {STEPS[0].title}")
+    page.goto(f"{running.page}/topics/{TOPIC}")
+    total = page.get_by_text(f"{wanted[0]:,}", exact=True).first
+    expect(total).to_be_visible()
+    more = _produce(running.bootstrap, 4_000)
+    grown = page.get_by_text(f"{wanted[0] + more[0]:,}", exact=True).first
+    expect(grown).to_be_visible()  # pushed: nobody reloads
+    page.context.close()
     assert errors == []
     _assert_every_broker_is_told(running)
 
@@ -105,149 +91,6 @@ def _assert_every_broker_is_told(running: Installation) -> None:
     ages_ms = [it["read_ms"] - it["sampled_ms"] for it in found.tables["brokers"].to_pylist()]
     assert len(ages_ms) == BROKERS
     assert max(ages_ms) < 60_000
-
-
-def _services(installation: Installation) -> Services:
-    reader = AggregatesReader(installation.store)
-    return Services(
-        feed=SnapshotFeed(reader),
-        history=reader,
-        watched=WatchedCluster(bootstrap=installation.bootstrap),
-        bus=installation.bootstrap,
-    )
-
-
-async def test_a_partition_is_moved_from_the_terminal(running: Installation) -> None:
-    before = await asyncio.to_thread(_replicas, running, 0)
-    after = [before[1], before[2], before[0]]
-    app = PartiscopeApp(_services(running), path=f"plan?topics={TOPIC}&task=by_hand")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot, lambda: bool(app.screen.query(FormPanel)), "the next step")
-        fields = {"partition": "0", "replicas": ",".join(map(str, after)), "reason": "a test"}
-        for name, value in fields.items():
-            app.screen.query_one(f"#field-{name}").value = value  # type: ignore[attr-defined]
-        app.screen.query_one(FormPanel).action_submit()
-        await settle(pilot, lambda: "by hand" in _text(app, "#alternatives"), "the next step")
-        await settle(pilot, lambda: "planned" in _text(app, "#review"), "the next step")
-        await pilot.press("c")
-        await pilot.pause()
-        await pilot.press("y")
-        await settle(pilot, lambda: isinstance(app.screen, MoveScreen), "the next step")
-        await settle(pilot, lambda: "done" in _text(app, "#move-head"), "the next step")
-    app.session.services.feed.stop()
-    assert await asyncio.to_thread(_replicas, running, 0) == after
-
-
-def _text(app: PartiscopeApp, selector: str) -> str:
-    found = app.screen.query(selector)
-    if not found:
-        return ""
-    strips = found.first().render_lines(found.first().region.reset_offset)
-    return "\n".join(strip.text for strip in strips)
-
-
-def test_a_leader_is_killed_and_nothing_acknowledged_is_lost(running: Installation) -> None:
-    acknowledged: dict[str, tuple[int, int]] = {}
-    stop = threading.Event()
-    thread = threading.Thread(
-        target=_produce_until, args=(running.bootstrap, stop, acknowledged), daemon=True
-    )
-    thread.start()
-    wait_until(lambda: len(acknowledged) > 200, "a running producer", story=running.story)
-    admin = AdminClient({"bootstrap.servers": running.bootstrap, "log_level": 0})
-    leader = admin.list_topics(TOPIC, timeout=WAIT_S).topics[TOPIC].partitions[0].leader
-    os.kill(running.pid_of(f"broker-{leader}.properties"), signal.SIGKILL)
-    at_kill = len(acknowledged)
-    what = "acknowledgements after the kill"
-    wait_until(lambda: len(acknowledged) > at_kill + 500, what, story=running.story)
-    running.wait_for_line(f"broker {leader} is back")
-    stop.set()
-    thread.join(WAIT_S)
-    assert _missing(running.bootstrap, acknowledged) == {}
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("broker", [101, 102, 103])
-def test_a_broker_that_hangs_is_told_by_the_others(running: Installation, broker: int) -> None:
-    """It still takes connections, and answers nobody: the figures of all others go on, once each
-    client of the job has found that out for itself."""
-    pid = running.pid_of(f"broker-{broker}.properties")
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        what = f"{broker} told as down by figures of a few seconds"
-        is_told = partial(_is_told_as_down, running, broker)
-        wait_until(is_told, what, timeout_s=150.0, story=running.story)
-    finally:
-        os.kill(pid, signal.SIGCONT)
-    is_back = partial(_is_told_as_down, running, None)
-    wait_until(is_back, "all brokers told as alive", story=running.story)
-
-
-def _is_told_as_down(installation: Installation, broker: int | None) -> bool:
-    found = installation.aggregates()
-    assert found is not None
-    now_ms = time.time() * 1000
-    brokers = found.tables["brokers"].to_pylist()
-    down = {row["broker"] for row in brokers if row["is_fenced"]}
-    fresh = [row for row in brokers if now_ms - row["sampled_ms"] < 8_000]
-    others = BROKERS - (broker is not None)
-    return down == ({broker} - {None}) and len(fresh) >= others
-
-
-def _produce_until(
-    bootstrap: str, stop: threading.Event, acknowledged: dict[str, tuple[int, int]]
-) -> None:
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "enable.idempotence": True, "log_level": 0}
-    )
-
-    def keep(error: KafkaError | None, message: Message) -> None:
-        if error is None:
-            key, place = message.key(), (message.partition() or 0, message.offset() or 0)
-            acknowledged[bytes(key or b"").decode()] = place
-
-    number = 0
-    while not stop.is_set():
-        producer.produce(TOPIC, key=f"kill-{number}", value="x" * 100, on_delivery=keep)
-        producer.poll(0)
-        number += 1
-        time.sleep(0.0005)
-    producer.flush(WAIT_S)
-
-
-def _missing(bootstrap: str, acknowledged: dict[str, tuple[int, int]]) -> dict[str, object]:
-    """Acknowledged records that are not where the acknowledgement said."""
-    wanted = {place: key for key, place in acknowledged.items()}
-    config = {
-        "bootstrap.servers": bootstrap,
-        "group.id": "auditor",
-        "enable.auto.commit": False,
-        "log_level": 0,
-    }
-    consumer = Consumer(config)
-    consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(PARTITIONS)])
-    last_s = time.monotonic()
-    while wanted and time.monotonic() - last_s < 30:
-        message = consumer.poll(1.0)
-        if message is None or message.error():
-            continue
-        last_s = time.monotonic()
-        place = (message.partition() or 0, message.offset() or 0)
-        if wanted.get(place) == bytes(message.key() or b"").decode():
-            del wanted[place]
-    consumer.close()
-    return {key: place for place, key in wanted.items()}
-
-
-@pytest.mark.parametrize(
-    "words", ["-m spark_metrics", "partiscope dashboard", "partiscope executor"]
-)
-def test_a_killed_part_comes_back(running: Installation, words: str) -> None:
-    pid = running.pid_of(words)
-    os.kill(pid, signal.SIGKILL)
-    name = {"-m spark_metrics": "metrics"}.get(words, words.split()[-1])
-    running.wait_for_line(f"^{name} is back")
-    assert running.pid_of(words) != pid
 
 
 def test_it_ends_within_five_seconds_and_leaves_nothing(running: Installation) -> None:

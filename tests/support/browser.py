@@ -5,10 +5,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Locator,
+    Page,
+    ViewportSize,
+    expect,
+    sync_playwright,
+)
 
 from tests.support.patience import WAIT_S
 
+DESKTOP: Final[ViewportSize] = {"width": 1440, "height": 900}
 PROGRAMS: Final = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # One for all files: playwright keeps a single one, the last that is set.
 expect.set_options(timeout=1_000 * WAIT_S)
@@ -41,7 +50,7 @@ def chromium() -> Iterator[Browser]:
 
 def open_page(browser: Browser, url: str, errors: list[str]) -> Page:
     """A page of a desktop's size; what its console calls an error is added to ``errors``."""
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page = browser.new_page(viewport=DESKTOP)
 
     def keep(message: ConsoleMessage) -> None:
         if message.type == "error":
