@@ -19,6 +19,7 @@ from control.operations.operation_session import OperationSession
 from control.operations.reassignment.draining import DrainStep
 from tests.contract.operations_rig import ExecutorProcess, topic_with_data
 from tests.support.bundled_cluster import BundledCluster
+from tests.support.patience import WAIT_S
 from tests.support.settle import eventually, wait_until
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(240)]
@@ -63,7 +64,7 @@ async def test_one_command_drains_a_bundled_broker_and_no_start_brings_it_back(
     killed.kill()
     assert killed.wait() == -signal.SIGKILL, "it had ended: nobody was killed while unregistering"
     assert f"broker {DRAINED} is unregistered" not in log.read_text()
-    assert await asyncio.to_thread(_drain(running, log).wait, 120) == 0, log.read_text()
+    assert await asyncio.to_thread(_drain(running, log).wait, WAIT_S) == 0, log.read_text()
     assert log.read_text().endswith("it is drained\n")
     assert "ended" not in running.said()
 

@@ -375,7 +375,6 @@ async def test_a_value_that_the_cluster_does_not_take_is_told_by_the_preview(
         await session.preview(ConfigureTopic(topic=topic, configs={"retention.ms": "-7"}))
 
 
-@pytest.mark.thorough
 async def test_without_a_journal_nothing_is_changed(
     our_cluster: LocalCluster, tmp_path: Path
 ) -> None:
@@ -488,7 +487,6 @@ async def test_a_plan_of_partitions_that_lie_elsewhere_by_now_is_refused(
     assert not [state for state in await session.moves.list() if topic in str(state.changes)]
 
 
-@pytest.mark.thorough
 async def test_a_cluster_that_hangs_after_the_preview_is_told_as_that(tmp_path: Path) -> None:
     """Not after as long as clients wait for a broker that may come back."""
     with LocalCluster(tmp_path / "hangs", brokers=1) as cluster:

@@ -42,7 +42,7 @@ from tests.support.ledger import (
     consume_all,
 )
 from tests.support.node_cluster import NodeCluster
-from tests.support.patience import WAIT_S
+from tests.support.patience import WAIT_S, patience_s
 from tests.support.wire import ask, topic_at
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
@@ -55,7 +55,7 @@ DISK_BYTES: Final = 192 << 20
 CALM_S: Final = 6.0
 TORMENT_S: Final = 4.0
 GAP_LOOK_S: Final = 15.0
-GAP_S_MAX: Final = 2.0
+GAP_S_MAX: Final = patience_s(2.0)
 GROWTH_BYTES_MAX: Final = 64 << 20
 DESCRIPTORS_MORE_MAX: Final = 60
 COMMIT_EVERY: Final = 50

@@ -57,7 +57,8 @@ async def test_nodes_that_hang_die_and_return(cluster: KafkaCluster) -> None:
 
         # One hangs: the others' rounds go on, its own wait.
         cluster.processes[103].send_signal(signal.SIGSTOP)
-        await asyncio.sleep(1.0)  # rounds that were under way are over
+        stopped_ms = round_ms(101)
+        await becomes(lambda: round_ms(101) > stopped_ms + 1_000, True)  # none is under way
         stuck_ms, other_ms = round_ms(103), round_ms(101)
         await becomes(lambda: round_ms(101) > other_ms + 3_000, True)
         assert round_ms(103) == stuck_ms

@@ -81,7 +81,6 @@ async def test_each_log_directory_tells_whether_it_is_cordoned(kafka_today: Kafk
             assert (await read_facts(admin)).cordoned == {CORDONED}
 
 
-@pytest.mark.thorough
 async def test_values_that_cannot_be_are_refused_in_kafkas_words(admin: KafkaAdmin) -> None:
     path = (await _paths(admin))[0]
     one_by_one = "Cannot update these configs at default cluster level, broker id must be specified"
@@ -97,7 +96,6 @@ async def test_values_that_cannot_be_are_refused_in_kafkas_words(admin: KafkaAdm
         assert words in str(refused.value)
 
 
-@pytest.mark.thorough
 async def test_new_topics_stay_away_from_it(admin: KafkaAdmin) -> None:
     async with cordoned(admin):
         name = unique("placed")
@@ -169,7 +167,6 @@ async def test_a_kafka_that_cannot_cordon_says_so(kafka_cluster: KafkaCluster) -
     [(103, 101), (101, 102, 103), (102, 101), (102,), (102, 103)],
     ids=str,
 )
-@pytest.mark.thorough
 async def test_preflight_refuses_what_kafka_refuses(
     admin: KafkaAdmin, after: tuple[int, ...]
 ) -> None:
@@ -187,7 +184,6 @@ async def test_preflight_refuses_what_kafka_refuses(
             assert f"`partiscope brokers uncordon {CORDONED}`" in check.reason
 
 
-@pytest.mark.thorough
 async def test_plans_are_taken_by_kafka_whether_they_empty_it_or_not(admin: KafkaAdmin) -> None:
     keys = [await _topic(admin, replicas) for replicas in [(101, 103), (101, 102)]]
     async with cordoned(admin):

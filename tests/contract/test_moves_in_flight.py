@@ -14,8 +14,6 @@ from tests.contract.operations_rig import unique
 from tests.support.patience import WAIT_S
 from tests.support.settle import eventually
 
-pytestmark = pytest.mark.thorough
-
 FIRST, SECOND, THIRD = 101, 102, 103
 RECORD_BYTES: Final = 900_000
 REPLICAS: Final = "follower.replication.throttled.replicas"

@@ -16,8 +16,6 @@ from partiscope.cli.shared.exits import Exit
 from partiscope.cli.shared.streams import settle_streams
 from tests.support.cluster import LocalCluster
 
-pytestmark = pytest.mark.thorough
-
 SERVE: Final = frozenset(
     {"up", "cluster", "broker", "metrics", "executor", "collect", "dashboard", "tui", "demo"}
 )

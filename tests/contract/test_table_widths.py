@@ -25,8 +25,6 @@ from partiscope.cli.app import run
 from tests.support.cluster import LocalCluster
 from tests.support.patience import WAIT_S
 
-pytestmark = pytest.mark.thorough
-
 LONG: Final = "prod.orders." + "x" * 182 + ".ending"
 WIDE: Final = "billing-注文処理🚀-" * 8 + "終"
 EVIL: Final = "\x1b[2J\x1b[31mevil\x07\t" + "y" * 150

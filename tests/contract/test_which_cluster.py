@@ -116,7 +116,8 @@ def test_moves_are_of_the_cluster_that_was_named(
         assert (status, move in said) == (DONE, True), said
     status, said = told("moves", "--bootstrap", other)
     assert (status, move in said) == (DONE, False), said
-    assert told("moves", "cancel", move, "--bootstrap", other)[0] != DONE
+    status, said = told("moves", "cancel", move, "--bootstrap", other)
+    assert (status, move in said) == (WRONG_USE, True), said
     target = target_with(bootstrap=other)
     assert (target.bus, target.watched.cluster_id) == (other, OTHER_ID), "a bus of its own"
     assert target.others == ()

@@ -11,6 +11,7 @@ from typing import Self
 
 from confluent_kafka.admin import AdminClient
 
+from tests.support.cluster import TIMEOUTS
 from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports_in_a_row
 from tests.support.settle import wait_until
@@ -55,10 +56,11 @@ class BundledCluster:
 
     def start(self, *flags: str) -> None:
         """Start it, and wait until it is ready."""
+        overrides = [f"--override={name}={value}" for name, value in TIMEOUTS.items()]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "partiscope", "cluster", "--data", str(self.data),
-                 "--brokers", str(self.brokers), "--port", str(self.port), *flags],
+                 "--brokers", str(self.brokers), "--port", str(self.port), *overrides, *flags],
                 stdout=log, stderr=log,
             )  # fmt: skip
         wait_until(lambda: "ready 127" in self.said(), "ready", timeout_s=60, story=self.said)

@@ -18,9 +18,11 @@ from tests.support.node_cluster import (
 )
 from tests.support.settle import wait_until
 
-__all__ = ["NOBODY_DIES", "ROOT", "ClusterError", "LocalCluster"]
+__all__ = ["NOBODY_DIES", "ROOT", "TIMEOUTS", "ClusterError", "LocalCluster"]
 
 READY_TIMEOUT_S: Final = 60.0
+TIMEOUTS: Final = stretched({"broker.session.timeout.ms": 2_500, QUORUM_FETCH: 1_500})
+"""The product's on a quiet machine."""
 NOBODY_DIES: Final = stretched({"broker.session.timeout.ms": 30_000, QUORUM_FETCH: 15_000})
 """Overrides of a cluster whose nodes all run on: none is fenced and no controller is elected anew,
 however busy the machine is."""
@@ -44,8 +46,7 @@ class LocalCluster(NodeCluster):
     def properties(self, node_id: int) -> dict[str, str]:
         """Its own, the product's time-outs, and the cluster id, which Kafka keeps in the formatted
         directory instead."""
-        timeouts = stretched({"broker.session.timeout.ms": 2_500, QUORUM_FETCH: 1_500})
-        return {"cluster.id": CLUSTER_ID, **timeouts, **super().properties(node_id)}
+        return {"cluster.id": CLUSTER_ID, **TIMEOUTS, **super().properties(node_id)}
 
     def stop(self) -> None:
         """End every node: SIGTERM, then SIGKILL for those that do not go."""
