@@ -17,6 +17,8 @@ from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 RETRY_MS: Final = 200
+LARGE_BYTES: Final = 1024
+"""A request of this size names a hundred things, and its answer may have thousands of fields."""
 RETRY_MS_MAX: Final = 30_000
 
 T = TypeVar("T")
@@ -66,6 +68,13 @@ def attempt(owner: str, callback: Callable[..., object], *args: object) -> None:
         callback(*args)
     except Exception as error:  # noqa: BLE001  # whatever it is, its owner goes on
         log_failure(owner, error)
+
+
+async def in_thread_if_large(size_bytes: int, call: Callable[..., T], *args: Any) -> T:
+    """The call's result; a thread makes it when the message is so large that it would hold the loop."""
+    if size_bytes < LARGE_BYTES:
+        return call(*args)
+    return await asyncio.to_thread(call, *args)
 
 
 class Tasks:

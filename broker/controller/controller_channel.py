@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from broker.background import in_thread_if_large
 from broker.clock import Clock
 from broker.controller.active_controller import ActiveController
 from broker.controller.errors import ControllerUnavailableError, NotControllerError
@@ -127,10 +128,13 @@ class ControllerChannel:
 
         Raises NotControllerError.
         """
-        decoded = codec.decode_request(request)
+        size_bytes = len(request)
+        decoded = await in_thread_if_large(size_bytes, codec.decode_request, request)
         response = await self.execute(decoded.api_key, decoded.api_version, decoded.message)
-        frame = codec.encode_response(
-            decoded.api_key, decoded.api_version, decoded.correlation_id, response
+        frame: bytes = await in_thread_if_large(
+            size_bytes,
+            codec.encode_response,
+            *(decoded.api_key, decoded.api_version, decoded.correlation_id, response),
         )
         return _OFFSET.pack(self._metadata.image.offset) + frame[SIZE_PREFIX_BYTES:]
 

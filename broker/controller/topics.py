@@ -38,7 +38,7 @@ from broker.metadata.records import (
     RemoveTopicRecord,
     TopicRecord,
 )
-from broker.metadata.topic_names import METADATA_TOPIC, find_collision
+from broker.metadata.topic_names import METADATA_TOPIC, Collisions
 
 DEFAULT: Final = -1
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000
@@ -92,12 +92,14 @@ def decide_create_topics(
     records: list[MetadataRecord] = []
     verdicts: dict[str, Verdict[CreatedTopic]] = {}
     partitions_total = 0
+    collisions = Collisions(image.topics)
     for topic in topics:
         if topic.name in verdicts:
             continue
         try:
             if topic.name in doubled:
                 raise InvalidConfigRequestError("Duplicate topic name.")
+            _check_name(topic.name, image, collisions)
             created, made = _create(topic, image, defaults)
             partitions_total += created.partitions
             if partitions_total > PARTITIONS_PER_REQUEST_MAX:
@@ -153,7 +155,6 @@ def decide_create_partitions(
 def _create(
     topic: NewTopic, image: MetadataImage, defaults: TopicDefaults
 ) -> tuple[CreatedTopic, list[MetadataRecord]]:
-    _check_name(topic.name, image)
     configs = {name: value for name, value in topic.configs.items() if value is not None}
     check_topic_configs(topic.configs)
     assignments = _assign(topic, image, defaults)
@@ -174,13 +175,13 @@ def _create(
     return created, records
 
 
-def _check_name(name: str, image: MetadataImage) -> None:
+def _check_name(name: str, image: MetadataImage, collisions: Collisions) -> None:
     if name == METADATA_TOPIC:
         raise TopicAuthorizationError("Authorization failed.")
     check_topic_name(name)
     if name in image.topics:
         raise TopicExistsError(f"Topic '{name}' already exists.")
-    collision = find_collision(name, image.topics)
+    collision = collisions.find(name)
     if collision is not None:
         raise InvalidTopicError(f"Topic '{name}' collides with existing topic: {collision}")
 

@@ -9,7 +9,7 @@ from broker.controller.active_controller import ActiveController
 from broker.controller.config_control import AlterResource, ConfigVerdicts, decide_alter_configs
 from broker.controller.decision import Rejected
 from broker.controller.errors import InvalidConfigRequestError
-from broker.handlers.controller_apis import Refuse, forward, verdict_fields
+from broker.handlers.controller_apis import Refuse, forward, run_in_steps, verdict_fields
 from broker.handlers.services import NodeServices, Request
 from broker.metadata.cordons import CORDONED_CONFIG, problem_of_cordon
 from broker.metadata.image import ConfigResource, ResourceType
@@ -31,10 +31,14 @@ async def execute(
     ]
     wanted = [resource for resource in asked if resource is not None]
     run = active.dry_run if message.validate_only else active.run
-    verdicts: ConfigVerdicts = await run(
-        lambda image: decide_alter_configs(
-            wanted, image, is_unclean_enabled=active.is_unclean_enabled
-        )
+    verdicts: ConfigVerdicts = await run_in_steps(
+        run,
+        wanted,
+        lambda resource: resource.resource,
+        lambda step, image: decide_alter_configs(
+            step, image, is_unclean_enabled=active.is_unclean_enabled
+        ),
+        records=sum(len(resource.changes) for resource in wanted),
     )
     answers = {(int(r.type), r.name): verdict for r, verdict in verdicts.items()}
     unknown = Rejected(InvalidConfigRequestError("Unknown resource type or operation"))

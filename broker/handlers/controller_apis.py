@@ -7,23 +7,32 @@ The client listener hands such a request to `node.controller.submit`; wherever t
 is, it executes the function that is registered here for the API key.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
 
 from kio.schema.errors import ErrorCode
 
 from broker.controller import errors
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import Execute
-from broker.controller.decision import Accepted, Verdict
+from broker.controller.decision import Accepted, Decision, Verdict, named_twice
 from broker.controller.errors import (
     ControllerError,
     ControllerUnavailableError,
     NotControllerError,
+    PolicyViolationError,
 )
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.image import MetadataImage
 
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+RECORDS_MAX: Final = 10_000
+STEP_ITEMS: Final = 250
 CONTROLLER_APIS: Final[dict[int, Execute]] = {}
 
 # How an answer looks when no controller was found: (version, request message, code, reason).
@@ -72,6 +81,34 @@ def verdict_fields(verdict: Verdict[Any]) -> dict[str, Any]:
     if isinstance(verdict, Accepted):
         return {"error_code": ErrorCode.none, "error_message": None}
     return {"error_code": error_code(verdict.error), "error_message": verdict.error.reason}
+
+
+async def run_in_steps(
+    run: Callable[[Callable[[MetadataImage], Decision[dict[K, V]]]], Awaitable[dict[K, V]]],
+    items: Sequence[T],
+    key: Callable[[T], Hashable],
+    decide: Callable[[Sequence[T], MetadataImage], Decision[dict[K, V]]],
+    *,
+    records: int | None = None,
+) -> dict[K, V]:
+    """Verdicts on the items of one request, STEP_ITEMS of them at a time: others go on in between.
+
+    Items of one key stay in one step. Raises PolicyViolationError when the request would make more
+    than RECORDS_MAX `records` (one an item, if not told), as Kafka bounds a controller operation.
+    """
+    if (len(items) if records is None else records) > RECORDS_MAX:
+        raise PolicyViolationError("Unable to perform excessively large batch operation.")
+    doubled = named_twice(map(key, items))
+    ordered = sorted(items, key=lambda item: key(item) not in doubled)
+    twice = sum(key(item) in doubled for item in items)
+    verdicts: dict[K, V] = {}
+    start = 0
+    while start < len(ordered):
+        end = max(start + STEP_ITEMS, twice)
+        step = ordered[start:end]
+        verdicts |= await run(partial(decide, step))
+        start = end
+    return verdicts
 
 
 async def forward(request: Request, node: NodeServices, refuse: Refuse) -> Any:

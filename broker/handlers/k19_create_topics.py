@@ -13,8 +13,14 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.decision import Accepted, Verdict
-from broker.controller.topics import CreatedTopic, NewTopic, decide_create_topics
-from broker.handlers.controller_apis import controller_api, verdict_fields
+from broker.controller.topics import (
+    DEFAULT,
+    CreatedTopic,
+    NewTopic,
+    TopicDefaults,
+    decide_create_topics,
+)
+from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
 from broker.metadata.effective_configs import ConfigEntry
 from broker.protocol import codec
 
@@ -33,15 +39,30 @@ async def execute_create_topics(active: ActiveController, message: Any, version:
     topics = [_new_topic(topic) for topic in message.topics]
     configs = {topic.name: topic.configs for topic in topics}
     run = active.dry_run if message.validate_only else active.run
-    verdicts = await run(lambda image: decide_create_topics(topics, image, active.topic_defaults))
+    verdicts = await run_in_steps(
+        run,
+        topics,
+        lambda topic: topic.name,
+        lambda step, image: decide_create_topics(step, image, active.topic_defaults),
+        records=sum(_records_of(topic, active.topic_defaults) for topic in topics),
+    )
+    described: dict[Any, list[dict[str, Any]]] = {}
     results = []
-    for name, verdict in verdicts.items():
+    for name in configs:
+        verdict = verdicts[name]
         result = {"name": name, **verdict_fields(verdict), **_created_fields(verdict)}
         if isinstance(verdict, Accepted):
-            entries = active.describe_topic(configs[name])
-            result["configs"] = [_config_fields(entry) for entry in entries]
+            own = tuple(configs[name].items())
+            if own not in described:
+                described[own] = [_config_fields(e) for e in active.describe_topic(configs[name])]
+            result["configs"] = described[own]
         results.append(result)
     return codec.build_response(API_KEY, version, topics=results)
+
+
+def _records_of(topic: NewTopic, defaults: TopicDefaults) -> int:
+    partitions = defaults.partitions if topic.partitions == DEFAULT else topic.partitions
+    return 1 + len(topic.configs) + (len(topic.assignments) or max(partitions, 0))
 
 
 def _new_topic(topic: Any) -> NewTopic:

@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from broker.controller.active_controller import ActiveController
 from broker.controller.decision import Accepted, Verdict
 from broker.controller.topics import decide_delete_topics
-from broker.handlers.controller_apis import controller_api, verdict_fields
+from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
 from broker.protocol import codec
 
 API_KEY: Final = 20
@@ -32,12 +32,20 @@ async def execute_delete_topics(active: ActiveController, message: Any, version:
     """Delete topics as the active controller."""
     ambiguous = _ambiguous(message, version)
     wanted = _wanted(message, version)
-    verdicts = await active.run(
-        lambda image: decide_delete_topics(wanted, image, active.topic_defaults)
+    topics = active.image.topics
+
+    def topic_id(key: str | UUID) -> str | UUID:
+        return topics[key].topic_id if isinstance(key, str) and key in topics else key
+
+    verdicts = await run_in_steps(
+        active.run,
+        wanted,
+        topic_id,
+        lambda step, image: decide_delete_topics(step, image, active.topic_defaults),
     )
     responses = [
         {**_key_fields(key, verdict), **verdict_fields(verdict)}
-        for key, verdict in verdicts.items()
+        for key, verdict in ((key, verdicts[key]) for key in dict.fromkeys(wanted))
     ]
     return codec.build_response(API_KEY, version, responses=[*responses, *ambiguous])
 

@@ -7,6 +7,7 @@ Notes: clients send a broker's resource to that broker; for another broker's id 
 INVALID_REQUEST, as Kafka's. Broker loggers have no configs here; groups and client metrics none.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -31,15 +32,17 @@ from broker.metadata.image import ResourceType
 from broker.protocol import codec
 
 API_KEY: Final = 32
+STEP_RESOURCES: Final = 20
 
 
 @handles(api_key=API_KEY, versions=(1, 4))
-def handle_describe_configs(request: Request, node: NodeServices) -> Any:
-    """Describe configs of topics and of this broker."""
-    results = [
-        _describe(resource, request.message, request.api_version, node)
-        for resource in request.message.resources
-    ]
+async def handle_describe_configs(request: Request, node: NodeServices) -> Any:
+    """Describe configs of topics and of this broker; others go on in between."""
+    results = []
+    for number, resource in enumerate(request.message.resources, 1):
+        results.append(_describe(resource, request.message, request.api_version, node))
+        if number % STEP_RESOURCES == 0:
+            await asyncio.sleep(0)
     return codec.build_response(API_KEY, request.api_version, results=results)
 
 

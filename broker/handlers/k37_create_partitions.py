@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.topics import NewPartitions, decide_create_partitions
-from broker.handlers.controller_apis import controller_api, verdict_fields
+from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
 from broker.protocol import codec
 
 API_KEY: Final = 37
@@ -27,10 +27,14 @@ async def execute_create_partitions(active: ActiveController, message: Any, vers
     """Add partitions as the active controller."""
     wanted = [_wanted(topic) for topic in message.topics]
     run = active.dry_run if message.validate_only else active.run
-    verdicts = await run(
-        lambda image: decide_create_partitions(wanted, image, active.topic_defaults)
+    verdicts = await run_in_steps(
+        run,
+        wanted,
+        lambda topic: topic.topic,
+        lambda step, image: decide_create_partitions(step, image, active.topic_defaults),
     )
-    results = [{"name": name, **verdict_fields(verdict)} for name, verdict in verdicts.items()]
+    names = dict.fromkeys(topic.topic for topic in wanted)
+    results = [{"name": name, **verdict_fields(verdicts[name])} for name in names]
     return codec.build_response(API_KEY, version, results=results)
 
 

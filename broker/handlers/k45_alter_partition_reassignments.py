@@ -15,7 +15,7 @@ from broker.controller.reassignment import (
     Reassignment,
     decide_alter_reassignments,
 )
-from broker.handlers.controller_apis import controller_api, verdict_fields
+from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
 from broker.protocol import codec
 
 API_KEY: Final = 45
@@ -31,25 +31,29 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 async def execute_alter_reassignments(active: ActiveController, message: Any, version: int) -> Any:
     """Begin, replace or cancel moves as the active controller."""
     allow_change = getattr(message, "allow_replication_factor_change", True)
-    command = AlterReassignments(
-        reassignments=[
-            Reassignment(
-                topic=topic.name,
-                partition=int(partition.partition_index),
-                replicas=_replicas(partition),
-            )
-            for topic in message.topics
-            for partition in topic.partitions
-        ],
-        allow_replication_factor_change=allow_change,
-    )
-    verdicts = await active.run(
-        lambda image: decide_alter_reassignments(
-            command, image, is_unclean_enabled=active.is_unclean_enabled
+    wanted = [
+        Reassignment(
+            topic=topic.name,
+            partition=int(partition.partition_index),
+            replicas=_replicas(partition),
         )
+        for topic in message.topics
+        for partition in topic.partitions
+    ]
+    keys = dict.fromkeys((each.topic, each.partition) for each in wanted)
+    verdicts = await run_in_steps(
+        active.run,
+        wanted,
+        lambda each: (each.topic, each.partition),
+        lambda step, image: decide_alter_reassignments(
+            AlterReassignments(reassignments=step, allow_replication_factor_change=allow_change),
+            image,
+            is_unclean_enabled=active.is_unclean_enabled,
+        ),
     )
     by_topic: dict[str, list[dict[str, Any]]] = {}
-    for (topic, partition), verdict in verdicts.items():
+    for topic, partition in keys:
+        verdict = verdicts[topic, partition]
         by_topic.setdefault(topic, []).append(
             {"partition_index": partition, **verdict_fields(verdict)}
         )

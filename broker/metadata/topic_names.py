@@ -32,12 +32,21 @@ def problem_of_topic_name(name: str) -> str:
     return ""
 
 
-def find_collision(name: str, others: Iterable[str]) -> str | None:
-    """A topic whose name differs only in '.' and '_', which metric names cannot tell apart."""
-    if "." not in name and "_" not in name:
-        return None
-    unified = _unify(name)
-    return next((other for other in others if other != name and _unify(other) == unified), None)
+class Collisions:
+    """Names that differ only in '.' and '_', which metric names cannot tell apart."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = names
+        self._by_unified: dict[str, str] | None = None
+
+    def find(self, name: str) -> str | None:
+        """One of the names that collides with this one."""
+        if "." not in name and "_" not in name:
+            return None
+        if self._by_unified is None:
+            self._by_unified = {_unify(each): each for each in self._names}
+        found = self._by_unified.get(_unify(name))
+        return None if found == name else found
 
 
 def _unify(name: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.background import Tasks, log_failure
+from broker.background import LARGE_BYTES, Tasks, in_thread_if_large, log_failure
 from broker.handlers.k18_api_versions import build_api_versions
 from broker.handlers.registry import Api, HandlerKind, HandlerRegistry
 from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
@@ -167,9 +167,13 @@ class Dispatcher:
             self._call(api, request, slot)
 
     def _start(self, api: Api, request: Request, slot: Slot) -> None:
-        request.decode()
-        request.frame = _NO_FRAME  # a request that waits must not keep the buffer it came in
-        self._begin(self._run(api, request, slot))
+        size_bytes = len(request.frame)
+        if size_bytes < LARGE_BYTES:
+            request.decode()
+            request.frame = _NO_FRAME  # what waits must not keep the buffer it came in
+        else:
+            request.frame = memoryview(self._context.memory.keep(request.frame))
+        self._begin(self._run(api, request, slot, size_bytes))
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         """Later requests wait until it calls `_go_on`."""
@@ -198,9 +202,12 @@ class Dispatcher:
         except Exception:  # noqa: BLE001  # one bad request must not end the broker
             self._handler_failed(request, slot)
 
-    async def _run(self, api: Api, request: Request, slot: Slot) -> None:
+    async def _run(self, api: Api, request: Request, slot: Slot, size_bytes: int) -> None:
         try:
-            _respond(request, slot, await api.handler(request, self._context.node))
+            if request.frame:
+                await _decode_large(request, self._context.memory)
+            answer = await api.handler(request, self._context.node)
+            slot.complete((await in_thread_if_large(size_bytes, _encode, request, answer),))
         except ProtocolError as error:
             self._refuse(str(error))
         except Exception:  # noqa: BLE001  # one bad request must not end the broker
@@ -232,13 +239,24 @@ def _to_nobody(*_: object) -> None:
     """In place of a connection that has gone."""
 
 
+async def _decode_large(request: Request, memory: RequestMemory) -> None:
+    try:
+        await in_thread_if_large(len(request.frame), request.decode)
+    finally:
+        memory.give(len(request.frame))
+        request.frame = _NO_FRAME
+
+
 def _respond(request: Request, slot: Slot, message: Any) -> None:
-    """Complete a slot with what a handler returned: an entity or a whole frame."""
+    """Complete a slot with what a handler returned."""
+    slot.complete((_encode(request, message),))
+
+
+def _encode(request: Request, message: Any) -> bytes:
+    """The frame of what a handler returned: an entity or a whole frame."""
     if message is None:
         raise TypeError(f"the handler of API {request.api_key} returned nothing")
-    if not isinstance(message, bytes):
-        header = request.header
-        message = codec.encode_response(
-            header.api_key, header.api_version, header.correlation_id, message
-        )
-    slot.complete((message,))
+    if isinstance(message, bytes):
+        return message
+    header = request.header
+    return codec.encode_response(header.api_key, header.api_version, header.correlation_id, message)
