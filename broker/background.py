@@ -71,7 +71,7 @@ def attempt(owner: str, callback: Callable[..., object], *args: object) -> None:
 
 
 async def in_thread_if_large(size_bytes: int, call: Callable[..., T], *args: Any) -> T:
-    """The call's result; a thread makes it when the message is so large that it would hold the loop."""
+    """The call's result; a thread makes it when a message of this size would hold the loop."""
     if size_bytes < LARGE_BYTES:
         return call(*args)
     return await asyncio.to_thread(call, *args)

@@ -126,6 +126,9 @@ class BrokerConfig:
     )
     transaction_max_timeout_ms: int = _property("transaction.max.timeout.ms", 900_000, at_least=1)
 
+    # Ours alone. Kafka always reads every record; here it can be given up for speed.
+    produce_check_records: bool = _property("partiscope.produce.check.records", True)
+
     metrics_interval_ms: int = _property("partiscope.metrics.interval.ms", 1000, at_least=100)
     # Of one core, for sampling itself; and what all brokers together may give the metrics job.
     metrics_cpu_percent: int = _property("partiscope.metrics.cpu.percent", 15, at_least=1)

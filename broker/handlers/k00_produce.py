@@ -24,6 +24,7 @@ from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
 from broker.log.log_validator import AppendInfo
 from broker.metadata.topic_names import INTERNAL_TOPICS
+from broker.protocol.compression import ZSTD
 from broker.protocol.errors import RequestHeader
 from broker.protocol.hot.leaders import LeaderHint
 from broker.protocol.hot.produce import (
@@ -39,6 +40,8 @@ from broker.replication.errors import UnknownTopicIdError
 
 API_KEY = 0
 ACKS_NONE = 0
+ZSTD_SINCE = 7
+"""Clients of older versions cannot read what they would write."""
 PARTITION_BYTES = 1_024
 """What a partition of a request that waits takes in memory, without its records."""
 
@@ -82,7 +85,7 @@ class _Operation:
         self._answers.append((key, results))
         for place, (partition, records) in enumerate(partitions):
             on_done = partial(self._done, results, place, name or "")
-            refusal = _refusal(name, records)
+            refusal = _refusal(name, records, self._header.api_version)
             if refusal is not None or records is None or name is None:
                 results[place] = ProduceResult(partition, int(refusal or 0))
                 self._pending -= 1
@@ -147,21 +150,23 @@ class _Operation:
             self._slot.no_response()
 
 
-def _refusal(topic: str | None, records: memoryview | None) -> ErrorCode | None:
+def _refusal(topic: str | None, records: memoryview | None, version: int) -> ErrorCode | None:
     """Why a partition's records are not even looked at."""
     if topic is None:
         return partition_error_code(UnknownTopicIdError())
     if topic in INTERNAL_TOPICS:
         return ErrorCode.invalid_topic_exception
-    if records is None or not len(records) or _has_several_batches(records):
+    if records is None or not len(records):
         return ErrorCode.invalid_record
-    return None
+    return _refusal_of_batch(records, version) if len(records) >= HEADER_BYTES else None
 
 
-def _has_several_batches(records: memoryview) -> bool:
+def _refusal_of_batch(records: memoryview, version: int) -> ErrorCode | None:
     """Kafka takes one batch of a partition in a request (ProduceRequest.validateRecords): of
     several, a duplicate could not be answered for by itself."""
-    if len(records) < HEADER_BYTES:
-        return False
     header = parse_batch_header(records)
-    return header.magic == MAGIC_V2 and header.size_bytes < len(records)
+    if header.magic == MAGIC_V2 and header.size_bytes < len(records):
+        return ErrorCode.invalid_record
+    if header.magic == MAGIC_V2 and header.codec == ZSTD and version < ZSTD_SINCE:
+        return ErrorCode.unsupported_compression_type
+    return None

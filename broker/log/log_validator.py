@@ -24,7 +24,7 @@ from broker.log.errors import (
 )
 from broker.log.producer.producer_state import ProducerAppend, ProducerBatch, ProducerState
 from broker.log.segment.segment_indexes import PlacedBatch
-from broker.protocol.compression import CODEC_NAMES
+from broker.protocol.compression import CODEC_NAMES, decompress
 from broker.protocol.errors import MalformedRecordsError
 from broker.protocol.records import (
     CRC_START,
@@ -38,7 +38,7 @@ from broker.protocol.records import (
     iter_records,
     parse_batch_header,
 )
-from broker.protocol.rewrite import recompress_batch
+from broker.protocol.rewrite import check_records, recompress_batch
 
 _PATCH: Final = struct.Struct(">qii")
 _PATCH_BYTES: Final = _PATCH.size
@@ -103,6 +103,8 @@ class LeaderRules:
     leader_epoch: int
     now_ms: int
     is_from_client: bool
+    are_records_checked: bool = True
+    """Of clients: whether records are decompressed, and their lengths followed."""
 
 
 def plan_as_leader(
@@ -203,6 +205,12 @@ def _check_batch(batch: memoryview, header: BatchHeader, rules: LeaderRules) -> 
         )
     if not rules.is_from_client:
         return
+    if header.base_offset:
+        raise InvalidRecordError(f"a batch comes with base offset {header.base_offset}, not 0")
+    if header.producer_id >= 0 > header.base_sequence:
+        raise InvalidRecordError(
+            f"sequence {header.base_sequence} cannot be of producer id {header.producer_id}"
+        )
     if header.codec not in CODEC_NAMES:
         raise InvalidRecordError(f"compression codec {header.codec} is none that Kafka knows")
     if header.is_control:
@@ -211,8 +219,19 @@ def _check_batch(batch: memoryview, header: BatchHeader, rules: LeaderRules) -> 
         # Nobody could end the transaction: readers and compaction would wait for it for ever.
         raise InvalidRecordError("transactions are not served")
     _check_timestamps(header, config, rules.now_ms)
+    if rules.are_records_checked:
+        _check_records(batch, header)
     if config.is_compacted:
         _check_keys(batch)
+
+
+def _check_records(batch: memoryview, header: BatchHeader) -> None:
+    """A batch that cannot be opened would stop each of its consumers for ever."""
+    try:
+        plain = decompress(header.codec, batch[HEADER_BYTES : header.size_bytes])
+        check_records(plain, header.records_count)
+    except MalformedRecordsError as error:
+        raise InvalidRecordError(str(error)) from error
 
 
 def _check_size(size_bytes: int, rules: LeaderRules) -> None:
@@ -227,7 +246,7 @@ def _recompressed(batch: memoryview, header: BatchHeader, rules: LeaderRules) ->
     try:
         stored = recompress_batch(batch, header, codec, rules.config.compression_level(codec))
     except MalformedRecordsError as error:
-        raise CorruptBatchError(str(error)) from error
+        raise InvalidRecordError(str(error)) from error
     _check_size(len(stored), rules)
     return memoryview(stored)
 
@@ -255,7 +274,7 @@ def _check_keys(batch: memoryview) -> None:
         if any(record.key is None for record in iter_records(batch)):
             raise InvalidRecordError("a compacted topic takes no record without key")
     except MalformedRecordsError as error:
-        raise CorruptBatchError(str(error)) from error
+        raise InvalidRecordError(str(error)) from error
 
 
 def _restamped(

@@ -126,11 +126,13 @@ class PartitionLog(LogReader):
         leader_epoch: int,
         now_ms: int,
         is_from_client: bool = False,
+        are_records_checked: bool = True,
     ) -> AppendInfo:
         """Give whole batches their offsets and write them.
 
         `is_from_client` adds the checks that a broker's own records need not pass: size,
-        timestamps, control batches, keys of compacted topics.
+        timestamps, control batches, keys of compacted topics, and, unless `are_records_checked` is
+        false, the records' framing.
 
         :raises RecordsRejectedError: a batch is not fit (see errors.py); nothing is written.
         :raises StorageError: the disk refused; nothing is written.
@@ -140,6 +142,7 @@ class PartitionLog(LogReader):
             leader_epoch=leader_epoch,
             now_ms=now_ms,
             is_from_client=is_from_client,
+            are_records_checked=are_records_checked,
         )
         plan = plan_as_leader(records, self.log_end_offset, self.producers.state, rules)
         start = self.log_start_offset

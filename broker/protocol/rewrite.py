@@ -82,6 +82,34 @@ def scan_records(plain: bytes, count: int) -> Iterator[RecordSpan]:
         position = end
 
 
+RECORD_BYTES_MIN: Final = 6
+"""Attributes, deltas of time and offset, lengths of key and value, and the number of headers."""
+
+
+def check_records(plain: bytes | memoryview, count: int) -> None:
+    """Follow the lengths of `count` records to the end; nothing within a record is read.
+
+    :raises MalformedRecordsError: they do not fill the batch exactly.
+    """
+    position, end = 0, len(plain)
+    for _ in range(count):
+        if position + 1 >= end:
+            raise MalformedRecordsError(f"the batch ends before its {count} records do")
+        first, second = plain[position], plain[position + 1]
+        if first < 0x80:
+            length, position = first, position + 1
+        elif second < 0x80:
+            length, position = first & 0x7F | second << 7, position + 2
+        else:
+            signed, position = read_varint(plain, position)
+            length = 2 * signed if signed >= 0 else 1
+        if length & 1 or length < 2 * RECORD_BYTES_MIN:
+            raise MalformedRecordsError("a record has a length that no record has")
+        position += length >> 1
+    if position != end:
+        raise MalformedRecordsError(f"{count} records end at {position} of {end} bytes")
+
+
 def delete_horizon_ms(header: BatchHeader) -> int | None:
     """From when on the tombstones of a batch may go; None when that is not settled yet."""
     return header.base_timestamp if header.attributes & DELETE_HORIZON_FLAG else None

@@ -45,7 +45,9 @@ class ReplicaManager:
         leader_throttle, follower_throttle = ByteBucket(), ByteBucket()
         self._wheel = TimerWheel(clock)
         self._host = host = PartitionEffects(self._wheel, logs.disk)
-        self.appender = Appender(host=host, clock=clock)
+        self.appender = Appender(
+            host=host, clock=clock, are_records_checked=config.produce_check_records
+        )
         self.fetches = FetchService(
             host=host,
             reader=FetchReader(host=host, clock=clock),

@@ -29,8 +29,11 @@ OnDone = Callable[[AppendInfo], None]
 class Appender:
     """Writes batches to local leaders and answers when they are acknowledged as asked."""
 
-    def __init__(self, *, host: PartitionEffects, clock: Clock) -> None:
+    def __init__(
+        self, *, host: PartitionEffects, clock: Clock, are_records_checked: bool = True
+    ) -> None:
         self._host = host
+        self._are_records_checked = are_records_checked
         self._clock = clock
 
     def append(
@@ -62,6 +65,7 @@ class Appender:
                 leader_epoch=found.state.leader_epoch,
                 now_ms=self._clock.wall_ms(),
                 is_from_client=is_from_client,
+                are_records_checked=self._are_records_checked,
             )
         except LogError as error:
             if isinstance(error, StorageError) and not self._host.disk.note(error):

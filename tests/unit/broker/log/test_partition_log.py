@@ -88,6 +88,16 @@ def _of_codec(codec: int) -> memoryview:
     return memoryview(changed)
 
 
+def _resealed(*changes: int) -> memoryview:
+    """A batch with bytes of these positions changed (position, byte, position, byte …), and a CRC
+    that holds."""
+    changed = bytearray(batch())
+    for position, byte in zip(changes[::2], changes[1::2], strict=True):
+        changed[position] = byte
+    changed[17:21] = fastcrc.crc32.iscsi(bytes(changed[21:])).to_bytes(4, "big")
+    return memoryview(changed)
+
+
 def _transactional() -> memoryview:
     """As a producer writes that begins a transaction without asking for one."""
     records = [NewRecord(value=b"x")]
@@ -112,6 +122,14 @@ def _transactional() -> memoryview:
         (memoryview(build_batch([NewRecord(value=b"x")], is_control=True)), InvalidRecordError),
         (_transactional(), InvalidRecordError),
         (_of_codec(5), InvalidRecordError),
+        *((_of_codec(codec), InvalidRecordError) for codec in (1, 2, 3, 4)),
+        (_resealed(61, 0x7E), InvalidRecordError),
+        (_resealed(61, 0x03), InvalidRecordError),
+        (_resealed(61, 0x00), InvalidRecordError),
+        (_resealed(60, 2, 26, 1), InvalidRecordError),
+        (batch(base_offset=7), InvalidRecordError),
+        (batch(producer_id=5, producer_epoch=0, base_sequence=-1), InvalidRecordError),
+        (_resealed(22, 8), InvalidTimestampError),
     ],
     ids=[
         "crc",
@@ -125,6 +143,17 @@ def _transactional() -> memoryview:
         "control",
         "txn",
         "codec",
+        "no gzip",
+        "no snappy",
+        "no lz4",
+        "no zstd",
+        "record too long",
+        "record of negative length",
+        "record without bytes",
+        "more records than there are",
+        "base offset",
+        "sequence",
+        "log append time",
     ],
 )
 def test_what_is_not_fit_is_refused_and_leaves_no_trace(
