@@ -12,7 +12,7 @@ from typing import Final
 from broker.log.checkpoint.epoch_cache import EpochCache
 from broker.log.checkpoint.file_writer import FileWriter
 from broker.log.config import LogConfig
-from broker.log.errors import CorruptSegmentError, StorageError, storage_error
+from broker.log.errors import CorruptSegmentError, LogError, StorageError, storage_error
 from broker.log.load.new_log_directory import is_untouched
 from broker.log.load.recovery import RecoveryFinding, recover_segments
 from broker.log.names import (
@@ -66,8 +66,22 @@ class LoadedLog:
 def load_log(request: LoadRequest) -> LoadedLog:
     """Open the directory, creating it with one empty segment when it is new.
 
-    :raises StorageError: the disk refused.
+    :raises StorageError: the disk refused, or the files hold what cannot be read. No other error
+        leaves it: that would end the node, and its other logs with it.
     """
+    try:
+        return _load(request)
+    except LogError:
+        raise
+    except Exception as error:
+        raise StorageError(
+            f"{request.directory} cannot be opened",
+            f"its files hold what no broker writes ({type(error).__name__}: {error})",
+            "Keep a copy of the directory and check the disk; the other replicas serve on",
+        ) from error
+
+
+def _load(request: LoadRequest) -> LoadedLog:
     try:
         names = _list_directory(request.directory)
         _remove_leftovers(request, names)

@@ -62,6 +62,10 @@ class RecoveryFinding:
         )
 
 
+RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+"""From the start of a segment, as its indexes write it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Damage:
     position: int
@@ -121,20 +125,39 @@ def _check_segments(
 
 
 def _find_damage(segment: Segment, on_header: OnHeader, *, is_last: bool) -> _Damage | None:
+    """Base offsets stand outside the CRC: one is believed when the batch behind it follows."""
     position, next_offset = 0, segment.base_offset
+    believed: BatchHeader | None = None
     while position < segment.size_bytes:
         available = segment.size_bytes - position
         header, reason = _check_batch(segment, position, available, next_offset)
+        if believed is not None and header is not None and reason is None:
+            on_header(believed)
+        elif believed is not None and _is_misplaced(believed, header, segment):
+            size_bytes = believed.size_bytes
+            reason = f"offset {believed.base_offset} stands where {segment.next_offset} may"
+            return _Damage(position=position - size_bytes, reason=reason, is_torn_tail=False)
+        elif believed is not None:
+            on_header(believed)
         segment.next_offset = next_offset
         if reason is not None:
             is_cut_short = header is None or header.size_bytes >= available
             return _Damage(position=position, reason=reason, is_torn_tail=is_last and is_cut_short)
         assert header is not None
-        on_header(header)
+        believed = header
         next_offset = header.last_offset + 1
         position += header.size_bytes
     segment.next_offset = next_offset
+    if believed is not None:
+        on_header(believed)
     return None
+
+
+def _is_misplaced(batch: BatchHeader, behind: BatchHeader | None, segment: Segment) -> bool:
+    """Whether the batch behind follows the one before, and this one in between leaps ahead."""
+    if behind is None or batch.base_offset <= segment.next_offset:
+        return False
+    return segment.next_offset < behind.base_offset <= batch.last_offset
 
 
 def _check_batch(
@@ -153,6 +176,8 @@ def _check_batch(
         return header, f"the CRC of the batch at offset {header.base_offset} is wrong"
     if header.base_offset < next_offset:
         return header, f"offset {header.base_offset} follows {next_offset - 1}"
+    if header.last_offset - segment.base_offset > RELATIVE_OFFSET_MAX:
+        return header, f"offset {header.base_offset} is too far behind {segment.base_offset}"
     return header, None
 
 

@@ -3,12 +3,14 @@
 import errno
 import os
 import random
+import struct
 import time
 from pathlib import Path
 
 import pytest
 
 from broker.log.errors import OutOfOrderSequenceError, StorageError
+from broker.log.load import loader
 from broker.log.load.loader import CUT_KEPT_MS
 from broker.log.partition_log import PartitionLog
 from tests.support.faulty_disk import FaultyDisk
@@ -44,6 +46,39 @@ def test_nothing_wrong_nothing_cut(tmp_path: Path) -> None:
     assert read_all(log) == content
     assert log.epochs.entries == ((0, 0), (1, 8), (2, 16))
     assert append(log, batch(), epoch=2).base_offset == 20
+
+
+@pytest.mark.parametrize("bit", range(64))
+def test_a_flipped_bit_of_a_base_offset_is_cut_where_it_stands(tmp_path: Path, bit: int) -> None:
+    """It is outside the CRC: the batches beside it tell."""
+    log = open_log(tmp_path)
+    for n in range(4):
+        append(log, batch(3, value=b"%d" % n), epoch=n)
+    content = read_all(log)
+    (path,) = _segments(tmp_path)
+    damaged, second = bytearray(content), len(content) // 4
+    damaged[second + 7 - bit // 8] ^= 1 << (bit % 8)
+    path.write_bytes(damaged)
+    again = open_log(tmp_path)
+    (finding,) = again.findings
+    assert (finding.position, finding.is_torn_tail) == (second, False)
+    assert read_all(again) == content[:second]
+    assert again.epochs.entries == ((0, 0),)
+    assert append(again, batch(), epoch=5).base_offset == 3
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyError, struct.error, RecursionError])
+def test_a_log_that_cannot_be_read_takes_itself_out_and_not_the_node(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    _crashed(tmp_path)
+
+    def fail(*_: object, **__: object) -> None:
+        raise error("nonsense")
+
+    monkeypatch.setattr(loader, "load_producers", fail)
+    with pytest.raises(StorageError, match=r"its files hold what no broker writes .*nonsense"):
+        open_log(tmp_path, CONFIG)
 
 
 @pytest.mark.parametrize("cut", [1, 30, 61, 100])
