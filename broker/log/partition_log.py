@@ -355,6 +355,7 @@ def settle_topic_id(directory: str, topic_id: UUID | None) -> UUID:
             f"{directory} holds another topic's data",
             f"its topic id is {encode_uuid(found)}, not {encode_uuid(topic_id)}: a topic of this "
             "name was deleted and created again",
-            "Move the directory away; the broker makes a new one",
+            "Keep the directory: its records may be the only ones. Put it back where it came from; "
+            "without it here, the broker fetches the partition from its other replicas",
         )
     return found

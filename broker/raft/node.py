@@ -347,7 +347,7 @@ def read_start(metadata_log: MetadataLog) -> Snapshot | None:
         raise StorageError(
             f"The metadata before offset {start_offset} cannot be read",
             "the log starts there, and the .checkpoint files beside it are missing or damaged",
-            "If the other nodes run, stop this one, move its __cluster_metadata-0 directory away "
-            "and start it again: it fetches the metadata from them",
+            "Keep the directory: it holds this node's vote. Copy the newest .checkpoint file from "
+            "__cluster_metadata-0 of a node that runs, or of a backup, into it, and start again",
         )
     return snapshot
