@@ -60,7 +60,5 @@ async def test_more_records_than_an_operation_may_make_are_refused(tmp_path: Pat
         topics = _topics([f"t{number}" for number in range(5_001)])
         answer = await _ask(node, (19, 7), topics=topics, timeout=30_000)
         assert {int(topic.error_code) for topic in answer.topics} == {44}
-        assert answer.topics[0].error_message == (
-            "Unable to perform excessively large batch operation."
-        )
+        assert "excessively large" in answer.topics[0].error_message
         assert not parts(node).metadata.image.topics

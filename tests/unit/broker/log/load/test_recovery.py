@@ -77,7 +77,7 @@ def test_a_log_that_cannot_be_read_takes_itself_out_and_not_the_node(
         raise error("nonsense")
 
     monkeypatch.setattr(loader, "load_producers", fail)
-    with pytest.raises(StorageError, match=r"its files hold what no broker writes .*nonsense"):
+    with pytest.raises(StorageError, match=rf"no broker writes .*{error.__name__}: .*nonsense"):
         open_log(tmp_path, CONFIG)
 
 
