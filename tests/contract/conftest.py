@@ -17,6 +17,7 @@ def our_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalClust
     """Three brokers of ours; whoever kills one takes a cluster of their own."""
     with LocalCluster(tmp_path_factory.mktemp("ours"), overrides=NOBODY_DIES) as cluster:
         yield cluster
+        NodeCluster.stop(cluster)  # at once: nobody needs what it holds
 
 
 @pytest.fixture(scope="package")

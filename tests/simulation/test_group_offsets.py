@@ -70,6 +70,10 @@ class Offsets:
         self.check()
         await self.rig.groups.stop()
 
+    async def settle(self) -> None:
+        """Hear of every commit, also of those that failed: nobody else is told of them."""
+        await asyncio.gather(*self._commits, return_exceptions=True)
+
     def check(self) -> None:
         """A coordinator that answers at all answers with no less than it acknowledged."""
         found = self.rig.groups.offsets.fetch("g", [("t", 0)])
@@ -109,6 +113,7 @@ async def run(seed: int) -> Offsets:
     try:
         await offsets.run()
     except AssertionError as error:
+        await offsets.settle()
         story = "\n".join(offsets.told)
         raise AssertionError(f"{error}\nseed {seed}\n{story}") from error
     return offsets

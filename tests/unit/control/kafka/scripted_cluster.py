@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Self
@@ -92,7 +93,7 @@ class ScriptedCluster:
         self._loop = asyncio.new_event_loop()
         self._writers: dict[asyncio.StreamWriter, int] = {}
         self._servers: dict[int, asyncio.Server] = {}
-        self._served: set[asyncio.Task[None]] = set()
+        self._has_ended = False
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         for broker in self.ids:
@@ -203,18 +204,20 @@ class ScriptedCluster:
     async def _end(self) -> None:
         for broker in self.ids:
             await self._stop(broker)
-        await asyncio.gather(*self._served)
+        self._has_ended = True
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others, return_exceptions=True)
 
     async def _serve(
         self, broker: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._served.add(task)
         self.connections[broker] += 1
         self._writers[writer] = broker
         try:
-            while (answer := self._answer(broker, await _frame_of(reader))) is not None:
+            while not self._has_ended:
+                answer = self._answer(broker, await _frame_of(reader))
+                if answer is None:
+                    break
                 writer.write(answer)
                 await writer.drain()
         except (OSError, EOFError):
@@ -224,7 +227,8 @@ class ScriptedCluster:
         finally:
             writer.close()
             self._writers.pop(writer)
-            self._served.discard(task)
+            with suppress(OSError):
+                await writer.wait_closed()
 
     def _answer(self, broker: int, frame: bytes) -> bytes | None:
         """None: the connection ends."""

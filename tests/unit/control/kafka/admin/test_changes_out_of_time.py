@@ -1,7 +1,7 @@
 """Changes that are not answered, or not in time: they may have happened."""
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -9,7 +9,11 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection import apis
 from control.kafka.errors import UnreachableError
 from control.kafka.ports import NewTopic
+from tests.support.patience import patience_s
 from tests.unit.control.kafka.scripted_cluster import ScriptedCluster, Silence, in_turn
+
+SHORT_MS: Final = round(patience_s(50))
+"""For what is not answered in time; longer than a slow machine needs to answer the rest."""
 
 
 @pytest.fixture
@@ -48,7 +52,7 @@ async def test_a_change_that_ran_out_of_time_may_have_happened_and_is_not_asked_
 
 async def test_a_change_that_was_not_answered_is_not_sent_again(cluster: ScriptedCluster) -> None:
     cluster.on(apis.DELETE_TOPICS, Silence)
-    async with KafkaAdmin.to(cluster.settings(request_timeout_ms=50)) as admin:
+    async with KafkaAdmin.to(cluster.settings(request_timeout_ms=SHORT_MS)) as admin:
         with pytest.raises(UnreachableError):
             await admin.delete_topic("orders")
     assert len(cluster.requests(apis.DELETE_TOPICS)) == 1

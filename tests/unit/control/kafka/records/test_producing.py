@@ -14,10 +14,13 @@ from control.kafka.records.producer import (
     RecordProducer,
     batch_bytes,
 )
+from tests.support.patience import patience_s
 from tests.unit.control.kafka.scripted_cluster import Asked, Closed, ScriptedCluster
 
 PRODUCE: Final = 0
 TOPIC: Final = "orders"
+SHORT_MS: Final = round(patience_s(300))
+"""For what is not answered in time; longer than a slow machine needs to answer the rest."""
 
 
 @pytest.fixture
@@ -66,7 +69,7 @@ async def test_nobody_tells_an_offset_without_acknowledgements(cluster: Scripted
 @pytest.mark.parametrize("code", [2, 10, 17, 18, 29, 87])
 async def test_a_refusal_is_told_by_its_code(cluster: ScriptedCluster, code: int) -> None:
     cluster.on(PRODUCE, lambda asked: acknowledged(asked, code=code))
-    async with RecordProducer(cluster.settings(request_timeout_ms=300)) as producer:
+    async with RecordProducer(cluster.settings(request_timeout_ms=SHORT_MS)) as producer:
         with pytest.raises((RefusedError, UnreachableError)) as told:
             await producer.send(record())
     if isinstance(told.value, RefusedError):
@@ -90,7 +93,7 @@ async def test_what_no_topic_takes_is_refused_before_it_is_sent(cluster: Scripte
 
 async def test_a_connection_that_ends_is_told_with_the_address(cluster: ScriptedCluster) -> None:
     cluster.on(PRODUCE, Closed)
-    async with RecordProducer(cluster.settings(request_timeout_ms=300)) as producer:
+    async with RecordProducer(cluster.settings(request_timeout_ms=SHORT_MS)) as producer:
         with pytest.raises(UnreachableError, match=cluster.address(1)):
             await producer.send(record())
 
