@@ -19,6 +19,8 @@ says which brokers go.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, pairwise, starmap
+from operator import attrgetter, le
 from typing import Any, Final
 
 from control.model.ids import TopicPartition
@@ -31,6 +33,12 @@ _PARTITION_KEYS: Final = frozenset(
         *("leader", "isr", "min_isr", "leaderless", "reassigning"),
     }
 )
+
+
+NUMBER_MAX: Final = 2**53
+"""Largest number that a file may hold: JSON readers round larger ones."""
+TOTAL_MAX: Final = 2**62
+"""Largest sum of bytes over all replicas."""
 
 
 class TopologyError(ValueError):
@@ -122,6 +130,18 @@ class Topology:
         """Brokers that do not run."""
         return frozenset(broker.id for broker in self.brokers if not broker.is_running)
 
+    def in_order(self) -> "Topology":
+        """The same cluster with its brokers and partitions in the order of their names, so that the
+        order of a file changes no plan."""
+        ids, keys = self.broker_ids, [partition.key for partition in self.partitions]
+        if all(starmap(le, chain(pairwise(ids), pairwise(keys)))):
+            return self
+        return replace(
+            self,
+            brokers=tuple(sorted(self.brokers, key=attrgetter("id"))),
+            partitions=tuple(sorted(self.partitions, key=attrgetter("key"))),
+        )
+
     def with_replicas(self, targets: Mapping[TopicPartition, Sequence[int]]) -> "Topology":
         """The same cluster with some partitions placed elsewhere."""
         partitions = tuple(
@@ -204,6 +224,7 @@ def _check_brokers(topology: Topology) -> None:
 def _check_partitions(topology: Topology) -> None:
     known = set(topology.broker_ids)
     seen: set[TopicPartition] = set()
+    total = 0
     for i, p in enumerate(topology.partitions):
         where = f"partitions[{i}] ({p.key})"
         if p.key in seen:
@@ -218,8 +239,11 @@ def _check_partitions(topology: Topology) -> None:
                 raise TopologyError(f"{where}: replica {replica} is not among the brokers")
         if p.size_bytes < 0:
             raise TopologyError(f"{where}: size {p.size_bytes} is negative")
+        total += (p.size_bytes + p.in_bytes_per_s + p.out_bytes_per_s) * len(p.replicas)
         if not p.is_reassigning:
             _check_sync(p, where)
+    if total > TOTAL_MAX:
+        raise TopologyError(f"all replicas together hold {total} bytes, more than {TOTAL_MAX}")
 
 
 def _check_sync(partition: TopologyPartition, where: str) -> None:
@@ -301,6 +325,6 @@ def _flag(value: object, where: str) -> bool:
 
 
 def _whole(value: object, where: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise TopologyError(f"{where} must be a whole number from 0, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= NUMBER_MAX:
+        raise TopologyError(f"{where} must be a whole number from 0 to {NUMBER_MAX}, not {value!r}")
     return value

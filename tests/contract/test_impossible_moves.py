@@ -58,6 +58,26 @@ def test_a_partition_without_a_leader_is_left_out_refused_and_the_rest_moves(sit
     site.check_settled(pair, placement)
 
 
+def test_a_smaller_replication_factor_drops_the_dead(site: Site) -> None:
+    cli, eyes = site.cli, site.eyes
+    two = {0: (104, 101), 1: (101, 104), 2: (102, 104), 3: (104, 102)}
+    pairs = site.topic("pairs", two, partition_bytes=MIB // 4)
+    triples = site.topic("triples", {0: (104, 101, 102), 1: (101, 102, 104)}, partition_bytes=MIB)
+    with site.without(104):
+        wait_until(lambda: 104 not in eyes.leaders(pairs).values(), "others lead")
+        wait_until(lambda: 104 not in eyes.leaders(triples).values(), "others lead")
+        for topic, factor, after in (
+            (pairs, 1, {0: (101,), 1: (101,), 2: (102,), 3: (102,)}),
+            (triples, 2, {0: (101, 102), 1: (101, 102)}),
+        ):
+            asked = ("--topics", topic, "--replication-factor", str(factor))
+            cli.run("plan", *asked, "--out", "fewer.json")
+            cli.run("reassign", "fewer.json", "--throttle", "none", "--spread", "none", "--yes")
+            assert {n: {*on} for n, on in eyes.replicas(topic).items()} == {
+                n: {*on} for n, on in after.items()
+            }
+
+
 def _write(site: Site, name: str, targets: dict[str, dict[int, list[int]]]) -> None:
     """Kafka's reassignment file of several topics."""
     partitions = [

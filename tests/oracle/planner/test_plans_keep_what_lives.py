@@ -60,6 +60,21 @@ def test_a_plan_keeps_what_lives(first: int) -> None:
     assert found == {}
 
 
+@pytest.mark.parametrize("seed", range(0, 60, 2))
+def test_the_order_of_a_file_changes_no_plan(seed: int) -> None:
+    case, dice = case_of(seed), Random(seed)
+    brokers, partitions = (
+        dice.sample(case.topology[key], len(case.topology[key]))
+        for key in ("brokers", "partitions")
+    )
+    other = Case(topology={"brokers": brokers, "partitions": partitions}, request=case.request)
+    found, again = planned(case), planned(other)
+    assert (found is None) is (again is None)
+    if found is not None and again is not None:
+        assert [a.proposal for a in found.alternatives] == [a.proposal for a in again.alternatives]
+        assert found.limits == again.limits
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("first", range(ORDINARY, ORDINARY + SOAK, CHUNK))

@@ -57,6 +57,14 @@ def test_one_replica_is_left_on_a_broker_that_runs() -> None:
     assert not lacking(made.limits[0], "broker 3 does not run", "gets nothing; start it")
 
 
+def test_the_dead_goes_also_where_nobody_tells_who_is_in_sync() -> None:
+    before = told({(3, 1): ((1,), 1), (1, 2): ((1, 2), 1)}, down=(3,))
+    untold = tuple(replace(p, isr=None, leader=None) for p in before.partitions)
+    made = replicated(replace(before, partitions=untold), 1)
+    assert targets(made)[0] == (1,)
+    assert made.alternatives[0].proposal.moved_bytes == 0
+
+
 def test_of_two_dead_none_is_kept_and_the_live_one_stays() -> None:
     before = told({(3, 4, 1): ((1,), 1), (1, 2, 3): ((1, 2), 2)}, down=(3, 4))
     assert targets(replicated(before, 2)) == [(1, 2), (1, 2)]

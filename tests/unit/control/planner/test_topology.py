@@ -51,3 +51,19 @@ def test_a_wrong_entry_is_named(change: dict[str, Any], words: str) -> None:
     with pytest.raises(TopologyError) as error:
         parse_topology({**GOOD, **change})
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize(("size", "is_read"), [(2**53, True), (2**53 + 1, False), (2**64, False)])
+def test_a_number_that_would_be_rounded_is_refused(size: int, is_read: bool) -> None:
+    document = {**GOOD, "partitions": [{**GOOD["partitions"][0], "size": size}]}
+    if is_read:
+        assert parse_topology(document).partitions[0].size_bytes == size
+        return
+    with pytest.raises(TopologyError, match=rf"size must be .* to {2**53}, not {size}"):
+        parse_topology(document)
+
+
+def test_sizes_that_no_sum_holds_are_refused() -> None:
+    many = [{**GOOD["partitions"][0], "partition": n, "size": 2**53} for n in range(257)]
+    with pytest.raises(TopologyError, match=f"all replicas together hold {2**54 * 257} bytes"):
+        parse_topology({**GOOD, "partitions": many})

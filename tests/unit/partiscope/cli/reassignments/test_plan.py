@@ -123,3 +123,23 @@ def test_any_plan_of_the_table_is_written(
     assert run(["plan", *asked, "--out", str(out), "--choose", "9"]) == 2
     assert "3 plans on offer; nothing was written" in capsys.readouterr().err
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[" * 100_000, "nested too deep"),
+        ('{"brokers": ' + "9" * 5000 + "}", "digits"),
+        ('{"brokers": [{"id": 1, "capacity": 9007199254740993}], "partitions": []}', "not 900719"),
+    ],
+    ids=["deep", "endless number", "rounded"],
+)
+def test_a_hostile_file_is_refused_with_its_reason(
+    text: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    assert run(["plan", "--topology", str(path)]) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+    assert run(["check", str(path)]) == 2
+    assert "Traceback" not in capsys.readouterr().err
