@@ -263,12 +263,13 @@ def test_a_rollback_leaves_out_what_would_drop_all_that_is_in_sync() -> None:
 
 
 def led_by_2() -> tuple[ClusterFacts, tuple[PartitionChange, ...]]:
-    """t-0 [1, 2] and t-1 [2, 1], both led by 2, get a replica on 3; 11.4 MiB/s are written in
+    """t-0 [1, 2] and t-1 [2, 1], both led by 2, get a replica on 3 and 4; 11.4 MiB/s are written in
     all."""
     keys = (KEY, TopicPartition("t", 1))
     orders = ((1, 2), (2, 1))
     facts = replace(
         FACTS,
+        brokers=FOUR,
         partitions={
             key: replace(PARTITION, partition=key.partition, leader=2, replicas=order, isr=order)
             for key, order in zip(keys, orders, strict=True)
@@ -276,7 +277,7 @@ def led_by_2() -> tuple[ClusterFacts, tuple[PartitionChange, ...]]:
         sizes=dict.fromkeys(keys, 100 * MIB),
         produced=dict.fromkeys(keys, 5.7 * MIB),
     )
-    made = proposal_for(facts, {KEY: (1, 2, 3), keys[1]: (2, 1, 3)})
+    made = proposal_for(facts, {KEY: (1, 2, 3), keys[1]: (2, 1, 4)})
     return facts, made.changes
 
 
