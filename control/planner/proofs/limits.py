@@ -99,6 +99,28 @@ def unknown_sync(topology: Topology, changes: Iterable[PartitionChange]) -> tupl
     )
 
 
+def partly_in_sync(topology: Topology, request: PlanRequest) -> tuple[str, ...]:
+    """Partitions with replicas out of sync on brokers that run, and what a plan does not move."""
+    if request.goal is Goal.LEADERS or request.replication_factor is not None:
+        return ()
+    down, may_touch = topology.down, request.scope()
+    slow = [
+        str(p.key)
+        for p in topology.partitions
+        if p.isr is not None
+        and len(p.isr) < len(p.replicas)
+        and set(p.replicas).difference(p.isr, down)
+        and may_touch(p.key)
+    ]
+    if not slow:
+        return ()
+    are = "1 partition is" if len(slow) == 1 else f"{len(slow):,} partitions are"
+    return (
+        f"{are} only partly in sync: {_listed(slow)}. Their replicas in sync move only off brokers "
+        "that leave, or for racks; plan again once all are in sync",
+    )
+
+
 def stopped_brokers(topology: Topology, request: PlanRequest) -> tuple[str, ...]:
     """Brokers that cannot take part because they do not run."""
     stopped = sorted(topology.down.difference(request.remove_brokers))

@@ -101,7 +101,9 @@ def test_excluded_brokers_do_not_make_the_slow_one_the_last() -> None:
 
 def test_of_a_partly_synced_partition_only_the_slow_replica_is_moved_for_balance() -> None:
     before = told({(1, 2): ((1,), 1), (1, 3): ((1,), 1), (1, 4): ((1,), 1)}, brokers=5)
-    for alternative in plan(before, PlanRequest()).alternatives:
+    made = plan(before, PlanRequest())
+    assert "3 partitions are only partly in sync: t-0, t-1, t-2" in " ".join(made.limits)
+    for alternative in made.alternatives:
         for change in alternative.proposal.changes:
             assert change.after[0] == 1, change
     away = plan(before, PlanRequest(goal=Goal.RACKS, remove_brokers=(1,)))
