@@ -83,7 +83,6 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
 
     :raises GoalError: the request makes no sense for this topology, or cannot be fulfilled.
     """
-    before, topology = topology, topology.in_order()
     removed = tuple(dict.fromkeys((*request.remove_brokers, *topology.remove_brokers)))
     request = replace(request, remove_brokers=removed)
     if any(p.topic.startswith(INTERNAL) for p in topology.partitions):
@@ -111,7 +110,7 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
             alternatives[tolerance] = _made_again(found, made, len(columns.of))
     offered = tuple(worth_offering(alternatives))
     return Plan(
-        before=before,
+        before=topology,
         request=request,
         balance_before=judging.detailed(balance_among(loads), Proposal(name="now")),
         alternatives=offered,

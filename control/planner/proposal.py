@@ -108,7 +108,7 @@ def proposal_of(
 
     :raises KeyError: a target partition is not in the topology.
     """
-    now = {p.key: p for p in topology.partitions if p.key in targets}
+    now = topology.named(targets)
     changes = []
     for key, replicas in sorted(targets.items()):
         partition = now[key]

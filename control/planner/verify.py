@@ -62,8 +62,7 @@ def _change_violations(
     excluded = set(request.exclude_brokers)
     may_touch, topics = request.scope(), {p.topic for p in before.partitions}
     changes = tuple(changes)
-    changed = {change.key for change in changes}
-    now = {p.key: p for p in before.partitions if p.key in changed}
+    now = before.named({change.key for change in changes})
     found = []
     for change in changes:
         where, partition = str(change.key), now.get(change.key)

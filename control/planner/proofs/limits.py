@@ -89,8 +89,8 @@ def reassigning(topology: Topology) -> tuple[str, ...]:
 def unknown_sync(topology: Topology, changes: Iterable[PartitionChange]) -> tuple[str, ...]:
     """Partitions that lose replicas while nobody tells which are in sync."""
     dropping = {c.key for c in changes if keeps_some(c.before, c.after)}
-    unknown = [p for p in topology.partitions if p.isr is None and p.key in dropping]
-    if not dropping or not unknown:
+    unknown = [p for p in topology.named(dropping).values() if p.isr is None] if dropping else []
+    if not unknown:
         return ()
     names = _listed([str(p.key) for p in unknown])
     return (

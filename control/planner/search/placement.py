@@ -123,7 +123,7 @@ class Placement:
         has room. The partition stays on as many racks as it can be and is, and within its topic's
         bounds. `for_`: the partition whose replica comes back in exchange."""
         replicas = self.replicas[partition]
-        if not self.sync.keeps(partition, source, target, replicas):
+        if self.sync.has_any and not self.sync.keeps(partition, source, target, replicas):
             return False
         returning = 0 if for_ is None else self.size[for_]
         if target in replicas or not self.has_room(target, self.size[partition] - returning):
@@ -197,7 +197,7 @@ class Placement:
             self.topics.count[self.topics.of[partition], broker] += sign
         if not self.is_movable[partition] or self.is_excluded[broker]:
             return
-        if self.sync.is_pinned(partition, broker):
+        if self.sync.has_any and self.sync.is_pinned(partition, broker):
             return
         ranks, rank = self.by_size[broker], self.rank_of[partition]
         if sign > 0:

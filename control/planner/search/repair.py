@@ -182,7 +182,8 @@ class Mender:
         needs = self._room() if by_bytes else self._needs()
         needs[~placement.is_target] = -np.inf
         needs[placement.replicas[partition]] = -np.inf
-        needs[placement.sync.stale_homes(partition)] = -np.inf
+        if placement.sync.has_any:
+            needs[placement.sync.stale_homes(partition)] = -np.inf
         if placement.capacity is not None:
             has_room = placement.bytes + placement.size[partition] <= placement.capacity
             needs[~has_room] = -np.inf

@@ -35,6 +35,8 @@ class SyncFacts:
             for partition, isr in self._isr.items()
         }
         self._is_down = roles.down
+        self.has_any = bool(self._isr)
+        """Whether any partition is only partly in sync: asked before each of many moves."""
 
     @property
     def partly_synced(self) -> list[int]:

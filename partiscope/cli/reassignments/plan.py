@@ -146,7 +146,8 @@ def topology_in(path: Path) -> Topology:
         CommandError: status 2; it is no topology.
     """
     try:
-        return parse_topology(decoded_json(read_text(path, "--topology", takes_pipes=True)))
+        text = read_text(path, "--topology", takes_pipes=True)
+        return parse_topology(decoded_json(text)).in_order()
     except (ReassignmentJsonError, TopologyError) as error:
         raise CommandError(f"{path}: {error}", Exit.WRONG_USE) from error
 

@@ -24,7 +24,7 @@ def planned(case: Case) -> Plan | None:
     """None: refused with a reason."""
     request = case.request | {"goal": Goal(case.request["goal"])}
     try:
-        return plan(parse_topology(case.topology), PlanRequest(**request))
+        return plan(parse_topology(case.topology).in_order(), PlanRequest(**request))
     except GoalError:
         return None
 
