@@ -111,7 +111,7 @@ def _check_names(topology: Topology, request: PlanRequest, stuck: Immovable) -> 
     wanted = [p for p in topology.partitions if may_touch(p.key)]
     if request.partitions and not wanted:
         raise GoalError("no partition is left: all that are named are kept, or of other topics")
-    if wanted and stuck.keys() >= {p.key for p in wanted}:
+    if wanted and stuck and all(p.key in stuck for p in wanted):
         met = {stuck[p.key] for p in wanted}
         if request.topics or request.partitions or met.isdisjoint(_PASSING):
             raise GoalError(_nothing_left(wanted, stuck))
