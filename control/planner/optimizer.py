@@ -35,7 +35,7 @@ from control.planner.search.bounds import Bounds, bounds_of, relief_bounds
 from control.planner.search.even import even_out
 from control.planner.search.leaders import even_leaders, leader_bounds
 from control.planner.search.placement import Placement
-from control.planner.search.repair import Mender, leave_what_keeps_the_dead
+from control.planner.search.repair import Mender, leave_what_cannot_be
 from control.planner.search.share_overflow import level
 from control.planner.search.spare_moves import economize
 from control.planner.search.topic_leaders import even_topic_leaders
@@ -307,7 +307,7 @@ def _mend(placement: Placement, request: PlanRequest, tolerance: Tolerance) -> N
         mender.replicate(request.replication_factor)
         mender = Mender(placement, keeps_leaders=keeps_leaders)
     mender.evacuate()
-    leave_what_keeps_the_dead(placement)
+    leave_what_cannot_be(placement)
     mender.spread_over_racks()
 
 

@@ -21,6 +21,8 @@ class Roles:
     """May receive replicas; these are the ones to be balanced."""
     down: Flags
     """Do not run."""
+    unnamable: Flags
+    """Do not run or are cordoned: no new list of replicas may name them."""
     rack: Numbers
     racks: int
     known_racks: int
@@ -37,6 +39,7 @@ def roles_of(topology: Topology, request: PlanRequest) -> Roles:
         removed=removed,
         excluded=excluded,
         target=~(removed | excluded),
+        unnamable=unfit,
         down=np.array([not broker.is_running for broker in topology.brokers], dtype=np.bool_),
         rack=rack,
         racks=racks,

@@ -52,7 +52,7 @@ class Placement:
         self.is_removed, self.is_excluded = roles.removed, roles.excluded
         self.is_target = roles.target
         """Brokers that may receive replicas; these are the ones to be balanced."""
-        self.is_down = roles.down
+        self.is_down, self.is_unnamable = roles.down, roles.unnamable
         self.sync = SyncFacts(topology, columns, roles, self.is_movable)
         self.rack: list[int] = roles.rack.tolist()
         self.racks, self.known_racks = roles.racks, roles.known_racks

@@ -233,14 +233,15 @@ class Mender:
         return needs
 
 
-def leave_what_keeps_the_dead(placement: Placement) -> None:
-    """Puts back where it was what would keep a replica on a broker that does not run: a move would
-    wait for that broker."""
-    if not placement.is_down.any():
+def leave_what_cannot_be(placement: Placement) -> None:
+    """Puts back where it was what would keep a replica on a broker that does not run, for which a
+    move would wait, or that is cordoned, which the controller refuses."""
+    if not placement.is_unnamable.any():
         return
     columns = placement.columns
-    for partition in np.unique(columns.of[placement.is_down[columns.on]]).tolist():
-        if placement.is_movable[partition] and _dead(placement, partition):
+    for partition in np.unique(columns.of[placement.is_unnamable[columns.on]]).tolist():
+        kept = placement.is_unnamable[placement.replicas[partition]]
+        if placement.is_movable[partition] and kept.any():
             leave(placement, partition)
 
 

@@ -16,6 +16,8 @@ from tests.oracle.planner.cases import Case, case_of
 from tests.oracle.planner.judge import Judge, Key, crowded
 
 ORDINARY = 300
+ONCE_BROKEN = (13528,)
+"""What random runs of many seeds have found."""
 SOAK = 200_000
 CHUNK = 10_000
 
@@ -73,6 +75,10 @@ def test_the_order_of_a_file_changes_no_plan(seed: int) -> None:
     if found is not None and again is not None:
         assert [a.proposal for a in found.alternatives] == [a.proposal for a in again.alternatives]
         assert found.limits == again.limits
+
+
+def test_what_was_broken_once_is_not_again() -> None:
+    assert {seed: bad for seed in ONCE_BROKEN if (bad := broken(case_of(seed)))} == {}
 
 
 @pytest.mark.soak
