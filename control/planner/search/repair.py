@@ -234,8 +234,8 @@ class Mender:
 
 
 def leave_what_cannot_be(placement: Placement) -> None:
-    """Puts back where it was what would keep a replica on a broker that does not run, for which a
-    move would wait, or that is cordoned, which the controller refuses."""
+    """Puts a partition back that would keep a replica on a broker that does not run or is cordoned.
+    A move would wait for the one, and the controller refuses the other."""
     if not placement.is_unnamable.any():
         return
     columns = placement.columns
