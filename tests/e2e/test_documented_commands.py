@@ -124,7 +124,8 @@ class Reader:
             return 0, ""
         if " tui" in line:
             return self._look(line)
-        if re.match(r"(\.venv/bin/)?partiscope ", line) and not re.search(r" [|>] ", line):
+        needs_shell = re.search(r" [|>] |-completion", line)
+        if re.match(r"(\.venv/bin/)?partiscope ", line) and not needs_shell:
             begun = _begin(line, AS_FAR_AS)
             return self._run([*words_of(line), *([AS_FAR_AS[begun]] if begun else [])], capsys)
         typed = Typed(line, self.folder, self.environment)
