@@ -1,6 +1,7 @@
 """The tour: once in a browser and in a terminal, and never at work."""
 
 import re
+import shlex
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -178,7 +179,7 @@ def test_who_follows_a_link_is_at_work(browser: Browser, demo: Demo) -> None:
 def test_a_terminal_sees_six_steps_once_and_again_when_asked(
     demo: Demo, size: tuple[int, int]
 ) -> None:
-    command = f"{PROGRAM} tui --data {demo.data}"
+    command = shlex.join((str(PROGRAM), "tui", "--data", str(demo.data)))
     (demo.data / "tour-began").unlink(missing_ok=True)
     first = Tmux(command, size)
     try:
