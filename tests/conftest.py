@@ -42,6 +42,8 @@ REAL_KAFKA: Final = frozenset(
 """Fixtures of real Kafka: a test that uses one is marked ``kafka_oracle``."""
 OTHER_JVMS: Final = frozenset({"registry_home"})
 """Fixtures of other servers on Java: a test that uses one is ``thorough``."""
+OTHER_SUITES: Final = ("thorough", "soak")
+"""Marks of tests that `make test` does not run: these may start real Kafka and its tools."""
 
 KAFKA_OF_FIXTURES: Final[dict[str, set[str]]] = {}
 """Versions of real Kafka by the fixture that talks to it."""
@@ -125,7 +127,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """No Kafka is used yet, nor may one be where `make test` runs the test."""
     kafka_oracle.USED.clear()
     kafka_oracle.MAY_NOT.clear()
-    if item.get_closest_marker("thorough") is None:
+    if not any(item.get_closest_marker(suite) for suite in OTHER_SUITES):
         kafka_oracle.MAY_NOT.add(item.nodeid)
 
 

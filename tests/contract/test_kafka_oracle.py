@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.kafka_oracle import KafkaCluster, run_tool
+from tests.support.kafka_oracle import KafkaCluster, OracleUnavailableError, run_tool
 
 TOPICS = "org.apache.kafka.tools.TopicCommand"
 
@@ -19,6 +19,20 @@ def test_a_test_of_every_change_cannot_start_kafka(tmp_path: Path) -> None:
         run_tool(TOPICS, "--version")
     with pytest.raises(AssertionError, match="mark it kafka_oracle"):
         KafkaCluster(tmp_path).start()
+
+
+@pytest.mark.parametrize(
+    "suite",
+    [pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("thorough", "soak")],
+)
+def test_a_test_of_another_suite_may_use_its_tools(
+    request: pytest.FixtureRequest, suite: str
+) -> None:
+    assert request.node.get_closest_marker(suite) is not None
+    try:
+        assert run_tool(TOPICS, "--version").returncode == 0
+    except OracleUnavailableError as error:
+        pytest.skip(str(error))
 
 
 def test_who_uses_a_fixture_of_kafka_is_thorough(
