@@ -134,7 +134,6 @@ def records_in(items: list[Followed]) -> list[bytes]:
     return [item.value or b"" for item in items if isinstance(item, FetchedRecord)]
 
 
-@pytest.mark.thorough
 def notices_in(items: list[Followed]) -> list[Notice]:
     return [item for item in items if isinstance(item, Notice)]
 
