@@ -32,9 +32,8 @@ FOLDERS_ALLOWED: Final[dict[str, str]] = {
 }
 FUNCTIONS_ALLOWED: Final[dict[str, str]] = {}
 ASSERTED_WORDS_MAX: Final = 6
-ASSERTED_IN: Final = ("unit", "property", "simulation", "spark", "snapshots")
-"""Folders of tests whose assertions hold no sentence."""
 SENTENCES_ALLOWED: Final[dict[str, str]] = {
+    "tests/test_words.py": "what is found in sentences is the subject",
     "tests/unit/test_compatibility_table.py": "the table with its heading is the subject",
 }
 CLASSES_ALLOWED: Final[dict[str, str]] = {}
@@ -145,8 +144,7 @@ def test_assertions_hold_no_sentences() -> None:
     """A sentence can be mended without its test: `lacking` looks for what it must tell."""
     complaints = [
         f"{name}:{line} asserts a text of {words} words: assert its names, numbers and key phrases"
-        for folder in ASSERTED_IN
-        for path in _tracked(f"tests/{folder}/*.py")
+        for path in _tracked("tests/*.py")
         if (name := _name(path)) not in SENTENCES_ALLOWED
         for line, words in _asserted_sentences(ast.parse(path.read_text()))
     ]
@@ -160,19 +158,41 @@ def _asserted_sentences(tree: ast.AST) -> Iterator[tuple[int, int]]:
     """Line and number of words of each long text within an assertion; what it says of a failure
     does not count, nor do paths, options and numbers."""
     for node in ast.walk(tree):
-        for text in ast.walk(_asserted(node)):
-            if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                words = sum(_WORD.fullmatch(it) is not None for it in text.value.split())
+        for asserted in _asserted(node):
+            for line, text in _texts(asserted):
+                words = sum(_WORD.fullmatch(it) is not None for it in text.split())
                 if words > ASSERTED_WORDS_MAX:
-                    yield text.lineno, words
+                    yield line, words
 
 
-def _asserted(node: ast.AST) -> ast.AST:
+def _asserted(node: ast.AST) -> list[ast.expr]:
+    """What a node compares: also that of Playwright's ``expect``, and of those who wait for it."""
     if isinstance(node, ast.Assert):
-        return node.test
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.raises":
-        return ast.List([it.value for it in node.keywords], ast.Load())
-    return ast.Pass()
+        return [node.test]
+    if not isinstance(node, ast.Call):
+        return []
+    called = ast.unparse(node.func)
+    name = called.rsplit(".", 1)[-1]
+    if called == "pytest.raises":
+        return [it.value for it in node.keywords]
+    if name == "lacking" or name.startswith(("to_", "not_to_")):
+        return node.args
+    return node.args[:1] if name in _WAITING else []
+
+
+_WAITING: Final = ("wait_until", "until", "eventually", "wait", "is_told")
+
+
+def _texts(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and words of each text, a formatted one whole."""
+    if isinstance(node, ast.JoinedStr):
+        parts = [it.value if isinstance(it, ast.Constant) else "0" for it in node.values]
+        yield node.lineno, "".join(map(str, parts))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.lineno, node.value
+    else:
+        for child in ast.iter_child_nodes(node):
+            yield from _texts(child)
 
 
 def test_sentences_in_assertions_are_found() -> None:
@@ -180,12 +200,17 @@ def test_sentences_in_assertions_are_found() -> None:
     found = f"""
 assert found == "{told}", "why"
 with pytest.raises(Error, match="{told}"): pass
+assert f"{{one}} {told}" in found
+expect(page.locator("p")).to_contain_text("{told}")
+wait_until(lambda: "{told}" in found, "why")
+assert not lacking(found, "{told}")
 """
     fine = f"""
 told = "{told}"
 assert told == "kafka-acls.sh --add --operation Describe --topic a-1 in three parts", "{told}"
+wait_until(is_so, "{told}")
 """
-    assert [*_asserted_sentences(ast.parse(found))] == [(2, 7), (3, 7)]
+    assert {line for line, _ in _asserted_sentences(ast.parse(found))} == {*range(2, 8)}
     assert [*_asserted_sentences(ast.parse(fine))] == []
 
 
