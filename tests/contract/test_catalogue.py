@@ -52,6 +52,7 @@ from tests.contract.group_clients import confluent_consumer
 from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster
 from tests.support.patience import patience_s
+from tests.support.phrases import lacking
 from tests.support.settle import eventually, wait_until
 
 
@@ -96,10 +97,13 @@ async def test_a_topic_from_birth_to_death(session: OperationSession) -> None:
         ),
     )
     assert (made.view, made.params) == ("topic", {"topic": name})
+    assert not lacking(made.words, f"{name} is created", "2 partitions", "replication factor 3")
     with pytest.raises(RefusedError) as taken:
         await session.preview(CreateTopic(topic=name))
     assert taken.value.code is ErrorCode.topic_already_exists
-    await _do(session, AddPartitions(topic=name, partitions=5))
+    grows = await session.preview(AddPartitions(topic=name, partitions=5))
+    assert f"{name}: 2 → 5 partitions" in grows.effect.lines
+    await session.perform(grows, typed=grows.word)
     with pytest.raises(InvalidInputError, match="has 5 partitions"):
         await session.preview(AddPartitions(topic=name, partitions=3))
     change = {"retention.ms": "1000", "cleanup.policy": "delete"}
@@ -107,9 +111,10 @@ async def test_a_topic_from_birth_to_death(session: OperationSession) -> None:
     await eventually(lambda: _configs(session, name, *change), change)
     with pytest.raises(InvalidInputError, match=r"did you mean retention\.ms"):
         await session.preview(ConfigureTopic(topic=name, configs={"retentoin.ms": "1"}))
-    with pytest.raises(InvalidInputError, match=f"partiscope configs describe {name}"):
+    with pytest.raises(InvalidInputError, match=f"no config zzz.*configs describe {name}"):
         await session.preview(ConfigureTopic(topic=name, configs={"zzz": "1"}))
     previewed = await session.preview(DeleteTopic(topic=name))
+    assert not lacking(previewed.effect.lines[0], name, "5 partitions", "15 replicas", "deleted")
     with pytest.raises(NotConfirmedError):
         await session.perform(previewed, typed="something else")
     await session.perform(previewed, typed=name)
@@ -149,6 +154,8 @@ async def test_a_topic_like_another_one_lies_where_its_preview_says(
     assert there == command.assignment
     leads = Counter(replicas[0] for replicas in there.values())
     assert sorted(leads.values()) == [1, 2, 2]
+    told = {int(broker.split()[1]): int(line.split()[4]) for broker, line in placed.items()}
+    assert told == leads
     wanted = {"retention.ms": "5000", "segment.bytes": "1048576", "segment.ms": "600000"}
     assert await _configs(session, name, *wanted) == wanted
     with pytest.raises(RefusedError, match="nowhere"):
@@ -240,6 +247,8 @@ async def test_shifts_leave_partitions_without_a_commit_alone(session: Operation
     assert left_alone.endswith(f"{topic}-0, {topic}-1")
     await session.perform(previewed, typed=group)
     assert await session.admin.groups.committed_offsets(group) == {TopicPartition(topic, 2): 5}
+    ahead = await session.preview(ResetOffsets(group=group, topic=topic, to="+3"))
+    assert re.match(rf"{topic}-2: 5 → 8 \(3 .*skipped", ahead.effect.lines[0])
     some = await session.preview(
         ResetOffsets(group=group, topic=topic, to="latest", partitions=(0, 1))
     )
@@ -438,7 +447,7 @@ async def test_a_reassignment_and_its_controls_from_preview_to_journal(
     assert (await session.moves.get(move)).reason == "told at the end"
     whats = {line.what for line in await session.journal.lines()}
     assert "the reassignment" not in whats, "its command is its line"
-    with pytest.raises(ConflictError, match=f"{move} of tester"):
+    with pytest.raises(ConflictError, match=f"{move} of tester moves 1 of "):
         await session.perform(second)
     refused = await session.preview(asked)
     assert refused.effect.refusal is not None

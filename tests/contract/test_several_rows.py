@@ -65,7 +65,7 @@ async def test_topics_are_deleted_by_one_preview_and_a_row_that_fails_hides_no_o
         assert await session.perform(previewed, typed="3 topics") is done
 
         (line, *_) = await session.journal.lines()
-        assert [it.split()[-1] for it in line.what.split("; ")] == list(names)
+        assert line.what.split("; ") == [f"delete topic {name}" for name in names]
         assert line.outcome == "partly done"
         assert line.error == f"2 of 3 topics done, not {second}"
         with pytest.raises(NothingDoneError, match="not done"):
