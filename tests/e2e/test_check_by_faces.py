@@ -67,14 +67,6 @@ def test_bad_json_is_told_with_its_place(faces: Shown) -> None:
     faces.take("check-bad")
 
 
-def test_a_topic_that_does_not_exist_is_named(faces: Shown) -> None:
-    plan = plan_of("nowhere")
-    check_on_page(faces, plan)
-    check_in_terminal(faces, plan)
-    faces.wait("partition: nowhere-0 does not exist", "→ correct it")
-    faces.take("check-nowhere")
-
-
 def test_a_pasted_plan_is_judged(faces: Shown, topic: str) -> None:
     plan = plan_of(topic)
     check_on_page(faces, plan)

@@ -25,7 +25,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 FROM: Final = (101, 102)
 TO: Final = (103, 102)
 PARTITIONS: Final = range(3)
-DOES: Final = {"pause": "no new partition begins", "slow": "the throttle is lowered"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +91,7 @@ def test_both_faces_say_why_a_move_yields_and_that_it_goes_on_by_itself(
         with shown(browser, site_page, f"moves/{move}", "throttle") as faces:
             faces.wait("running")
             reader.may_read.clear()
-            faces.wait(f"yields to group {reader.group}", "2.0 s", DOES[mode], "after 10 m")
+            faces.wait(f"yields to group {reader.group}")
             expect(faces.page.locator(".tiles")).to_contain_text("yields")
             faces.terminal.wait("yields done")
             faces.take(f"yield-{mode}")
