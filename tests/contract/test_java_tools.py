@@ -8,6 +8,7 @@ import pytest
 from tests.support.cluster import LocalCluster
 from tests.support.java_script import Step, java_transcript
 from tests.support.kafka_oracle import KafkaCluster
+from tests.support.phrases import kafka_says
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.timeout(300)]
 
@@ -29,7 +30,7 @@ def ours(
     return list(java_transcript(our_cluster.bootstrap, folder))
 
 
-SINCE_4_3 = " or some brokers have all their log directories cordoned"
+SINCE_4_3 = kafka_says(" or some brokers have all their log directories cordoned")
 """What ours says as well, as Kafka does that can cordon."""
 
 

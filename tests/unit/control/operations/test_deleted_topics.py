@@ -129,9 +129,6 @@ async def test_a_way_back_leaves_out_what_was_deleted_or_made_anew() -> None:
     assert (await run(cluster, context)).message == "partitions: c-0 does not exist"
 
 
-ANEW = "was deleted and created anew: it is another topic now"
-
-
 async def test_a_topic_that_is_created_anew_midway_is_another_topic() -> None:
     """B while it moves; C when it was there, and lies elsewhere by now; D before its turn, with the
     replicas of the old one, which would be moved."""
@@ -168,7 +165,9 @@ async def test_a_rollback_leaves_out_a_topic_that_was_created_anew_whatever_its_
     preview = preview_of(facts, back.proposal, throttle="none", rolled_back="mv-1")
     assert [c.key for c in preview.proposal.changes] == [A.key]
     (existence, *_) = preview.checks
-    assert (existence.verdict, existence.reason) == (Verdict.WARN, f"b-0 {ANEW}: left out")
+    assert existence.verdict is Verdict.WARN
+    assert not lacking(existence.reason, "b-0 was deleted", "created anew", "left out")
+    assert "a-0" not in existence.reason
 
     context = FakeContext(back)
     assert (await run(cluster, context, cluster.arrive)).outcome is Outcome.DONE
@@ -177,7 +176,8 @@ async def test_a_rollback_leaves_out_a_topic_that_was_created_anew_whatever_its_
     cluster.create_anew("a", {0: A.after})
     ended = await run(cluster, FakeContext(back))
     assert ended.outcome is Outcome.REFUSED
-    assert ended.message.startswith(f"partitions: a-0 {ANEW}; b-0 {ANEW}")
+    both = [words for it in "ab" for words in (f"{it}-0 was deleted", "created anew")]
+    assert not lacking(ended.message, "partitions", *both)
 
 
 async def test_a_cancel_leaves_a_topic_that_was_created_anew_alone() -> None:

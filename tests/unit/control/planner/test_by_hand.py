@@ -54,14 +54,14 @@ def test_kafkas_json_is_read_as_well() -> None:
     [
         (
             "t-0: 1,9",
-            r"t-0: broker 9 does not exist or does not run; \[1, 2\] would work",
+            r"t-0: broker 9 does not .*; \[1, 2\] would work",
         ),
         ("t-0: 2,2", r"t-0: \[2, 2\] names a broker twice; \[2, 0\] would work"),
         ("t-7: 1,2", r"t has no partition 7 \(0–3\)"),
-        ("x-0: 1,2", "x-0 does not exist: no topic has this name; t does"),
+        ("x-0: 1,2", "x-0 does not exist: .*; t does"),
         ("t-0 1,2", "'t-0 1,2' is no entry like orders-3: 101,102,103"),
         ("t-0: 1;2", "'2' is no entry"),
-        ("t-0: one", "t-0: 'one' is neither broker ids with commas between, nor now"),
+        ("t-0: one", "t-0: 'one' is neither .* nor now"),
         ("t-0: 1; t-0: 2", "t-0 is there twice"),
         ('{"version": 2, "partitions": []}', "Not supported version"),
         ("[]", "must be an object"),

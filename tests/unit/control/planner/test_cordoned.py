@@ -54,12 +54,12 @@ def test_it_is_emptied_when_it_is_removed() -> None:
         (
             (1, 3),
             PlanRequest(goal=Goal.RACKS, remove_brokers=(3,)),
-            r"brokers \[3\] cannot be decommissioned: brokers \[1\] are cordoned and hold",
+            r"brokers \[3\] cannot .*: brokers \[1\] are cordoned",
         ),
         (
             (3,),
             PlanRequest(partitions=("t-0", "t-1")),
-            "no partition is left: t-0, t-1 have a replica on a cordoned broker",
+            "no partition is left: t-0, t-1 .* cordoned",
         ),
     ],
 )

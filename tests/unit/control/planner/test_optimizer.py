@@ -218,12 +218,11 @@ def test_a_lower_replication_factor_drops_from_crowded_racks_and_keeps_the_leade
     [
         (
             PlanRequest(goal=Goal.REPLICATION, replication_factor=4),
-            "factor 4 is impossible: .* only 3 may hold t-0.*At most 3 is possible",
+            "factor 4 is impossible: .* only 3 .*t-0.*At most 3",
         ),
         (
             PlanRequest(remove_brokers=(1,)),
-            r"\[1\] cannot be decommissioned: .*\[2, 3\], are without a replica of t-0.*"
-            r"lower the replication factor",
+            r"\[1\] cannot be decommissioned: .*\[2, 3\].* t-0.*lower the replication factor",
         ),
         (PlanRequest(goal=Goal.RELIEVE), "name the brokers to relieve"),
         (PlanRequest(goal=Goal.REPLICATION), "replication factor goes with the goal"),

@@ -85,17 +85,17 @@ def test_a_known_rack_left_for_an_unknown_one_is_a_violation() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
-        ((1, 2, 9), (1, 2, 3), "on 3 racks instead of 2 racks and 1 unknown"),
-        ((1, 4, 9), (1, 2, 9), "on 2 racks and 1 unknown instead of 1 rack and 1 unknown"),
-        ((1, 2, 3), (1, 2, 9), "3 holds +100 % → 9 holds −100 %"),
+        ((1, 2, 9), (1, 2, 3), ["on 3 racks", "2 racks and 1 unknown"]),
+        ((1, 4, 9), (1, 2, 9), ["on 2 racks and 1 unknown", "1 rack and 1 unknown"]),
+        ((1, 2, 3), (1, 2, 9), ["3 holds +100 % → 9 holds −100 %"]),
     ],
 )
 def test_why_counts_the_known_racks(
-    before: tuple[int, ...], after: tuple[int, ...], why: str
+    before: tuple[int, ...], after: tuple[int, ...], why: list[str]
 ) -> None:
     topology = cluster({1: "a", 4: "a", 2: "b", 3: "c", 9: None}, [(3,), (3,), (1,), (2,), (4,)])
     change = PartitionChange(topic="t", partition=0, before=before, after=after, size_bytes=1)
-    assert Reasons(topology, PlanRequest()).why(change) == why
+    assert Reasons(topology, PlanRequest()).why(change).split(" instead of ") == why
 
 
 def test_racks_may_be_required() -> None:

@@ -180,14 +180,14 @@ def test_ctrl_c_while_it_is_still_loaded_ends_a_command_without_a_word() -> None
 @pytest.mark.parametrize(
     ("settings", "variable", "told"),
     [
-        ("dta = 'x'", "", "unknown setting dta; did you mean data?"),
+        ("dta = 'x'", "", "setting dta; did you mean data?"),
         ("[clusters.p]\nbootstrap = 'a:1'\nprodction = true", "",
          "unknown setting clusters.p.prodction; did you mean clusters.p.production?"),
         ("[clusters.p.connection]\nuser_name = 'x'", "", "mean clusters.p.connection.username?"),
         ("[cluster]\nbrokers = 'many'", "", "cluster.brokers = 'many': "),
         ("bus = 'a:99999'", "", "'a:99999' has no port from 1 to 65535"),
         ("a b", "", "is not TOML"),
-        ("", "PARTISCOPE_DTA", "variable PARTISCOPE_DTA: unknown setting dta; did you mean data?"),
+        ("", "PARTISCOPE_DTA", "PARTISCOPE_DTA: unknown setting dta; did you mean"),
         ("", "PARTISCOPE_CLUSTER__PROT", "setting cluster.prot; did you mean cluster.port?"),
         ("", "PARTISCOPE_CLUSTERS", "PARTISCOPE_SECTION__NAME"),
     ],

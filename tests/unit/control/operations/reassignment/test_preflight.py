@@ -173,13 +173,13 @@ def test_a_way_back_leaves_what_others_moved_since_and_is_refused_where_that_is_
     other = replace(MOVE, partition=1, after=(9,))
     elsewhere = replace(PARTITION, partition=1, replicas=(2, 3), isr=(2, 3))
     facts = replace(FACTS, partitions={KEY: PARTITION, other.key: elsewhere})
-    words = "t-1 is on [2, 3] by now, not where mv-1 left it: left as it is"
+    words = ("t-1 is on [2, 3]", "not where mv-1", "left as it is")
     (said,) = rollback_plan(facts, MOVE, other).values()
     assert (said.name, said.verdict) == ("plan is current", Verdict.WARN)
-    assert said.reason == words
+    assert not lacking(said.reason, *words)
     said = rollback_plan(facts, other)["plan is current"]
     assert said.verdict is Verdict.FAIL
-    assert not lacking(said.reason, words, "first roll back")
+    assert not lacking(said.reason, *words, "first roll back")
 
 
 def test_a_way_back_turns_round_what_is_in_flight_and_leaves_what_others_have() -> None:
@@ -341,13 +341,13 @@ def reasons(facts: ClusterFacts, change: PartitionChange, rate: int) -> dict[str
             replace(FACTS, brokers=FOUR, usable_bytes={1: 10**9, 2: 10**6, 3: 1000, 4: 10**5}),
             MOVE,
             "disk",
-            "or move to broker 4, which has 97.7 KiB free",
+            "to broker 4, which has 97.7 KiB free",
         ),
         (
             replace(FACTS, partitions={KEY: replace(PARTITION, replicas=(2, 3), isr=(2, 3))}),
             replace(MOVE, after=(1, 3)),
             "plan is current",
-            "t-0 is on [2, 3], the plan was made for [1, 2]; plan again from where it is now",
+            "made for [1, 2]; plan again from",
         ),
     ],
 )
@@ -416,7 +416,7 @@ def test_disk_is_judged_wave_by_wave() -> None:
     [
         ({1: 10**9, 3: 100}, "free its disk first"),
         ({3: 100, 4: 500}, "free its disk first"),
-        ({3: 100, 4: 10**6}, "free its disk first, or move 1 of 2 to broker 4, which has 977 KiB "),
+        ({3: 100, 4: 10**6}, "move 1 of 2 to broker 4, which has 977 KiB "),
     ],
     ids=["the other holds both", "no room there either", "one of two"],
 )

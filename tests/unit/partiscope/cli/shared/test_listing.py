@@ -97,7 +97,7 @@ def test_filter_order_and_formats_are_those_of_the_screens(lines: Lines) -> None
         (("partitions", "describe", "no", "0"), "nothing is known of a topic 'no'"),
         (("partitions", "--topic", "no"), "nothing is known of a topic 'no'"),
         (("what-if",), "--broker ID or --rack NAME"),
-        (("what-if", "--rack", "z"), "there is no rack 'z'; there are a, b, c"),
+        (("what-if", "--rack", "z"), "no rack 'z'; there are a, b, c"),
         (("brokers", "--at", "tomorrow"), "'tomorrow' is no time"),
         (("brokers", "--at", "2100-01-01"), "is in the future"),
     ],
