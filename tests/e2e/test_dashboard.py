@@ -131,6 +131,18 @@ def push_two(page: Page, store: Store, **changed: Any) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("overview")
+def test_figures_of_the_overview_are_those_of_the_store(page: Page) -> None:
+    expect(page.locator("#head-brokers")).to_have_text("3/3 brokers")
+    expect(page.locator("#tiles")).to_contain_text("160")
+    expect(page.locator("#broker-table tbody tr")).to_have_count(3)
+    expect(page.locator("#findings")).to_contain_text("STOP on topic-2-")
+    expect(page.locator("#group-table tbody tr").first).to_contain_text("200,000")
+    expect(page.locator("#broker-bars .bar-part")).to_have_count(3)
+    expect(page.locator("#heat-map .heat-plot img")).to_have_count(1)
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("overview")
 def test_switching_the_measure_redraws_the_bars(page: Page) -> None:
     page.locator("#broker-measure").get_by_text("replicas").click()
 

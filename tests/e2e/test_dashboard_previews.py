@@ -189,7 +189,7 @@ def test_a_partition_that_is_not_there_is_told_before_anything_is_sent(
 ) -> None:
     before = end_of(cluster)
     produce(page, server, "partition=77")
-    expect(page.locator("#produce-preview")).to_contain_text("✖ test-logs has no partition 77")
+    expect(page.locator("#produce-preview")).to_have_text("✖ test-logs has no partition 77 (0–7)")
     page.locator("#produce-send").click()
     expect(page.locator("#produce-done")).to_contain_text("no partition 77")
     assert end_of(cluster) == before
