@@ -1,9 +1,11 @@
 """A proposal: what changes, what it moves, and its inverse."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from control.model.ids import TopicPartition
+from control.planner.columns import Numbers, columns_of
+from control.planner.stages import stages_of
 from control.planner.topology import Topology
 
 
@@ -18,6 +20,8 @@ class PartitionChange:
     size_bytes: int
     leader: int | None = None
     """Leads while it moves; None: unknown."""
+    stage: int = 0
+    """Changes of earlier stages end first: their room on disks is needed."""
 
     @property
     def key(self) -> TopicPartition:
@@ -95,16 +99,20 @@ class Proposal:
         return {change.key: change.after for change in self.changes}
 
     def inverse(self) -> "Proposal":
-        """The proposal that rolls this one back."""
-        return Proposal(
-            name=f"undo {self.name}", changes=tuple(change.inverse() for change in self.changes)
-        )
+        """The proposal that rolls this one back: its last stage first."""
+        last = max((change.stage for change in self.changes), default=0)
+        inverse = (replace(it.inverse(), stage=last - it.stage) for it in self.changes)
+        return Proposal(name=f"undo {self.name}", changes=tuple(inverse))
 
 
 def proposal_of(
-    name: str, topology: Topology, targets: Mapping[TopicPartition, Sequence[int]]
+    name: str,
+    topology: Topology,
+    targets: Mapping[TopicPartition, Sequence[int]],
+    held: Numbers | None = None,
 ) -> Proposal:
-    """The proposal that brings `topology` to `targets`; entries that change nothing are left out.
+    """The proposal that brings `topology` to `targets`, in stages where disks ask for them; entries
+    that change nothing are left out. `held`: bytes on each broker, where they are known already.
 
     :raises KeyError: a target partition is not in the topology.
     """
@@ -123,4 +131,15 @@ def proposal_of(
                     leader=partition.leader,
                 )
             )
-    return Proposal(name=name, changes=tuple(changes))
+    stages = stages_of(room_of(topology, held), changes).of if changes else {}
+    staged = (replace(c, stage=stages[c.key]) if c.key in stages else c for c in changes)
+    return Proposal(name=name, changes=tuple(staged))
+
+
+def room_of(topology: Topology, held: Numbers | None = None) -> dict[int, int]:
+    """Bytes free on each broker that tells it; below 0 where it holds more than its disks take."""
+    most = {n: b for n, b in enumerate(topology.brokers) if b.capacity_bytes is not None}
+    if not most:
+        return {}
+    held = columns_of(topology).held() if held is None else held
+    return {b.id: (b.capacity_bytes or 0) - int(held[number]) for number, b in most.items()}

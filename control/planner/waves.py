@@ -49,8 +49,8 @@ Wave = tuple[PartitionChange, ...]
 def plan_waves(
     changes: Sequence[PartitionChange], rules: WaveRules = USUAL_WAVES
 ) -> tuple[Wave, ...]:
-    """Changes that move no data first, all at once (new leaders among them last, where these have
-    the last turn); then the others in the order of the rules.
+    """Stage by stage: changes that move no data first, all at once (new leaders among them last,
+    where these have the last turn); then the others in the order of the rules.
 
     Deterministic, so a restarted executor cuts the same waves.
 
@@ -59,6 +59,13 @@ def plan_waves(
     for least in (rules.partitions, rules.per_broker):
         if least is not None and least < 1:
             raise ValueError(f"a wave has at least one partition, not {least}")
+    stages: dict[int, list[PartitionChange]] = {}
+    for change in changes:
+        stages.setdefault(change.stage, []).append(change)
+    return tuple(wave for _, stage in sorted(stages.items()) for wave in _of_stage(stage, rules))
+
+
+def _of_stage(changes: Sequence[PartitionChange], rules: WaveRules) -> Iterable[Wave]:
     may_be_late = rules.leaders is LeaderTurn.LAST
     free = [change for change in changes if not change.adding]
     late = tuple(c for c in free if may_be_late and c.has_new_leader)
@@ -68,8 +75,7 @@ def plan_waves(
         (c for c in changes if c.adding),
         key=lambda c: (_turn(c, rules.leaders), sign * c.moved_bytes, c.key),
     )
-    waves = (early, *_cut(moving, rules), late)
-    return tuple(wave for wave in waves if wave)
+    return filter(None, (early, *_cut(moving, rules), late))
 
 
 def _turn(change: PartitionChange, leaders: LeaderTurn) -> int:

@@ -28,6 +28,7 @@ def changes_document(changes: tuple[PartitionChange, ...]) -> list[dict[str, Any
             "after": list(c.after),
             "size": c.size_bytes,
             **({} if c.leader is None else {"leader": c.leader}),
+            **({"stage": c.stage} if c.stage else {}),
         }
         for c in changes
     ]
@@ -48,6 +49,8 @@ def pack(changes: tuple[PartitionChange, ...]) -> Packed:
     }
     if any(c.leader is not None for c in changes):
         columns["leader"] = [c.leader for c in changes]
+    if any(c.stage for c in changes):
+        columns["stage"] = [c.stage for c in changes]
     text = json.dumps(columns, separators=(",", ":"))
     return b64encode(zlib.compress(text.encode(), level=9)).decode()
 
@@ -72,6 +75,7 @@ def _inflated(packed: str) -> bytes:
 def _of_columns(columns: Mapping[str, Any]) -> list[PartitionChange]:
     names = columns["topics"]
     leaders = columns.get("leader") or [None] * len(columns["size"])
+    stages = columns.get("stage") or [0] * len(columns["size"])
     listed = (columns[name] for name in ("topic", "partition", "before", "after", "size"))
     return [
         PartitionChange(
@@ -81,8 +85,11 @@ def _of_columns(columns: Mapping[str, Any]) -> list[PartitionChange]:
             after=tuple(after),
             size_bytes=size,
             leader=_leader(leader),
+            stage=int(stage),
         )
-        for topic, partition, before, after, size, leader in zip(*listed, leaders, strict=True)
+        for topic, partition, before, after, size, leader, stage in zip(
+            *listed, leaders, stages, strict=True
+        )
     ]
 
 
@@ -94,6 +101,7 @@ def _of_entry(entry: Mapping[str, Any]) -> PartitionChange:
         after=tuple(entry["after"]),
         size_bytes=int(entry["size"]),
         leader=_leader(entry.get("leader")),
+        stage=int(entry.get("stage", 0)),
     )
 
 

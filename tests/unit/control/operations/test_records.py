@@ -98,6 +98,15 @@ def test_a_plan_of_a_large_cluster_fits_into_one_record() -> None:
         decode_command(encode_command(large).replace(b'"changes":"', b'"changes":"AAAA'))
 
 
+def test_stages_of_changes_round_trip() -> None:
+    for number in 2, 2_000:
+        changes = tuple(
+            replace(COMMAND.changes[0], partition=each, stage=each % 2) for each in range(number)
+        )
+        staged = replace(COMMAND, changes=changes)
+        assert decode_command(encode_command(staged)) == staged
+
+
 def test_events_round_trip_and_carry_progress() -> None:
     one = event(EventKind.PROGRESS, 5, "half", **PROGRESS.document())
     decoded = decode_event(encode_event(one))
