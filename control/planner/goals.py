@@ -39,6 +39,10 @@ class GoalError(ValueError):
     """A request that cannot be planned; the message says why, and what could be."""
 
 
+class ImpossibleError(GoalError):
+    """A request that no plan fulfils wholly; the message says what stands in the way."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
     """Allowed distance from the mean as a fraction; None leaves that figure alone. `traffic` is

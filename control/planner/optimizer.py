@@ -1,6 +1,6 @@
 """plan(): from a topology and a request to judged alternatives. Pure and deterministic."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,9 +13,9 @@ from control.planner.figures import (
     loads_of,
     traffic_among,
 )
-from control.planner.goals import INTERNAL, Goal, PlanRequest, Tolerance
+from control.planner.goals import INTERNAL, Goal, ImpossibleError, PlanRequest, Tolerance
 from control.planner.immovable import immovable
-from control.planner.proofs.feasibility import check_request
+from control.planner.proofs.feasibility import NAMES_MAX, check_request
 from control.planner.proofs.least_moves import Prover
 from control.planner.proofs.limits import (
     cordoned_brokers,
@@ -44,6 +44,7 @@ from control.planner.search.traffic import even_arriving, even_leaving, overload
 from control.planner.search.undo_and_settle import rethink
 from control.planner.topology import Topology
 from control.planner.verify import Violation, verify_proposal
+from control.planner.wholly import Asked, broken_anew, within_disks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,8 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
     Removed brokers named in the topology count as removed in the request. Immovable
     partitions are kept as they are.
 
-    :raises GoalError: the request makes no sense for this topology, or cannot be fulfilled.
+    :raises GoalError: the request makes no sense for this topology. ImpossibleError: no plan
+        fulfils it wholly.
     """
     removed = tuple(dict.fromkeys((*request.remove_brokers, *topology.remove_brokers)))
     request = replace(request, remove_brokers=removed)
@@ -96,19 +98,22 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
     placement = Placement(topology, request, columns)
     relief = _relief(placement).bytes_max if request.goal is Goal.RELIEVE else None
     judging = _Judge(topology, request, columns, loads, relief)
+    told: list[str] = []
     proposals: list[Proposal] = []
     alternatives: dict[Tolerance, Alternative] = {}
     for tolerance in request.tolerances():
-        proposal = _propose(placement, request, tolerance)
+        proposal = _propose(placement, request, tolerance, told)
         if all(proposal.changes != known.changes for known in proposals):
             proposals.append(proposal)
             found = judging.judge(proposal)
 
             def made(way: _Way, tolerance: Tolerance = tolerance) -> Alternative:
-                return judging.judge(_propose(placement, request, tolerance, way))
+                return judging.judge(_propose(placement, request, tolerance, told, way))
 
             alternatives[tolerance] = _made_again(found, made, len(columns.of))
-    offered = tuple(worth_offering(alternatives))
+    offered = tuple(
+        worth_offering(_sound(alternatives, placement, judging), request.relieve_brokers)
+    )
     return Plan(
         before=topology,
         request=request,
@@ -123,6 +128,7 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
             *cordoned_brokers(topology, removed),
             *partly_in_sync(topology, request),
             *unknown_racks(topology, removed),
+            *dict.fromkeys(told),
             *left_broken(request.goal, [v for made in offered for v in made.violations]),
             *(() if request.goal in _KEEPS_DATA else proofs(placement)),
         ),
@@ -176,16 +182,78 @@ def _bad_and_moved(found: Alternative) -> tuple[int, int]:
     return len(found.violations), found.proposal.moved_bytes
 
 
-def worth_offering(made: Mapping[Tolerance, Alternative]) -> list[Alternative]:
-    """Without those that allow more unevenness than another, and yet do not move less."""
+def _sound(
+    made: Mapping[Tolerance, Alternative], original: Placement, judging: "_Judge"
+) -> dict[Tolerance, Alternative]:
+    """Without those that break a rule anew.
+
+    :raises ImpossibleError: nothing is left.
+    """
+    sound = {way: found for way, found in made.items() if not broken_anew(found.violations)}
+    if sound:
+        return sound
+    tolerance, found = next(iter(made.items()))
+    asked = Asked(original)
+    placed = asked.anyhow() if asked.is_anything else original
+    if placed is None:
+        told = "; ".join(map(str, broken_anew(found.violations)[:NAMES_MAX]))
+        raise ImpossibleError(
+            f"what is asked can only be done by breaking a rule: {told}. Add a broker, or ask for "
+            "less"
+        )
+    topology, held = original.topology, original.bytes
+    return {tolerance: judging.judge(proposal_of(tolerance.name, topology, placed.targets(), held))}
+
+
+def worth_offering(
+    made: Mapping[Tolerance, Alternative], relieved: Collection[int] = ()
+) -> list[Alternative]:
+    """Without those that another one dominates: better in no figure, bytes on relieved brokers
+    among them, and worse in one. That one takes its place. Then without those that allow more
+    unevenness than another, and yet do not move less."""
+    figures = {
+        tolerance: (*_figures(found), _bytes_to(found.proposal, relieved))
+        for tolerance, found in made.items()
+    }
+    left: dict[Tolerance, Alternative] = {}
+    for tolerance in made:
+        better = [it for it in made if _dominates(figures[it], figures[tolerance])]
+        best = min(better, key=figures.__getitem__, default=tolerance)
+        left[best] = made[best]
     return [
         found
-        for tolerance, found in made.items()
+        for tolerance, found in left.items()
         if not any(
             other.is_stricter_than(tolerance) and _price(rival) <= _price(found)
-            for other, rival in made.items()
+            for other, rival in left.items()
         )
     ]
+
+
+def _figures(found: Alternative) -> tuple[int, ...]:
+    """All that is shown of an alternative; less is better."""
+    proposal, balance = found.proposal, found.balance
+    spreads = (balance.replicas, balance.leaders, balance.bytes_in, balance.bytes_out)
+    return (
+        len(found.violations),
+        *(proposal.moved_replicas, proposal.moved_bytes, proposal.moved_leaders),
+        *(figure for spread in spreads if spread for figure in (spread.max, -spread.min)),
+        balance.bytes.max,
+        balance.topics_uneven or 0,
+    )
+
+
+def _bytes_to(proposal: Proposal, brokers: Collection[int]) -> int:
+    """Bytes that come to these brokers, less those that leave them."""
+    chosen, total = frozenset(brokers), 0
+    for change in proposal.changes if chosen else ():
+        number = len(chosen.intersection(change.after)) - len(chosen.intersection(change.before))
+        total += number * change.size_bytes
+    return total
+
+
+def _dominates(ours: tuple[int, ...], theirs: tuple[int, ...]) -> bool:
+    return ours != theirs and all(a <= b for a, b in zip(ours, theirs, strict=True))
 
 
 def _price(found: Alternative) -> tuple[int, int, int]:
@@ -255,14 +323,27 @@ class _Judge:
 
 
 def _propose(
-    original: Placement, request: PlanRequest, tolerance: Tolerance, way: _Way = _FIRST
+    original: Placement,
+    request: PlanRequest,
+    tolerance: Tolerance,
+    told: list[str],
+    way: _Way = _FIRST,
 ) -> Proposal:
+    """`told` hears what disks have no room for."""
     placed = _placed(original, request, tolerance, way=way)
     if tolerance.puts_traffic_first and tolerance.traffic is not None:
         calmer = _placed(original, request, tolerance, is_traffic_first=True)
         gained = overload(placed, tolerance.traffic) - overload(calmer, tolerance.traffic)
         placed = calmer if gained > _CALMER else placed
-    return proposal_of(tolerance.name, placed.topology, placed.targets())
+    held = original.bytes
+    proposal = proposal_of(tolerance.name, placed.topology, placed.targets(), held)
+    return within_disks(proposal, original, lambda: _asked(original, request, tolerance), told)
+
+
+def _asked(original: Placement, request: PlanRequest, tolerance: Tolerance) -> Placement:
+    """What is asked for, and nothing else."""
+    placement = original.copied()
+    return placement if request.goal is Goal.LEADERS else _fulfil(placement, original, tolerance)
 
 
 def _placed(
@@ -280,7 +361,9 @@ def _placed(
     if request.goal is Goal.LEADERS:
         even_leaders(placement, leader_bounds(placement, tolerance))
         return placement
-    _mend(placement, request, tolerance)
+    placement = _fulfil(placement, original, tolerance)
+    leave_what_cannot_be(placement)
+    Mender(placement, keeps_leaders=tolerance.leaders is None).spread_over_racks()
     if is_traffic_first:
         _calm(placement, tolerance)
         return placement
@@ -299,16 +382,14 @@ def _placed(
     return placement
 
 
-def _mend(placement: Placement, request: PlanRequest, tolerance: Tolerance) -> None:
-    """Mends the hard rules: replication factor, removed brokers, racks."""
+def _fulfil(placement: Placement, original: Placement, tolerance: Tolerance) -> Placement:
+    """Fulfils what is asked for: replication factor, removed brokers, disks of relieved ones."""
+    factor = original.request.replication_factor
     keeps_leaders = tolerance.leaders is None
-    mender = Mender(placement, keeps_leaders=keeps_leaders)
-    if request.replication_factor is not None:
-        mender.replicate(request.replication_factor)
-        mender = Mender(placement, keeps_leaders=keeps_leaders)
-    mender.evacuate()
-    leave_what_cannot_be(placement)
-    mender.spread_over_racks()
+    if factor is not None:
+        Mender(placement, keeps_leaders=keeps_leaders).replicate(factor)
+    Mender(placement, keeps_leaders=keeps_leaders).evacuate()
+    return Asked(original).complete(placement)
 
 
 def _calm(placement: Placement, tolerance: Tolerance) -> None:

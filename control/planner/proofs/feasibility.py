@@ -9,7 +9,7 @@ from typing import Final
 
 from control.model.ids import no_partition_words
 from control.model.units import bytes_text
-from control.planner.goals import Goal, GoalError, PlanRequest
+from control.planner.goals import Goal, GoalError, ImpossibleError, PlanRequest
 from control.planner.immovable import Hindrance, Immovable
 from control.planner.racks import unknown_words
 from control.planner.topology import Topology, TopologyPartition
@@ -86,7 +86,7 @@ def _check_cordoned(topology: Topology, request: PlanRequest) -> None:
     ]
     if stuck:
         others = sorted(cordoned.intersection(chain.from_iterable(p.replicas for p in stuck)))
-        raise GoalError(
+        raise ImpossibleError(
             f"brokers {sorted(removed)} cannot be decommissioned: brokers {others} are cordoned "
             f"and hold replicas of {named([str(p.key) for p in stuck])} too. Kafka refuses every "
             "list that names them. Uncordon them, or decommission them as well"
@@ -237,7 +237,7 @@ class _Feasibility:
             and len(self.targets.difference(p.replicas)) < len(removed.intersection(p.replicas))
         ]
         if stuck:
-            raise GoalError(
+            raise ImpossibleError(
                 f"brokers {sorted(removed)} cannot be decommissioned: too few of the others, "
                 f"{sorted(self.targets)}, are without a replica of {named(stuck)}. "
                 f"Keep one of them, add a broker, or lower the replication factor first"
@@ -252,9 +252,10 @@ class _Feasibility:
         if None not in capacity.values():
             held = self._held(capacity, self.topology.partitions)
             room = sum(max(0, (most or 0) - held[broker]) for broker, most in capacity.items())
+            room += self._freed()
             wanted = sum(partition.size_bytes * number for partition, number in coming)
             if wanted > room:
-                raise GoalError(
+                raise ImpossibleError(
                     f"there is no disk room: {bytes_text(wanted)} must come to brokers "
                     f"{sorted(self.targets)}, which have {bytes_text(room)} free. Add a broker, "
                     f"delete data (retention), or {self._instead()}"
@@ -280,7 +281,7 @@ class _Feasibility:
             first = max(stuck, key=lambda partition: partition.size_bytes)
             others = self.targets.difference(first.replicas)
             roomiest = max(others & most.keys(), key=lambda b: (most[b], -b))
-            raise GoalError(
+            raise ImpossibleError(
                 f"there is no disk room for {named([str(p.key) for p in stuck])}: a replica of "
                 f"{first.key} holds {bytes_text(first.size_bytes)}. Of brokers {sorted(others)}, "
                 f"broker {roomiest} takes most: {bytes_text(most[roomiest])}, once its own "
@@ -308,6 +309,14 @@ class _Feasibility:
         staying = set(partition.replicas) - gone
         factor = self.request.replication_factor or len(partition.replicas)
         return max(0, factor - len(staying))
+
+    def _freed(self) -> int:
+        """Bytes of replicas that a smaller replication factor drops, at most."""
+        factor = self.request.replication_factor
+        if factor is None:
+            return 0
+        surplus = ((p, len(p.replicas) - factor) for p in self._touched())
+        return sum(partition.size_bytes * max(0, number) for partition, number in surplus)
 
     def _instead(self) -> str:
         if self.request.goal is Goal.REPLICATION:

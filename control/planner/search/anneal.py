@@ -117,6 +117,9 @@ class _Annealer:
         self._most: Floats = np.maximum(bounds.bytes_max / unit, self._load)
         self._fewest = np.minimum(bounds.count_min, self._count)
         self._most_count = np.maximum(bounds.count_max, self._count)
+        self._disks = None
+        if placement.capacity is not None:
+            self._disks = np.maximum(placement.capacity, placement.bytes)
         self._steps: list[Step] = []
 
     def run(self, course: _Course, steps: int) -> None:
@@ -130,7 +133,8 @@ class _Annealer:
             if one == other:
                 continue
             cost += self._step(one, other, heat[step], outside[step])
-            if cost < best - _PROGRESS and self._outside() < _ROUNDING:
+            is_better = cost < best - _PROGRESS
+            if is_better and self._outside() < _ROUNDING and self._is_within_disks():
                 best, kept = cost, len(self._steps)
         for partition, source, target in reversed(self._steps[kept:]):
             self._placement.move(partition, target, source)
@@ -194,6 +198,10 @@ class _Annealer:
         over += np.maximum(count - self._most_count[here], 0.0)
         over += np.maximum(self._fewest[here] - count, 0.0)
         return float(over.sum())
+
+    def _is_within_disks(self) -> bool:
+        """Whether nobody is over its disks, or fuller than before where it was: no rounding."""
+        return self._disks is None or bool((self._placement.bytes <= self._disks).all())
 
     def _move(self, partition: int, source: int, target: int) -> None:
         self._placement.move(partition, source, target)

@@ -42,6 +42,9 @@ class Bounds:
             np.maximum.at(fullest, self.alike[target], held[target])
             forced = np.where(fullest[self.alike] > bytes_max, fullest[self.alike], 0.0)
             bytes_max = np.maximum(bytes_max, np.maximum(loose, forced))
+            if placement.capacity is not None:
+                disks = np.maximum(placement.capacity, self.bytes_max)
+                bytes_max = np.minimum(bytes_max, disks)
         return replace(
             self,
             count_min=np.minimum(self.count_min, fewest),

@@ -66,8 +66,7 @@ class Mender:
         placement = self._placement
         chosen = np.flatnonzero(placement.is_movable).tolist()
         for partition in sorted(chosen, key=lambda p: (-placement.size[p], p)):
-            while len(placement.replicas[partition]) > factor:
-                placement.drop(partition, self._most_dispensable(partition))
+            self._shrink(partition, factor)
             if placement.sync.has_lost_all(partition, placement.replicas[partition]):
                 leave(placement, partition)  # excluded brokers keep theirs
                 continue
@@ -77,6 +76,15 @@ class Mender:
                 if target is None:
                     break
                 placement.add(partition, target)
+
+    def shrink(self, factor: int) -> None:
+        """Drop what is more than `factor` replicas."""
+        for partition in np.flatnonzero(self._placement.is_movable).tolist():
+            self._shrink(partition, factor)
+
+    def _shrink(self, partition: int, factor: int) -> None:
+        while len(self._placement.replicas[partition]) > factor:
+            self._placement.drop(partition, self._most_dispensable(partition))
 
     def _replace_dead(self, partition: int) -> None:
         """Moves replicas off brokers that do not run; the present leader is then first."""

@@ -15,7 +15,7 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.units import counted
 from control.operations.reassignment.planning import Planning
 from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
-from control.planner.goals import Goal, GoalError, PlanRequest
+from control.planner.goals import Goal, GoalError, ImpossibleError, PlanRequest
 from control.planner.optimizer import Alternative, Plan, judged_plan
 from control.planner.optimizer import plan as make_plan
 from control.planner.reassignment_json import (
@@ -170,6 +170,8 @@ def _made(before: Topology | None, bootstrap: str | None, request: PlanRequest, 
         if before is not None:
             return _offline(before, request, hand)
         return asyncio.run(_for_cluster(bootstrap, request, hand))
+    except ImpossibleError as error:
+        raise CommandError(str(error), Exit.REFUSED) from error
     except GoalError as error:
         raise CommandError(str(error), Exit.WRONG_USE) from error
 

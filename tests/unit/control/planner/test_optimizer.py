@@ -32,12 +32,24 @@ def test_an_alternative_that_allows_more_and_yet_moves_no_less_is_not_offered() 
     topology = cluster({1: None, 2: None, 3: None}, [(1,)] * 6 + [(2,)] * 6)
     balanced, even, minimal = (t for t in PlanRequest().tolerances())
     (plan_,) = plan(topology, PlanRequest()).alternatives
-    dear = replace(plan_, proposal=replace(plan_.proposal, changes=plan_.proposal.changes * 2))
+    fuller = replace(plan_.balance, bytes=replace(plan_.balance.bytes, max=401))
+    twice = replace(plan_.proposal, changes=plan_.proposal.changes * 2)
+    plan_, dear = replace(plan_, balance=fuller), replace(plan_, proposal=twice)
     assert worth_offering({balanced: plan_, even: dear, minimal: dear}) == [plan_, dear]
     assert worth_offering({balanced: dear, even: dear, minimal: plan_}) == [dear, plan_]
     assert worth_offering({minimal: plan_, balanced: plan_}) == [plan_]
     relieved = PlanRequest(goal=Goal.RELIEVE).tolerances()[0]
     assert worth_offering({relieved: dear, minimal: plan_}) == [dear, plan_]
+
+
+def test_what_another_one_dominates_is_not_offered_and_that_one_takes_its_place() -> None:
+    topology = cluster({1: None, 2: None, 3: None}, [(1,)] * 6 + [(2,)] * 6)
+    balanced, even, minimal = (t for t in PlanRequest().tolerances())
+    (good,) = plan(topology, PlanRequest()).alternatives
+    dear = replace(good, proposal=replace(good.proposal, changes=good.proposal.changes * 2))
+    fuller = replace(good.balance, bytes=replace(good.balance.bytes, max=401))
+    worse = replace(dear, balance=fuller)
+    assert worth_offering({minimal: worse, even: good, balanced: dear}) == [good]
 
 
 def test_a_joined_broker_gets_its_share_and_no_byte_more_moves() -> None:

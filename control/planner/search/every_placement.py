@@ -1,0 +1,152 @@
+"""Every placement of a small cluster, the fewest bytes first: the last resort on tight disks.
+
+From the placement before, one replica at a time goes to a broker that has room for it then. No
+replica moves twice. So whatever can be done one after the other is found, unless there are more
+placements than may be looked at.
+
+A state is one bit mask of brokers for each partition.
+"""
+
+from collections.abc import Callable, Iterator
+from heapq import heappop, heappush
+from typing import Final
+
+from control.planner.search.placement import Placement
+
+_REPLICAS_MAX: Final = 400
+_LOOKED_AT_MAX: Final = 1_500_000
+"""Moves: a second or two."""
+
+State = tuple[int, ...]
+
+
+def search_all(
+    start: Placement, partitions: list[int], is_fine: Callable[[Placement], bool]
+) -> Placement | None:
+    """The first placement found that has all that is wanted of these partitions, and is fine."""
+    if int(start.count.sum()) > _REPLICAS_MAX:
+        return None
+    return _Search(start, partitions, is_fine).run()
+
+
+class _Search:
+    def __init__(
+        self, start: Placement, partitions: list[int], is_fine: Callable[[Placement], bool]
+    ) -> None:
+        self._start, self._partitions, self._is_fine = start, frozenset(partitions), is_fine
+        self._looked_at = 0
+        factor = start.request.replication_factor
+        self._home: State = tuple(map(_mask, start.replicas))
+        self._wide = [
+            factor if factor is not None and p in self._partitions else len(replicas)
+            for p, replicas in enumerate(start.replicas)
+        ]
+        self._gone = sum(
+            1 << b
+            for b in range(start.brokers)
+            if start.is_removed[b] or (factor is not None and start.is_down[b])
+        )
+        self._most: list[float] = (
+            [float("inf")] * start.brokers if start.capacity is None else start.capacity.tolist()
+        )
+        self._targets = [b for b in range(start.brokers) if start.is_target[b]]
+        self._movable = [0] * len(start.replicas)
+        for broker, ranks in enumerate(start.by_size):
+            for rank in ranks:
+                self._movable[start.partition_at[rank]] |= 1 << broker
+        for partition in self._partitions:
+            self._movable[partition] |= self._home[partition] & self._gone
+
+    def run(self) -> Placement | None:
+        """Fewest bytes first: those that have moved, and those that still must."""
+        first, size = self._home, self._start.size
+        seen = {first}
+        must = sum(size[p] * self._lacks(p, first[p]) for p in self._partitions)
+        left = sum(self._lacks(p, first[p]) for p in self._partitions)
+        queue = [(must, left, first, tuple(self._start.bytes.tolist()))]
+        while queue:
+            cost, left, state, held = heappop(queue)
+            if not left and self._keeps_racks(state):
+                placement = self._made(state)
+                if self._is_fine(placement):
+                    return placement
+            if self._looked_at > _LOOKED_AT_MAX:
+                return None
+            for partition, source, target in self._steps(state, held):
+                then = state[partition] & ~source | 1 << target
+                following = (*state[:partition], then, *state[partition + 1 :])
+                if following in seen:
+                    continue
+                seen.add(following)
+                bytes_ = list(held)
+                bytes_[target] += size[partition]
+                if source:
+                    bytes_[source.bit_length() - 1] -= size[partition]
+                fewer = self._lacks(partition, state[partition]) - self._lacks(partition, then)
+                further = cost + size[partition] * (1 - fewer)
+                heappush(queue, (further, left - fewer, following, tuple(bytes_)))
+        return None
+
+    def _lacks(self, partition: int, mask: int) -> int:
+        """Replicas that lack a place."""
+        if partition not in self._partitions:
+            return 0
+        return (mask & self._gone).bit_count() + max(0, self._wide[partition] - mask.bit_count())
+
+    def _steps(self, state: State, held: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
+        """(partition, bit of the source, or 0 where one is added, target)."""
+        size, room = (
+            self._start.size,
+            [most - has for most, has in zip(self._most, held, strict=True)],
+        )
+        sync = self._start.sync
+        for partition, mask in enumerate(state):
+            free = [b for b in self._targets if room[b] >= size[partition] and not mask >> b & 1]
+            if not free:
+                continue
+            sources = self._movable[partition] & self._home[partition] & mask
+            is_short = mask.bit_count() < self._wide[partition]
+            for broker in range(-1, self._start.brokers):
+                if not (is_short if broker < 0 else sources >> broker & 1):
+                    continue
+                for target in free:
+                    self._looked_at += 1
+                    if sync.has_any and not self._in_sync(partition, broker, target, mask):
+                        continue
+                    yield partition, 1 << broker if broker >= 0 else 0, target
+
+    def _in_sync(self, partition: int, source: int, target: int, mask: int) -> bool:
+        sync = self._start.sync
+        if source < 0:
+            return target not in sync.stale_homes(partition)
+        replicas = [b for b in range(self._start.brokers) if mask >> b & 1]
+        return sync.keeps(partition, source, target, replicas)
+
+    def _keeps_racks(self, state: State) -> bool:
+        """Whether what was on as many racks as it can be still is."""
+        return all(
+            now == home or self._is_spread(now) or not self._is_spread(home)
+            for now, home in zip(state, self._home, strict=True)
+        )
+
+    def _is_spread(self, mask: int) -> bool:
+        return self._racks(mask) >= min(mask.bit_count(), self._start.known_racks)
+
+    def _racks(self, mask: int) -> int:
+        rack, racks = self._start.rack, self._start.racks
+        used = {rack[b] for b in range(self._start.brokers) if mask >> b & 1}
+        return len({r for r in used if r < racks})
+
+    def _made(self, state: State) -> Placement:
+        placement = self._start.copied()
+        for partition, (then, home) in enumerate(zip(state, self._home, strict=True)):
+            coming = [b for b in range(placement.brokers) if (then & ~home) >> b & 1]
+            for source in [b for b in placement.replicas[partition] if not then >> b & 1]:
+                placement.move(partition, source, coming.pop())
+            for target in coming:
+                placement.add(partition, target)
+        return placement
+
+
+def _mask(brokers: list[int]) -> int:
+    return sum(1 << b for b in brokers)
