@@ -14,6 +14,7 @@ OperationError                 title, reason, next step
 ├── MoveEndedError             the reassignment has ended: nothing of it can be stopped
 ├── ConflictError              another operator moves the same partitions
 ├── ElsewhereError             a move of another cluster that is watched as well
+├── NotDrainedError            no plan empties the broker wholly
 ├── NotReviewedError           another alternative was chosen than the one that is shown
 ├── PlanGoneError              a plan that is no longer kept
 ├── NothingDoneError           no row of several could be done
@@ -171,6 +172,17 @@ class ElsewhereError(OperationError):
             f"{operation_id} belongs to another cluster",
             reason=f"it moves partitions of {bootstrap}",
             next_step="choose that cluster (c), then open it there",
+        )
+
+
+class NotDrainedError(OperationError):
+    """A drain begins only where a plan empties the broker wholly."""
+
+    def __init__(self, broker: int, reason: str) -> None:
+        super().__init__(
+            f"broker {broker} was not drained, and nothing was changed",
+            reason=reason,
+            next_step="change what stands in the way, then drain it again",
         )
 
 

@@ -20,7 +20,7 @@ from control.operations.catalogue.brokers.drain import Drain
 from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.catalogue.operation import Done
-from control.operations.errors import InvalidInputError, StalePreviewError
+from control.operations.errors import NotDrainedError, StalePreviewError
 from control.operations.operation_session import OperationSession
 from control.operations.reassignment.draining import DrainStep, replicas_on
 from tests.contract.operations_rig import (
@@ -133,7 +133,7 @@ async def test_a_broker_whose_replicas_have_nowhere_to_go_is_not_drained(
     """No traceback: the planner's proof in words, and nothing is changed."""
     placed = {0: (101, 102, 103, DRAINED)}
     await session.admin.create_topic(NewTopic(name=unique("everywhere"), assignment=placed))
-    with pytest.raises(InvalidInputError, match=r"\[104\] .*too few"):
+    with pytest.raises(NotDrainedError, match=r"\[104\] .*too few"):
         await session.preview(Drain(broker=DRAINED))
     assert not any(log_dir.is_cordoned for log_dir in await session.admin.log_dirs([DRAINED]))
 

@@ -15,7 +15,9 @@ from enum import StrEnum
 from control.kafka.ports import PartitionMetadata
 from control.model.ids import TopicPartition
 from control.operations.bus.state import OperationState
-from control.operations.reassignment.drained_brokers import drained_by
+from control.operations.reassignment.drained_brokers import NAMES_MAX, drained_by
+from control.planner.proposal import Proposal
+from control.planner.topology import Topology
 
 
 class DrainStep(StrEnum):
@@ -72,6 +74,23 @@ class DrainState:
 def replicas_on(broker: int, partitions: Iterable[PartitionMetadata]) -> int:
     """How many partitions name the broker."""
     return sum(broker in partition.replicas for partition in partitions)
+
+
+def staying_on(broker: int, before: Topology, proposal: Proposal) -> str:
+    """Which partitions a plan leaves on the broker; empty where it leaves none."""
+    targets = proposal.targets()
+    staying = [
+        str(partition.key)
+        for partition in before.partitions
+        if broker in targets.get(partition.key, partition.replicas)
+    ]
+    if not staying:
+        return ""
+    more = f" and {len(staying) - NAMES_MAX:,} more" if len(staying) > NAMES_MAX else ""
+    stay = "stays" if len(staying) == 1 else "stay"
+    return (
+        f"{', '.join(staying[:NAMES_MAX])}{more} {stay} on broker {broker}, as nothing moves them"
+    )
 
 
 def emptying_move(

@@ -17,15 +17,16 @@ from control.operations.catalogue.fields import BROKER, REASON
 from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
 from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
-from control.operations.errors import InvalidInputError, StalePreviewError
+from control.operations.errors import InvalidInputError, NotDrainedError, StalePreviewError
 from control.operations.reassignment.draining import (
     DrainState,
     DrainStep,
     emptying_move,
     replicas_on,
+    staying_on,
 )
 from control.operations.reassignment.facts import cordoned_brokers
-from control.planner.goals import Goal, GoalError, PlanRequest
+from control.planner.goals import Goal, GoalError, ImpossibleError, PlanRequest
 
 AGAIN: Final = "then drain it once more: that goes on with the next step"
 GONE_ASKED_EVERY_S: Final = 0.2
@@ -93,8 +94,8 @@ class Drain(Operation):
         """The next step. There is nothing to change while a reassignment moves its replicas, and
         while the operator has to stop it: the notes then say what to wait for.
 
-        :raises InvalidInputError: its replicas have nowhere to go, or the controller quorum needs
-            it.
+        :raises NotDrainedError: some of its replicas have nowhere to go, or cannot move.
+        :raises InvalidInputError: the controller quorum needs it.
         """
         cordon = await self._cordon(context)
         state = await self._read(context, may_receive=cordon is not None)
@@ -203,9 +204,13 @@ class Drain(Operation):
         request = PlanRequest(goal=Goal.MINIMAL, remove_brokers=(self.broker,))
         try:
             plan = await context.planning.plan(request)
+        except ImpossibleError as error:
+            raise NotDrainedError(self.broker, str(error)) from error
         except GoalError as error:
             raise InvalidInputError({"broker": str(error)}) from error
         least = min((it.proposal for it in plan.alternatives), key=lambda it: it.moved_bytes)
+        if staying := staying_on(self.broker, plan.before, least):
+            raise NotDrainedError(self.broker, "; ".join((staying, *plan.limits)))
         move = Reassign(proposal=least, throttle=self.throttle)
         effect = await move.preview(context)
         review = effect.review
