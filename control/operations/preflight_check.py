@@ -6,6 +6,8 @@ from enum import StrEnum
 from typing import Final
 
 NAMES_MAX: Final = 3
+FAULTS_MAX: Final = 20
+"""So many reasons of a check that fails are named, the others counted."""
 
 
 class Verdict(StrEnum):
@@ -36,6 +38,7 @@ def check_of(
     """`verdict` with the first of what is bad and what to do about it, or OK with what is fine."""
     if not bad:
         return Check(name=name, verdict=Verdict.OK, reason=fine)
-    more = f" and {len(bad) - NAMES_MAX} more" if len(bad) > NAMES_MAX else ""
-    named = "; ".join(bad[:NAMES_MAX]) + more
+    most = FAULTS_MAX if verdict is Verdict.FAIL else NAMES_MAX
+    more = f" and {len(bad) - most} more" if len(bad) > most else ""
+    named = "; ".join(bad[:most]) + more
     return Check(name=name, verdict=verdict, reason=f"{named}; {advice}" if advice else named)

@@ -7,7 +7,7 @@ tool takes as well, is refused rather than passed over.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from control.model.ids import TopicPartition
@@ -20,12 +20,14 @@ SHOWN_MAX: Final = 80
 """Letters of an object that a message quotes."""
 
 
+FAULTS_MAX: Final = 20
+"""So many faults of a file are named, the others counted."""
 DIGITS_MAX: Final = 40
 """Of a number: ids, counts and sizes in bytes have fewer."""
 
 
 class ReassignmentJsonError(ValueError):
-    """A reassignment file that Kafka's tool would refuse; the message names the entry."""
+    """A reassignment file that Kafka's tool would refuse; the message names all wrong entries."""
 
 
 def parse_reassignment(text: str | bytes) -> dict[TopicPartition, tuple[int, ...]]:
@@ -73,11 +75,19 @@ def parse_reassignment_document(document: object) -> dict[TopicPartition, tuple[
     if not entries:
         raise ReassignmentJsonError("it moves nothing: its list of partitions is empty")
     targets: dict[TopicPartition, tuple[int, ...]] = {}
+    wrong: list[str] = []
     for i, entry in enumerate(entries):
-        key, replicas = _parse_entry(entry, f"partitions[{i}]")
+        where = f"partitions[{i}]"
+        if faults := list(_faults(entry, where)):
+            wrong += faults
+            continue
+        key = TopicPartition(entry["topic"], int(entry["partition"]))
         if key in targets:
-            raise ReassignmentJsonError(f"partitions[{i}]: {key} is listed twice")
-        targets[key] = replicas
+            wrong.append(f"{where}: {key} is listed twice")
+        targets[key] = tuple(entry["replicas"])
+    if wrong:
+        more = f"; and {len(wrong) - FAULTS_MAX:,} more" if len(wrong) > FAULTS_MAX else ""
+        raise ReassignmentJsonError("; ".join(wrong[:FAULTS_MAX]) + more)
     return targets
 
 
@@ -100,38 +110,41 @@ def format_reassignment(targets: Mapping[TopicPartition, Sequence[int]]) -> str:
     return json.dumps(reassignment_document(targets), separators=(",", ":"))
 
 
-def _parse_entry(entry: object, where: str) -> tuple[TopicPartition, tuple[int, ...]]:
+def _faults(entry: object, where: str) -> Iterator[str]:
+    """All that is wrong with an entry."""
     if not isinstance(entry, Mapping):
-        raise ReassignmentJsonError(f"{where} must be an object")
-    topic, partition = entry.get("topic"), entry.get("partition")
+        yield f"{where} must be an object"
+        return
+    topic = entry.get("topic")
     if not isinstance(topic, str) or not topic:
-        raise ReassignmentJsonError(f"{where}.topic must be a name, not {topic!r}")
-    if not _is_whole(partition):
-        raise ReassignmentJsonError(f"{where}.partition must be a whole number from 0")
+        yield f"{where}.topic must be a name, not {topic!r}"
+    if not _is_whole(entry.get("partition")):
+        yield f"{where}.partition must be a whole number from 0"
     replicas = entry.get("replicas")
     if not isinstance(replicas, list) or not all(_is_whole(r) for r in replicas):
-        raise ReassignmentJsonError(f"{where}.replicas must be a list of broker ids")
-    _check_replicas(replicas, entry.get("log_dirs"), where)
-    return TopicPartition(topic, int(str(partition))), tuple(replicas)
-
-
-def _check_replicas(replicas: list[int], log_dirs: object, where: str) -> None:
+        yield f"{where}.replicas must be a list of broker ids"
+        return
     if not replicas:
-        raise ReassignmentJsonError(f"{where}.replicas is empty")
+        yield f"{where}.replicas is empty"
     if len(set(replicas)) < len(replicas):
-        raise ReassignmentJsonError(f"{where}.replicas {replicas} names a broker twice")
+        yield f"{where}.replicas {replicas} names a broker twice"
+    yield from _log_dir_faults(entry.get("log_dirs"), len(replicas), where)
+
+
+def _log_dir_faults(log_dirs: object, replicas: int, where: str) -> Iterator[str]:
     if log_dirs is None:
         return
-    if not isinstance(log_dirs, list) or len(log_dirs) != len(replicas):
-        raise ReassignmentJsonError(f"{where}.log_dirs must name one directory per replica")
+    if not isinstance(log_dirs, list) or len(log_dirs) != replicas:
+        yield f"{where}.log_dirs must name one directory per replica"
+        return
     for path in log_dirs:
         if isinstance(path, str) and path.startswith("/"):
-            raise ReassignmentJsonError(
+            yield (
                 f"{where}.log_dirs: brokers choose the directory here, {path!r} would be passed "
                 f'over; write "{ANY_LOG_DIR}", or run this file by kafka-reassign-partitions'
             )
-        if path != ANY_LOG_DIR:
-            raise ReassignmentJsonError(f'{where}.log_dirs: {path!r} is neither "any" nor a path')
+        elif path != ANY_LOG_DIR:
+            yield f'{where}.log_dirs: {path!r} is neither "any" nor a path'
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

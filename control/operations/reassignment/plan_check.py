@@ -1,18 +1,19 @@
 """A plan of any tool, judged beside the cluster: what it moves, the least that the same balance
 takes, and what pre-flight says. Nothing here changes the cluster, or needs the executor."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from control.kafka.ports import ClusterPort
-from control.model.ids import TopicPartition
+from control.model.ids import TopicPartition, no_partition_words
 from control.model.units import bytes_text, counted
 from control.operations.bus.commands import Throttle
 from control.operations.preflight_check import NAMES_MAX, Check, Verdict, check_of
 from control.operations.reassignment.facts import facts_of
 from control.operations.reassignment.planning import Planning, Preview
-from control.operations.reassignment.preflight import GROUPS, RIGHTS, preflight
+from control.operations.reassignment.preflight import EXISTENCE, GROUPS, RIGHTS, preflight
 from control.operations.reassignment.preflight_load import THROTTLE, TIME
 from control.planner.figures import Balance
 from control.planner.goals import PlanRequest
@@ -65,11 +66,9 @@ class PlanCheck:
 
 
 def check_offline(topology: Topology, targets: Targets, *, waste_percent_max: float) -> PlanCheck:
-    """Judge a plan by the topology alone, by the same checks as beside a cluster.
-
-    :raises KeyError: a partition is not in it.
-    """
-    proposal = proposal_of(NAME, topology, targets)
+    """Judge a plan by the topology alone, by the same checks as beside a cluster."""
+    known, unknown = _known(topology, targets)
+    proposal = proposal_of(NAME, topology, known)
     judged, before, emptied = _judged(topology, proposal)
     checks = preflight(facts_of(topology), proposal.changes, throttle_bytes_per_s=None)
     return PlanCheck(
@@ -77,7 +76,7 @@ def check_offline(topology: Topology, targets: Targets, *, waste_percent_max: fl
         balance_before=before,
         emptied=emptied,
         checks=(
-            *(check for check in checks if check.name not in _OF_THE_RUN),
+            *_with_unknown((it for it in checks if it.name not in _OF_THE_RUN), unknown),
             *_gains(judged, before, emptied, waste_percent_max),
         ),
     )
@@ -88,19 +87,21 @@ async def check_plan(
 ) -> PlanCheck:
     """Judge a plan by the cluster as it is now.
 
-    :raises InvalidInputError: a partition does not exist, or the throttle is none.
+    :raises InvalidInputError: the throttle is none.
     :raises KafkaPortError: the cluster could not be read.
     """
     planning = Planning(admin)
-    proposal = await planning.proposal(targets, name=NAME)
+    topology = await planning.topology()
+    known, unknown = _known(topology, targets)
+    proposal = proposal_of(NAME, topology, known)
     preview = await planning.preview(proposal, throttle=throttle)
-    judged, before, emptied = _judged(await planning.topology(), proposal)
+    judged, before, emptied = _judged(topology, proposal)
     return PlanCheck(
         judged=judged,
         balance_before=before,
         emptied=emptied,
         checks=(
-            *map(_of_who_looks, preview.checks),
+            *map(_of_who_looks, _with_unknown(preview.checks, unknown)),
             *_gains(judged, before, emptied, waste_percent_max),
         ),
         preview=preview,
@@ -130,6 +131,29 @@ def check_document(check: PlanCheck, *, is_strict: bool) -> dict[str, Any]:
             for it in check.checks
         ],
     }
+
+
+def _known(topology: Topology, targets: Targets) -> tuple[Targets, list[str]]:
+    """(targets that exist, a reason for each other one)."""
+    keys = {partition.key for partition in topology.partitions}
+    counts = Counter(key.topic for key in keys)
+    known = {key: after for key, after in targets.items() if key in keys}
+    unknown = [
+        no_partition_words(*key, counts[key.topic])
+        if counts[key.topic]
+        else f"{key} does not exist"
+        for key in sorted(targets.keys() - keys)
+    ]
+    return known, unknown
+
+
+def _with_unknown(checks: Iterable[Check], unknown: Sequence[str]) -> Iterable[Check]:
+    """Partitions that do not exist fail the check of partitions."""
+    for check in checks:
+        if unknown and check.name == EXISTENCE:
+            yield check_of(EXISTENCE, unknown, fine="")
+        else:
+            yield check
 
 
 def _of_who_looks(check: Check) -> Check:

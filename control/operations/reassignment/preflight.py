@@ -42,6 +42,7 @@ LISTED_MAX: Final = 20
 """So many partitions that cannot move are named."""
 RIGHTS: Final = "rights"
 GROUPS: Final = "groups"
+EXISTENCE: Final = "partitions"
 _CURRENT: Final = "plan is current"
 _WHERE: Final = {"cluster": "the cluster", "topic": "topics"}
 
@@ -166,10 +167,10 @@ def _check_existence(
     fine = "it exists" if len(changes) == 1 else f"all {len(changes):,} exist"
     if is_rollback and len(bad) < len(changes):
         bad = [f"{words.replace('does not exist', 'was deleted')}: left out" for words in bad]
-        return _check("partitions", bad, fine=fine, verdict=Verdict.WARN)
+        return _check(EXISTENCE, bad, fine=fine, verdict=Verdict.WARN)
     if not changes:
         bad = ["the plan changes nothing"]
-    return _check("partitions", bad, fine=fine)
+    return _check(EXISTENCE, bad, fine=fine)
 
 
 def _check_stale(facts: ClusterFacts, changes: tuple[PartitionChange, ...]) -> Check:

@@ -3,12 +3,15 @@
 import asyncio
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
 from broker.named_file import read_text
 from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.model.command_line import command
+from control.operations.bus.commands import THROTTLE_AUTO
 from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import (
     PlanCheck,
@@ -26,6 +29,7 @@ from partiscope.cli.shared.options import (
     Bootstrap,
     Json,
     known_bootstrap,
+    note,
     settings_with,
     write_json,
 )
@@ -44,7 +48,7 @@ def check(
     topology: Annotated[
         Path | None, typer.Option(help="Check offline, for the cluster in this JSON file.")
     ] = None,
-    throttle: Annotated[str, typer.Option(help="auto, none, or a rate: 50MiB.")] = "auto",
+    throttle: Annotated[str, typer.Option(help="auto, none, or a rate: 50MiB.")] = THROTTLE_AUTO,
     max_waste: Annotated[
         float,
         typer.Option(min=0, max=100, help="Fail if more percent of the bytes move needlessly."),
@@ -60,7 +64,7 @@ def check(
     except ReassignmentJsonError as error:
         raise CommandError(f"{plan}: {error}", Exit.WRONG_USE) from error
     if topology is not None:
-        found = _offline(topology, targets, max_waste)
+        found = check_offline(topology_in(topology), targets, waste_percent_max=max_waste)
     else:
         found = asyncio.run(_online(bootstrap, targets, (throttle, max_waste)))
     if as_json:
@@ -69,14 +73,17 @@ def check(
         _print(found)
     if found.verdict(is_strict=strict) is Verdict.FAIL:
         raise typer.Exit(Exit.REFUSED)
+    if plan.is_file():
+        note(f"to run it: {_command(plan, throttle, bootstrap)}")
 
 
-def _offline(path: Path, targets: Targets, max_waste: float) -> PlanCheck:
-    before = topology_in(path)
-    unknown = sorted(targets.keys() - {partition.key for partition in before.partitions})
-    if unknown:
-        raise CommandError(f"{path} has no partition {unknown[0]}", Exit.WRONG_USE)
-    return check_offline(before, targets, waste_percent_max=max_waste)
+def _command(plan: Path, throttle: str, bootstrap: str | None) -> str:
+    """What runs the plan, quoted for a shell."""
+    name = str(plan)
+    words = ["reassign", quote(f"./{name}" if name.startswith("-") else name)]
+    words += [] if throttle == THROTTLE_AUTO else ["--throttle", quote(throttle)]
+    words += [] if bootstrap is None else ["--bootstrap", quote(bootstrap)]
+    return command(" ".join(words))
 
 
 async def _online(bootstrap: str | None, targets: Targets, limits: tuple[str, float]) -> PlanCheck:
