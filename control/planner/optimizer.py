@@ -343,7 +343,7 @@ def _propose(
 def _asked(original: Placement, request: PlanRequest, tolerance: Tolerance) -> Placement:
     """What is asked for, and nothing else."""
     placement = original.copied()
-    return placement if request.goal is Goal.LEADERS else _fulfil(placement, original, tolerance)
+    return placement if request.goal is Goal.LEADERS else _fulfil(placement, original, tolerance)[0]
 
 
 def _placed(
@@ -361,9 +361,9 @@ def _placed(
     if request.goal is Goal.LEADERS:
         even_leaders(placement, leader_bounds(placement, tolerance))
         return placement
-    placement = _fulfil(placement, original, tolerance)
+    placement, mender = _fulfil(placement, original, tolerance)
     leave_what_cannot_be(placement)
-    Mender(placement, keeps_leaders=tolerance.leaders is None).spread_over_racks()
+    mender.spread_over_racks()
     if is_traffic_first:
         _calm(placement, tolerance)
         return placement
@@ -382,14 +382,22 @@ def _placed(
     return placement
 
 
-def _fulfil(placement: Placement, original: Placement, tolerance: Tolerance) -> Placement:
-    """Fulfils what is asked for: replication factor, removed brokers, disks of relieved ones."""
+def _fulfil(
+    placement: Placement, original: Placement, tolerance: Tolerance
+) -> tuple[Placement, Mender]:
+    """(what is asked for: replication factor, removed brokers, disks of relieved ones; its
+    mender)."""
     factor = original.request.replication_factor
     keeps_leaders = tolerance.leaders is None
+    mender = Mender(placement, keeps_leaders=keeps_leaders)
     if factor is not None:
-        Mender(placement, keeps_leaders=keeps_leaders).replicate(factor)
-    Mender(placement, keeps_leaders=keeps_leaders).evacuate()
-    return Asked(original).complete(placement)
+        mender.replicate(factor)
+        mender = Mender(placement, keeps_leaders=keeps_leaders)
+    mender.evacuate()
+    complete = Asked(original).complete(placement)
+    if complete is not placement:
+        mender = Mender(complete, keeps_leaders=keeps_leaders)
+    return complete, mender
 
 
 def _calm(placement: Placement, tolerance: Tolerance) -> None:

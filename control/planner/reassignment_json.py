@@ -27,7 +27,14 @@ DIGITS_MAX: Final = 40
 
 
 class ReassignmentJsonError(ValueError):
-    """A reassignment file that Kafka's tool would refuse; the message names all wrong entries."""
+    """A reassignment file that Kafka's tool would refuse; the message names all wrong entries.
+    `sound`: targets of the others."""
+
+    def __init__(
+        self, message: str, sound: Mapping[TopicPartition, tuple[int, ...]] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.sound = sound or {}
 
 
 def parse_reassignment(text: str | bytes) -> dict[TopicPartition, tuple[int, ...]]:
@@ -87,7 +94,7 @@ def parse_reassignment_document(document: object) -> dict[TopicPartition, tuple[
         targets[key] = tuple(entry["replicas"])
     if wrong:
         more = f"; and {len(wrong) - FAULTS_MAX:,} more" if len(wrong) > FAULTS_MAX else ""
-        raise ReassignmentJsonError("; ".join(wrong[:FAULTS_MAX]) + more)
+        raise ReassignmentJsonError("; ".join(wrong[:FAULTS_MAX]) + more, targets)
     return targets
 
 

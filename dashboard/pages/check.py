@@ -8,6 +8,8 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
+from control.model.command_line import typed
+from control.operations.catalogue.moves.reassign import TASK_LABELS, Task
 from control.operations.errors import InvalidInputError
 from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import PlanCheck
@@ -101,10 +103,19 @@ def result(found: PlanCheck) -> list[Any]:
     )
     return [
         head,
+        *(() if verdict is Verdict.FAIL else (_how_to_run(),)),
         card("What it moves", _table(FIGURES, figure_rows(found))),
         card("Balance of the brokers", _table(BALANCES, balance_rows(found))),
         card("Checks", html.Div([check_line(it) for it in worst_first(found)])),
     ]
+
+
+def _how_to_run() -> html.P:
+    """The way to the page that runs it, and the command that does."""
+    by_hand = ViewPath(view="plan", query={"task": Task.BY_HAND})
+    link = dcc.Link(TASK_LABELS[Task.BY_HAND], href=f"/{by_hand}")
+    command = typed("`partiscope reassign plan.json`").strip("`")
+    return html.P(["Run it: ", link, ", and paste it; or ", html.Code(command)], className="note")
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> html.Div:

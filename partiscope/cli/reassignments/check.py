@@ -20,6 +20,7 @@ from control.operations.reassignment.plan_check import (
     check_offline,
     check_plan,
 )
+from control.operations.reassignment.preflight import failures
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.views.checked_plan import BALANCES, FIGURES, balance_rows, figure_rows
 from control.views.preflight_checks import check_words
@@ -62,11 +63,13 @@ def check(
     try:
         targets = parse_reassignment(read_text(plan, "plan", takes_pipes=True))
     except ReassignmentJsonError as error:
-        raise CommandError(f"{plan}: {error}", Exit.WRONG_USE) from error
-    if topology is not None:
-        found = check_offline(topology_in(topology), targets, waste_percent_max=max_waste)
-    else:
-        found = asyncio.run(_online(bootstrap, targets, (throttle, max_waste)))
+        told = f"{plan}: {error}"
+        if error.sound:
+            found = _judged(topology, bootstrap, error.sound, (throttle, max_waste))
+            others = failures(found.checks)
+            told += f". Of its other entries: {others}" if others else ""
+        raise CommandError(told, Exit.WRONG_USE) from error
+    found = _judged(topology, bootstrap, targets, (throttle, max_waste))
     if as_json:
         write_json(check_document(found, is_strict=strict))
     else:
@@ -84,6 +87,14 @@ def _command(plan: Path, throttle: str, bootstrap: str | None) -> str:
     words += [] if throttle == THROTTLE_AUTO else ["--throttle", quote(throttle)]
     words += [] if bootstrap is None else ["--bootstrap", quote(bootstrap)]
     return command(" ".join(words))
+
+
+def _judged(
+    topology: Path | None, bootstrap: str | None, targets: Targets, limits: tuple[str, float]
+) -> PlanCheck:
+    if topology is None:
+        return asyncio.run(_online(bootstrap, targets, limits))
+    return check_offline(topology_in(topology), targets, waste_percent_max=limits[1])
 
 
 async def _online(bootstrap: str | None, targets: Targets, limits: tuple[str, float]) -> PlanCheck:

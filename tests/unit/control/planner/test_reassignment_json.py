@@ -64,3 +64,22 @@ def test_a_directory_is_refused_rather_than_passed_over() -> None:
 def test_whole_documents_are_checked(text: str, words: str) -> None:
     with pytest.raises(ReassignmentJsonError, match=words):
         parse_reassignment(text)
+
+
+def test_all_wrong_entries_are_named_at_once() -> None:
+    text = (
+        '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,1],"log_dirs":["/d"]},'
+        '{"topic":"","partition":-1,"replicas":[]},{"topic":"t","partition":1,"replicas":[2]},7]}'
+    )
+    with pytest.raises(ReassignmentJsonError) as refused:
+        parse_reassignment(text)
+    for words in (
+        *("partitions[0].replicas [1, 1] names a broker twice", "partitions[0].log_dirs"),
+        *("partitions[1].topic", "partitions[1].partition", "partitions[1].replicas is empty"),
+        "partitions[3] must be an object",
+    ):
+        assert words in str(refused.value)
+    assert refused.value.sound == {TopicPartition("t", 1): (2,)}
+    many = ",".join('{"topic":"t","partition":0,"replicas":[]}' for _ in range(25))
+    with pytest.raises(ReassignmentJsonError, match="and 5 more"):
+        parse_reassignment(f'{{"partitions":[{many}]}}')

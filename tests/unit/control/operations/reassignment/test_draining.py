@@ -11,8 +11,11 @@ from control.operations.reassignment.draining import (
     DrainStep,
     emptying_move,
     replicas_on,
+    staying_on,
 )
-from control.planner.proposal import PartitionChange
+from control.planner.proposal import PartitionChange, Proposal
+from tests.support.phrases import lacking
+from tests.unit.control.planner.clusters import cluster
 
 STOPPED = DrainState(broker=3, is_alive=False, is_registered=True, replicas=0, may_receive=False)
 EMPTY = replace(STOPPED, is_alive=True)
@@ -69,3 +72,12 @@ def test_a_reassignment_that_empties_it_is_found_also_before_it_begins() -> None
     assert emptying_move(3, [ended, runs], partitions) == "mv-runs"
     assert emptying_move(3, [some, ended], partitions) == ""
     assert emptying_move(1, [waits], partitions) == ""
+
+
+def test_what_a_plan_leaves_on_the_broker_is_named() -> None:
+    before = cluster({1: None, 2: None, 3: None}, [(3, 1), (1, 2), (2, 3)])
+    one = PartitionChange(topic="t", partition=0, before=(3, 1), after=(2, 1), size_bytes=1)
+    other = PartitionChange(topic="t", partition=2, before=(2, 3), after=(2, 1), size_bytes=1)
+    half, whole = (Proposal(name="p", changes=changes) for changes in ((one,), (one, other)))
+    assert not lacking(staying_on(3, before, half), "t-2", "stays", "broker 3")
+    assert staying_on(3, before, whole) == ""
