@@ -18,6 +18,7 @@ OperationError                 title, reason, next step
 ├── NotReviewedError           another alternative was chosen than the one that is shown
 ├── PlanGoneError              a plan that is no longer kept
 ├── NothingDoneError           no row of several could be done
+├── PartlyDoneError            some parts of one operation were done, others refused
 ├── NotElectedError            some partitions kept their leader
 └── FencedError                another executor owns the operations now
 """
@@ -212,6 +213,14 @@ class NothingDoneError(OperationError):
     def __init__(self, what: str, lines: Sequence[str]) -> None:
         reason = "; ".join(lines)
         super().__init__(f"{what} was not done", reason=reason, next_step="preview it again")
+
+
+class PartlyDoneError(OperationError):
+    """`done` says what was done; `refusals` are the cluster's words, one per part."""
+
+    def __init__(self, done: str, refusals: Sequence[str]) -> None:
+        next_step = "preview it again: the preview shows what is left"
+        super().__init__(done, reason=f"not in {'; '.join(refusals)}", next_step=next_step)
 
 
 class NotElectedError(OperationError):

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import signal
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -50,6 +51,7 @@ from control.operations.preflight_check import Verdict
 from control.views.tables.group_parts import member_rows, member_words
 from tests.contract.group_clients import confluent_consumer
 from tests.contract.operations_rig import unique
+from tests.support.cases import case
 from tests.support.cluster import LocalCluster
 from tests.support.patience import patience_s
 from tests.support.phrases import lacking
@@ -223,7 +225,7 @@ async def test_a_stale_preview_is_refused(session: OperationSession) -> None:
     grown = await session.preview(AddPartitions(topic=topic, partitions=9))
     deleted = await session.preview(DeleteTopic(topic=topic))
     reset = await session.preview(ResetOffsets(group=group, topic=topic, to="earliest"))
-    cut = await session.preview(DeleteRecords(topic=topic, before="8"))
+    cut = await session.preview(DeleteRecords(topic=topic, before="8", partitions=(2,)))
     resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
     await session.admin.alter_configs(resource, {"retention.ms": "7"})
     await session.admin.create_partitions(topic, 4)
@@ -285,6 +287,53 @@ async def test_groups_with_members_are_left_alone(session: OperationSession) -> 
         await asyncio.to_thread(member.close)
 
 
+async def test_an_offset_outside_a_log_is_refused_with_its_ends(session: OperationSession) -> None:
+    """As Kafka refuses it; nothing is deleted or reset, in no partition."""
+    topic, group = await _filled(session), unique("group")
+    key, now = TopicPartition(topic, 2), int(time.time())
+    with pytest.raises(RefusedError, match="OFFSET_OUT_OF_RANGE"):
+        await session.admin.offsets.delete_records({key: 11})
+    for to in ("11", "1000", "9223372036854775807", str(now), f"{now}000"):
+        for asked in (
+            DeleteRecords(topic=topic, before=to),
+            DeleteRecords(topic=topic, before=to, partitions=(2,)),
+            ResetOffsets(group=group, topic=topic, to=to),
+            ResetOffsets(group=group, topic=topic, to=to, partitions=(2,)),
+        ):
+            with case(asked), pytest.raises(InvalidInputError) as refused:
+                await session.preview(asked)
+            words = str(refused.value)
+            assert lacking(words, to, "beyond the end of", f"{key} (0 to 10)") == []
+            assert ("if the time" in words) == to.startswith(str(now)), words
+    with pytest.raises(InvalidInputError, match=rf"{topic}-0 \(0 to 0\), {topic}-1 \(0 to 0\);"):
+        await session.preview(DeleteRecords(topic=topic, before="10"))
+    first = await session.admin.offsets.list_offsets([key], OffsetSpec.EARLIEST)
+    assert first[key].offset == 0
+    await session.admin.offsets.delete_records({key: 4})
+    with pytest.raises(InvalidInputError, match=rf"before the first .*{key} \(4 to 10\)"):
+        await session.preview(ResetOffsets(group=group, topic=topic, to="3", partitions=(2,)))
+    assert not await session.admin.groups.committed_offsets(group)
+
+
+async def test_a_shift_or_a_time_that_leads_out_of_the_log_is_told(
+    session: OperationSession,
+) -> None:
+    topic, group = await _filled(session), unique("group")
+    key = TopicPartition(topic, 2)
+    await session.admin.groups.commit_offsets(group, {key: 9})
+    for to, then, told in (
+        ("+1000", 10, "shift leads beyond the end"),
+        ("-1000", 0, "shift leads before the first record"),
+        ("2100-01-01", 10, "every record is older"),
+        ("2001-01-01", 0, "no record is older"),
+    ):
+        asked = ResetOffsets(group=group, topic=topic, to=to, partitions=(2,))
+        effect = (await session.preview(asked)).effect
+        with case(to):
+            assert [(it.name, it.then) for it in effect.changes] == [(str(key), then)]
+            assert lacking(effect.lines[-1], told, str(key)) == []
+
+
 async def test_records_are_deleted_up_to_an_offset_or_a_time(session: OperationSession) -> None:
     topic = await _filled(session)
     key = TopicPartition(topic, 2)
@@ -293,12 +342,17 @@ async def test_records_are_deleted_up_to_an_offset_or_a_time(session: OperationS
     await session.perform(previewed, typed=topic)
     first = await session.admin.offsets.list_offsets([key], OffsetSpec.EARLIEST)
     assert first[key].offset == 4
-    with pytest.raises(InvalidInputError, match="ends at 10, before 99"):
-        await session.preview(DeleteRecords(topic=topic, before="99", partitions=(2,)))
+    left = await session.preview(DeleteRecords(topic=topic, before="3", partitions=(2,)))
+    assert not left.is_needed
+    assert lacking(left.effect.lines[0], "left alone", str(key)) == []
     with pytest.raises(InvalidInputError, match=r"has no partition 7 \(0–2\)"):
         await session.preview(DeleteRecords(topic=topic, before="1", partitions=(7,)))
     old = await session.preview(DeleteRecords(topic=topic, before="1d"))
     assert not old.is_needed
+    assert lacking(old.effect.lines[0], "no record is older", str(key)) == []
+    every = await session.preview(DeleteRecords(topic=topic, before="2100-01-01"))
+    assert lacking(every.effect.lines[0], "begins at 4 → 10") == []
+    assert lacking(every.effect.lines[1], "every record is older", str(key)) == []
     await _do(session, DeleteRecords(topic=topic, before="latest"))
     first = await session.admin.offsets.list_offsets([key], OffsetSpec.EARLIEST)
     assert first[key].offset == 10

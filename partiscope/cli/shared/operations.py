@@ -95,14 +95,15 @@ def run_operations(
     if not dry_run:
         require_change(bootstrap)
     target = target_with(bootstrap=bootstrap)
-    previews = [each for each in asyncio.run(_preview(target, asked)) if each.is_needed]
+    found = asyncio.run(_preview(target, asked))
+    previews = [each for each in found if each.is_needed]
     changes = [change for each in previews for change in each.effect.changes]
-    left_out = [line for each in previews for line in each.effect.notes if NOT_DONE in line]
+    notes = [line for each in found for line in each.effect.notes]
+    left_out = [line for line in notes if NOT_DONE in line]
     if not as_json:
         _show(changes)
-    if dry_run:
-        for line in left_out:
-            note(line)
+    for line in notes:
+        note(line)
     done: list[Done] = []
     if previews and not dry_run:
         _ask(previews, is_confirmed=yes)
@@ -133,8 +134,6 @@ async def _perform(target: Target, previews: Sequence[Previewed]) -> list[Done]:
 
 def _ask(previews: Sequence[Previewed], *, is_confirmed: bool) -> None:
     for each in previews:
-        for line in each.effect.notes:
-            note(line)
         command = each.effect.command
         if command.thing:
             require_typed(command.thing, command.what, is_confirmed=is_confirmed)

@@ -11,9 +11,11 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import OffsetSpec
 from control.model.ids import TopicPartition
 from control.model.moments import MOMENT_FORMS, TimeError, parse_moment
+from control.model.offset_range import LogRange, outside_words, partition_names
+from control.operations.errors import InvalidInputError
 
 TARGET_HELP: Final = f"earliest, latest, an offset, +N, -N, or a time: {MOMENT_FORMS}"
-_NUMBER: Final = re.compile(r"[+-]?\d{1,18}")
+_NUMBER: Final = re.compile("[+-]?[0-9]{1,19}")
 
 
 class TargetKind(Enum):
@@ -45,7 +47,10 @@ class LogBounds:
     """Of the first record at or after the target's time; None: every record is older."""
 
     def resolved(self, target: OffsetTarget, committed: int | None = None) -> int | None:
-        """The offset that a target means, inside the log; None: a shift of no commit."""
+        """The offset that a target means, inside the log; None: a shift of no commit.
+
+        ``require_inside`` refuses other offsets, and ``moved_notes`` tells of shifts and times.
+        """
         wanted: int | None
         match target.kind:
             case TargetKind.EARLIEST:
@@ -74,7 +79,7 @@ def parse_target(text: str) -> OffsetTarget:
         is_shift = words[0] in "+-"
         return OffsetTarget(TargetKind.SHIFT if is_shift else TargetKind.OFFSET, int(words))
     try:
-        at_ms = parse_moment(words, now_ms=time.time_ns() // 1_000_000)
+        at_ms = parse_moment(words, now_ms=_now_ms())
     except TimeError as error:
         raise TimeError(f"{text!r} is none of {TARGET_HELP}") from error
     return OffsetTarget(TargetKind.TIME, at_ms)
@@ -87,6 +92,44 @@ def target_problem(text: str) -> str | None:
     except TimeError as error:
         return str(error)
     return None
+
+
+def require_inside(
+    field: str, target: OffsetTarget, bounds: Mapping[TopicPartition, LogBounds]
+) -> None:
+    """Refuse an offset that one of the logs does not have.
+
+    :raises InvalidInputError: with ``field``, the partitions and their ends.
+    """
+    if target.kind is not TargetKind.OFFSET:
+        return
+    logs = {key: LogRange(log.first, log.end) for key, log in bounds.items()}
+    words = outside_words(target.value, logs, now_ms=_now_ms(), time_form="@{}")
+    if words is not None:
+        raise InvalidInputError({field: words})
+
+
+def moved_notes(
+    target: OffsetTarget,
+    bounds: Mapping[TopicPartition, LogBounds],
+    committed: Mapping[TopicPartition, int],
+) -> tuple[str, ...]:
+    """Lines about the partitions where a shift or a time leads out of the log."""
+    beyond, before = [], []
+    for key, log in bounds.items():
+        if target.kind is TargetKind.SHIFT and key in committed:
+            wanted = committed[key] + target.value
+            beyond += [key] if wanted > log.end else []
+            before += [key] if wanted < log.first else []
+        elif target.kind is TargetKind.TIME and log.end > log.first:
+            beyond += [key] if log.at_time is None else []
+            before += [key] if log.at_time == log.first else []
+    is_time = target.kind is TargetKind.TIME
+    why_end = "every record is older" if is_time else "the shift leads beyond the end"
+    why_first = "no record is older" if is_time else "the shift leads before the first record"
+    told = ((beyond, f"{why_end}, so it means the end"),
+            (before, f"{why_first}, so it means the first"))  # fmt: skip
+    return tuple(f"{words}: {partition_names(keys)}" for keys, words in told if keys)
 
 
 async def read_bounds(
@@ -107,3 +150,7 @@ async def read_bounds(
         key: LogBounds(first=first[key].offset, end=end[key].offset, at_time=timed.get(key))
         for key in keys
     }
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

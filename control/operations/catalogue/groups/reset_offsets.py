@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.model.ids import TopicPartition, partition_numbers
+from control.model.offset_range import partition_names
 from control.model.units import counted
 from control.operations.catalogue.fields import (
     GROUP,
@@ -19,8 +20,10 @@ from control.operations.catalogue.forms import Confirmation, FormField, Operatio
 from control.operations.catalogue.groups.group_offsets import GroupOffsets
 from control.operations.catalogue.groups.offset_targets import (
     TARGET_HELP,
+    moved_notes,
     parse_target,
     read_bounds,
+    require_inside,
     target_problem,
 )
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
@@ -89,11 +92,13 @@ class ResetOffsets(Operation):
         """Each partition's commit (start offset of a share group) now and then, inside its log. A
         shift leaves partitions without one as they are.
 
+        :raises InvalidInputError: no such partition, or an offset that one of the logs lacks.
         :raises GroupActiveError: the group has members.
         """
         (topic,) = await context.admin.topics([self.topic])
         target = parse_target(self.to)
         bounds = await read_bounds(context.admin, named_partitions(topic, self.partitions), target)
+        require_inside("to", target, bounds)
         group = await GroupOffsets.of(context.admin, self.group)
         await group.require_no_members()
         committed = await group.read()
@@ -110,7 +115,11 @@ class ResetOffsets(Operation):
                 _change(key, committed.get(key), offset, group.word)
                 for key, offset in sorted(offsets.items())
             ),
-            notes=(*((_left_words(left, group.word),) if left else ()), *group.notes),
+            notes=(
+                *((_left_words(left, group.word),) if left else ()),
+                *moved_notes(target, bounds, committed),
+                *group.notes,
+            ),
             facts=tuple((key, committed.get(key)) for key in sorted(bounds)),
         )
 
@@ -136,5 +145,5 @@ def _again(shift: int) -> str:
 
 
 def _left_words(partitions: list[TopicPartition], word: str) -> str:
-    names = ", ".join(map(str, sorted(partitions)[:5])) + (", …" if len(partitions) > 5 else "")
-    return f"{counted(len(partitions), 'partition')} without a {word} left alone: {names}"
+    left = counted(len(partitions), "partition")
+    return f"{left} without a {word} left alone: {partition_names(partitions)}"

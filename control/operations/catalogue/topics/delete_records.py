@@ -6,9 +6,11 @@ from typing import ClassVar, Final, Self
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.errors import KafkaPortError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.ids import TopicPartition, partition_numbers
 from control.model.moments import MOMENT_FORMS, TimeError
+from control.model.offset_range import partition_names
 from control.model.units import counted
 from control.operations.catalogue.fields import (
     PARTITIONS,
@@ -22,14 +24,18 @@ from control.operations.catalogue.groups.offset_targets import (
     LogBounds,
     OffsetTarget,
     TargetKind,
+    moved_notes,
     parse_target,
     read_bounds,
+    require_inside,
 )
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
-from control.operations.errors import InvalidInputError
+from control.operations.errors import InvalidInputError, PartlyDoneError
 from control.operations.protected_topics import check_topic, doubts
 
 BEFORE_HELP: Final = f"an offset, latest (all records), or a time: {MOMENT_FORMS}"
+
+GONE: Final = "they are gone for good, also for groups that have not read them"
 
 
 def before_problem(text: str) -> str | None:
@@ -111,9 +117,8 @@ class DeleteRecords(Operation):
         await self._require_delete_policy(context.admin)
         target = parse_target(self.before)
         bounds = await read_bounds(context.admin, keys, target)
-        for number in self.partitions:
-            key = TopicPartition(self.topic, number)
-            _require_inside(key, bounds[key], target)
+        begun = _begun_after(target, bounds)
+        require_inside("before", target, {key: bounds[key] for key in bounds.keys() - begun})
         offsets = {
             key: offset
             for key, each in bounds.items()
@@ -128,15 +133,31 @@ class DeleteRecords(Operation):
             command=replace(self, offsets=offsets),
             changes=tuple(changes),
             summary=f"{self.topic}: {lost} deleted in {where}",
-            notes=("they are gone for good, also for groups that have not read them",
-                   *doubts(self.topic)),
+            notes=(*_left_notes(begun), *moved_notes(target, bounds, {}),
+                   *([GONE] if offsets else []), *doubts(self.topic)),
             facts=tuple(sorted((key, each.first) for key, each in bounds.items())),
         )  # fmt: skip
 
     async def perform(self, context: OperationContext) -> Done:
-        """Move the log start offsets."""
-        low = await context.admin.offsets.delete_records(self.offsets)
-        words = f"records deleted in {counted(len(low), 'partition')} of {self.topic}"
+        """Move the log start offsets, one partition after the other.
+
+        :raises PartlyDoneError: some partitions refused it.
+        """
+        refused: dict[TopicPartition, KafkaPortError] = {}
+        for key, offset in sorted(self.offsets.items()):
+            try:
+                await context.admin.offsets.delete_records({key: offset})
+            except KafkaPortError as error:
+                refused[key] = error
+        done = len(self.offsets) - len(refused)
+        if refused and not done:
+            raise next(iter(refused.values()))
+        if refused:
+            words = (
+                f"records of {self.topic} are deleted in {done} of {len(self.offsets)} partitions"
+            )
+            raise PartlyDoneError(words, [f"{key}: {error}" for key, error in refused.items()])
+        words = f"records deleted in {counted(done, 'partition')} of {self.topic}"
         return Done(words=words, view="topic", params={"topic": self.topic})
 
     async def _require_delete_policy(self, admin: KafkaAdmin) -> None:
@@ -147,9 +168,17 @@ class DeleteRecords(Operation):
             raise InvalidInputError({"topic": f"{words}: Kafka deletes none of its records"})
 
 
-def _require_inside(key: TopicPartition, log: LogBounds, target: OffsetTarget) -> None:
-    if target.kind is TargetKind.OFFSET and target.value > log.end:
-        raise InvalidInputError({"before": f"{key} ends at {log.end:,}, before {target.value:,}"})
+def _begun_after(
+    target: OffsetTarget, bounds: Mapping[TopicPartition, LogBounds]
+) -> set[TopicPartition]:
+    """Partitions that have lost their records before this offset already."""
+    if target.kind is not TargetKind.OFFSET:
+        return set()
+    return {key for key, log in bounds.items() if log.first > target.value}
+
+
+def _left_notes(begun: set[TopicPartition]) -> tuple[str, ...]:
+    return (f"begun after it already, so left alone: {partition_names(begun)}",) if begun else ()
 
 
 def _change(key: TopicPartition, first: int, then: int) -> Change:
