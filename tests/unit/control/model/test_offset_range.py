@@ -24,7 +24,7 @@ def test_an_offset_that_each_log_has_is_none_outside(offset: int) -> None:
     [
         (101, ("101", "beyond the end of t-0 (10 to 100)")),
         (102, ("beyond the end of t-0 (10 to 100), t-1 (10 to 101)", "write an offset")),
-        (9, ("before the first record of t-0 (10 to 100), t-1 (10 to 101)",)),
+        (9, ("first record of t-0 (10 to 100), t-1 (10 to 101)",)),
         (NOW_MS, ("beyond", "2025-11-28T09:00:00Z", f"@{NOW_MS}")),
         (NOW_MS // 1_000, ("beyond", "2025-11-28T09:00:00Z", f"@{NOW_MS // 1_000}")),
         (2**63 - 1, (str(2**63 - 1), "beyond", "write an offset")),
