@@ -1,9 +1,10 @@
 """plan(): from a topology and a request to judged alternatives. Pure and deterministic."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from control.model.ids import TopicPartition
 from control.planner.columns import Columns, Floats, columns_of
 from control.planner.figures import (
     Balance,
@@ -34,7 +35,12 @@ from control.planner.search.anneal import anneal
 from control.planner.search.bounds import Bounds, bounds_of, relief_bounds
 from control.planner.search.even import even_out
 from control.planner.search.leaders import even_leaders, leader_bounds
-from control.planner.search.placement import Placement
+from control.planner.search.placement import (
+    Placement,
+    followers_in_order,
+    in_order,
+    keep_orders,
+)
 from control.planner.search.repair import Mender, leave_what_cannot_be
 from control.planner.search.share_overflow import level
 from control.planner.search.spare_moves import economize
@@ -42,9 +48,10 @@ from control.planner.search.topic_leaders import even_topic_leaders
 from control.planner.search.topic_spread import counts_for, spread_topics
 from control.planner.search.traffic import even_arriving, even_leaving, overload
 from control.planner.search.undo_and_settle import rethink
+from control.planner.search.unrest import Unrest, unrest_of
 from control.planner.topology import Topology
 from control.planner.verify import Violation, verify_proposal
-from control.planner.wholly import Asked, broken_anew, within_disks
+from control.planner.wholly import Asked, broken_anew, stuck_of, within_disks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +114,9 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
             proposals.append(proposal)
             found = judging.judge(proposal)
 
-            def made(way: _Way, tolerance: Tolerance = tolerance) -> Alternative:
-                return judging.judge(_propose(placement, request, tolerance, told, way))
+            def made(way: _Way, tolerance: Tolerance = tolerance) -> Alternative | None:
+                other = _propose(placement, request, tolerance, told, way)
+                return judging.judge(other) if other.changes else None
 
             alternatives[tolerance] = _made_again(found, made, len(columns.of))
     offered = tuple(
@@ -157,20 +165,33 @@ class _Way:
 
 
 _FIRST: Final = _Way()
+_STEPS_MAX: Final = 20
+_Targets = Mapping[TopicPartition, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """What one search changes; nothing where it betters nothing. `is_last`: nothing is left to do.
+    `told`: what disks have no room for."""
+
+    targets: _Targets = field(default_factory=dict)
+    is_last: bool = True
+    told: Sequence[str] = ()
 
 
 def _made_again(
-    found: Alternative, made: Callable[[_Way], Alternative], replicas: int
+    found: Alternative, made: Callable[[_Way], Alternative | None], replicas: int
 ) -> Alternative:
     """The best of what other ways make, where it is far above its bound."""
     if replicas > _AGAIN_MAX or _is_near(found):
         return found
-    small = made(_Way(gives_small=True))
+    small = made(_Way(gives_small=True)) or found
     best = min(found, small, key=_bad_and_moved)
     if replicas > _BY_CHANCE_MAX or _is_near(best):
         return best
     enough = int(_FAR * (best.lower_bound_bytes or 0))
-    return min(best, made(_Way(gives_small=best is small, enough=enough)), key=_bad_and_moved)
+    lucky = made(_Way(gives_small=best is small, enough=enough)) or best
+    return min(best, lucky, key=_bad_and_moved)
 
 
 def _is_near(found: Alternative) -> bool:
@@ -329,15 +350,69 @@ def _propose(
     told: list[str],
     way: _Way = _FIRST,
 ) -> Proposal:
-    """`told` hears what disks have no room for."""
-    placed = _placed(original, request, tolerance, way=way)
+    """Goes on from where a plan ends, until the next one would better nothing. Partitions that are
+    only partly in sync are changed once. `told` hears what disks have no room for."""
+    topology, held = original.topology, original.bytes
+    step = _step(original, request, tolerance, way)
+    proposal, heard = proposal_of(tolerance.name, topology, step.targets, held), step.told
+    partly = (str(topology.partitions[p].key) for p in original.sync.partly_synced)
+    request = replace(request, keep_partitions=(*request.keep_partitions, *partly))
+    for _ in range(_STEPS_MAX):
+        if step.is_last:
+            break
+        now = Placement(topology.with_replicas(proposal.targets()), request)
+        step = _step(now, request, tolerance, _FIRST)
+        heard = step.told or heard
+        merged = _merged(topology, {**proposal.targets(), **step.targets}, tolerance)
+        further = proposal_of(tolerance.name, topology, merged, held)
+        if stuck_of(further, original):
+            break
+        proposal = further
+    told.extend(heard)
+    return proposal
+
+
+def _merged(topology: Topology, targets: _Targets, tolerance: Tolerance) -> _Targets:
+    """Targets that several plans made, in the order of the topology."""
+    merged = {}
+    for key, partition in topology.named(targets).items():
+        home, now = partition.replicas, targets[key]
+        merged[key] = tuple(in_order(home, now)) if tolerance.leaders is None else now
+        merged[key] = followers_in_order(home, merged[key])
+    return merged
+
+
+def _step(now: Placement, request: PlanRequest, tolerance: Tolerance, way: _Way) -> _Step:
+    """What betters most, as far as disks have room for it."""
+    placed, before, rest, bounds = _bettered(now, request, tolerance, way)
+    if not rest < before:
+        return _Step()
+    wanted = proposal_of(tolerance.name, now.topology, placed.targets(), now.bytes)
+    told: list[str] = []
+    made = within_disks(wanted, now, lambda: _asked(now, request, tolerance), told)
+    if made is not wanted:
+        left = Placement(now.topology.with_replicas(made.targets()), request)
+        rest = unrest_of(left, tolerance, bounds)
+    if not rest < before:
+        return _Step(told=told)
+    return _Step(targets=made.targets(), is_last=not any(rest), told=told)
+
+
+def _bettered(
+    now: Placement, request: PlanRequest, tolerance: Tolerance, way: _Way
+) -> tuple[Placement, Unrest, Unrest, Bounds]:
+    """(a placement, the unrest before, the unrest there, bounds that it is measured by)."""
+    placed = _placed(now, request, tolerance, way=way)
+    is_relief = request.goal is Goal.RELIEVE and tolerance.bytes is None
+    bounds = _relief(now) if is_relief else bounds_of(placed, tolerance)
+    before, rest = (unrest_of(each, tolerance, bounds) for each in (now, placed))
     if tolerance.puts_traffic_first and tolerance.traffic is not None:
-        calmer = _placed(original, request, tolerance, is_traffic_first=True)
-        gained = overload(placed, tolerance.traffic) - overload(calmer, tolerance.traffic)
-        placed = calmer if gained > _CALMER else placed
-    held = original.bytes
-    proposal = proposal_of(tolerance.name, placed.topology, placed.targets(), held)
-    return within_disks(proposal, original, lambda: _asked(original, request, tolerance), told)
+        calmer = _placed(now, request, tolerance, is_traffic_first=True)
+        gained = sum(overload(placed, tolerance.traffic)) - sum(overload(calmer, tolerance.traffic))
+        of_calmer = unrest_of(calmer, tolerance, bounds)
+        if of_calmer < before and (gained > _CALMER or rest >= before):
+            placed, rest = calmer, of_calmer
+    return placed, before, rest, bounds
 
 
 def _asked(original: Placement, request: PlanRequest, tolerance: Tolerance) -> Placement:
@@ -371,6 +446,7 @@ def _placed(
         _settle(placement, _relief(placement), way)
     else:
         _even(placement, tolerance, way)
+    keep_orders(placement)
     if placement.is_target.any():
         leaders = leader_bounds(placement, tolerance)
         if tolerance.leaders is not None:

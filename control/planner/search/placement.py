@@ -8,6 +8,7 @@ sorted by size, so that the one nearest to a wanted size is a binary search away
 """
 
 from bisect import bisect_left, insort
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cache
@@ -216,7 +217,7 @@ class Placement:
         for partition, replicas in zip(self.topology.partitions, self.replicas, strict=True):
             placed = tuple([ids[b] for b in replicas])
             if placed != partition.replicas:
-                changed[partition.key] = placed
+                changed[partition.key] = followers_in_order(partition.replicas, placed)
         return changed
 
     def check_invariants(self) -> None:
@@ -235,6 +236,34 @@ class Placement:
         for b, ranks in enumerate(self.by_size):
             assert ranks == sorted(ranks)
             assert all(b in self.replicas[self.partition_at[rank]] for rank in ranks)
+
+
+def keep_orders(placement: Placement) -> None:
+    """Put replicas that stay where they were in the order (`in_order`)."""
+    for partition in dict.fromkeys(placement.touched):
+        now, home = placement.replicas[partition], placement.sync.home(partition)
+        ordered = in_order(home, now)
+        is_other = placement.request.replication_factor is not None and set(home) != set(now)
+        if ordered != now and not is_other:
+            placement.leaders[now[0]] -= 1
+            placement.leaders[ordered[0]] += 1
+            placement.replicas[partition] = ordered
+
+
+def in_order(home: Sequence[int], now: Sequence[int]) -> list[int]:
+    """`now` with those of `home` at their places there; as it is where the first of `home` is gone
+    or the number is another."""
+    if len(home) != len(now) or home[0] not in now:
+        return list(now)
+    others = iter([b for b in now if b not in home])
+    return [b if b in now else next(others) for b in home]
+
+
+def followers_in_order(home: tuple[int, ...], now: tuple[int, ...]) -> tuple[int, ...]:
+    """`now` with its followers as in `home`, where the brokers are the same."""
+    if set(home) != set(now):
+        return now
+    return now[0], *(b for b in home if b != now[0])
 
 
 def leave(placement: Placement, partition: int) -> None:

@@ -53,9 +53,17 @@ class TopicCounts:
 
     def uneven(self) -> int:
         """Replicas that must move before every topic is even over the balanced brokers."""
+        return int(np.maximum(*self._off()).sum())
+
+    def distance(self) -> int:
+        """Replicas that brokers have too many or too few of, of each topic for itself."""
+        return int(np.add(*self._off()).sum())
+
+    def _off(self) -> tuple[Numbers, Numbers]:
+        """(replicas too many, too few) by topic."""
         over = np.maximum(self.count - self.high, 0)[:, self.target].sum(axis=1)
         under = np.maximum(self.low - self.count, 0)[:, self.target].sum(axis=1)
-        return int(np.maximum(over, under).sum())
+        return over, under
 
 
 def topic_counts(columns: Columns, of: Numbers, roles: Roles) -> TopicCounts:

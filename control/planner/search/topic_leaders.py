@@ -13,6 +13,7 @@ from operator import itemgetter
 
 import numpy as np
 
+from control.planner.columns import topic_numbers
 from control.planner.search.placement import Placement, reorderable
 
 
@@ -25,6 +26,19 @@ def even_topic_leaders(placement: Placement) -> None:
     by_topic = sorted(((of[p], p) for p in chosen), key=itemgetter(0))
     for _, members in groupby(by_topic, key=itemgetter(0)):
         _TopicLeaders(placement, [p for _, p in members]).even()
+
+
+def uneven_topic_leaders(placement: Placement) -> int:
+    """Leaders of each topic that brokers have too many or too few of."""
+    chosen = reorderable(placement)
+    leader = np.array([placement.replicas[p][0] for p in chosen], dtype=np.int64)
+    of = topic_numbers(placement.topology)[chosen]
+    led = np.zeros((int(of.max(initial=-1)) + 1, placement.brokers), dtype=np.int64)
+    np.add.at(led, (of, leader), 1)
+    led = led[:, placement.is_target]
+    low, rest = np.divmod(led.sum(axis=1, keepdims=True), max(1, led.shape[1]))
+    off = np.maximum(led - low - (rest > 0), 0) + np.maximum(low - led, 0)
+    return int(off.sum())
 
 
 class _TopicLeaders:

@@ -45,15 +45,15 @@ def even_leaving(placement: Placement, share: float, leaders: tuple[int, int]) -
                 break
 
 
-def overload(placement: Placement, share: float) -> float:
+def overload(placement: Placement, share: float) -> tuple[float, float]:
     """How far the busiest are above mean x (1 + share), in and out, in parts of the mean."""
     columns = columns_now(placement)
-    over = 0.0
-    for load in (columns.traffic_in(), columns.traffic_out()):
-        balanced = load[placement.is_target]
-        if balanced.any():
-            over += max(0.0, float(balanced.max() / balanced.mean()) - 1 - share)
-    return over
+    arriving, leaving = (
+        max(0.0, float(balanced.max() / balanced.mean()) - 1 - share) if balanced.any() else 0.0
+        for load in (columns.traffic_in(), columns.traffic_out())
+        for balanced in (load[placement.is_target],)
+    )
+    return arriving, leaving
 
 
 class _Loads:
