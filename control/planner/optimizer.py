@@ -118,7 +118,7 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
                 other = _propose(placement, request, tolerance, told, way)
                 return judging.judge(other) if other.changes else None
 
-            alternatives[tolerance] = _made_again(found, made, len(columns.of))
+            alternatives[tolerance] = _made_again(found, made, judging)
     offered = tuple(
         worth_offering(_sound(alternatives, placement, judging), request.relieve_brokers)
     )
@@ -138,7 +138,7 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
             *unknown_racks(topology, removed),
             *dict.fromkeys(told),
             *left_broken(request.goal, [v for made in offered for v in made.violations]),
-            *(() if request.goal in _KEEPS_DATA else proofs(placement)),
+            *(() if request.goal in _KEEPS_DATA else proofs(placement, offered[0].violations)),
         ),
     )
 
@@ -180,23 +180,25 @@ class _Step:
 
 
 def _made_again(
-    found: Alternative, made: Callable[[_Way], Alternative | None], replicas: int
+    found: Alternative, made: Callable[[_Way], Alternative | None], judging: "_Judge"
 ) -> Alternative:
     """The best of what other ways make, where it is far above its bound."""
-    if replicas > _AGAIN_MAX or _is_near(found):
+    if judging.replicas > _AGAIN_MAX or _is_near(found, judging):
         return found
     small = made(_Way(gives_small=True)) or found
     best = min(found, small, key=_bad_and_moved)
-    if replicas > _BY_CHANCE_MAX or _is_near(best):
+    if judging.replicas > _BY_CHANCE_MAX or _is_near(best, judging):
         return best
-    enough = int(_FAR * (best.lower_bound_bytes or 0))
+    enough = int(_FAR * (judging.aim(best)))
     lucky = made(_Way(gives_small=best is small, enough=enough)) or best
     return min(best, lucky, key=_bad_and_moved)
 
 
-def _is_near(found: Alternative) -> bool:
-    bound = found.lower_bound_bytes
-    return bound is None or found.proposal.moved_bytes <= _FAR * bound
+def _is_near(found: Alternative, judging: "_Judge") -> bool:
+    moved = found.proposal.moved_bytes
+    if found.lower_bound_bytes is None or moved <= _FAR * found.lower_bound_bytes:
+        return True
+    return moved <= _FAR * judging.aim(found)
 
 
 def _bad_and_moved(found: Alternative) -> tuple[int, int]:
@@ -323,6 +325,20 @@ class _Judge:
             lower_bound_bytes=least.bytes,
             lower_bound_replicas=least.replicas,
         )
+
+    @property
+    def replicas(self) -> int:
+        """Number of replicas in the whole cluster."""
+        return len(self._columns.of)
+
+    def aim(self, found: Alternative) -> int:
+        """Bytes that the search may hope for."""
+        bound = found.lower_bound_bytes or 0
+        if not self._prover.has_shares or self._request.replication_factor is not None:
+            return bound
+        after = loads_after(self._loads, found.proposal.changes)
+        least = self._prover.least_by_share(found.proposal, found.balance, after, found.violations)
+        return max(bound, least)
 
     def detailed(self, balance: Balance, proposal: Proposal) -> Balance:
         """With traffic where rates are known, and topics where they are to be even."""

@@ -180,7 +180,7 @@ def _gains(
     judged: Alternative, before: Balance, emptied: Sequence[int], waste_percent_max: float
 ) -> tuple[Check, ...]:
     """Checks of the balance that it reaches, and of its bytes above the least."""
-    return _check_balance(judged, before, emptied), _check_waste(judged, waste_percent_max)
+    return _check_balance(judged, before, emptied), _check_waste(judged, emptied, waste_percent_max)
 
 
 def _check_balance(judged: Alternative, before: Balance, emptied: Sequence[int]) -> Check:
@@ -194,20 +194,21 @@ def _check_balance(judged: Alternative, before: Balance, emptied: Sequence[int])
         if then > now and not emptied
     ]
     if emptied:
-        fine = f"brokers {', '.join(map(str, emptied[:NAMES_MAX]))} hold nothing afterwards"
+        fine = f"brokers {_named(emptied)} hold nothing afterwards"
     else:
         fine = "no broker gets more than the fullest has now"
     return check_of("balance", worse, fine=fine, verdict=Verdict.WARN)
 
 
-def _check_waste(judged: Alternative, percent_max: float) -> Check:
+def _check_waste(judged: Alternative, emptied: Sequence[int], percent_max: float) -> Check:
     moved, least = judged.proposal.moved_bytes, judged.lower_bound_bytes
     if least is None:
         return Check(name="waste", verdict=Verdict.OK, reason="no minimum is proven for this plan")
     wasted = max(0, moved - least)
     percent = 100 * wasted / moved if moved else 0.0
+    empties = f" that empties brokers {_named(emptied)}" if emptied else ""
     words = (
-        f"{bytes_text(moved)} move; any plan to the same balance moves at least "
+        f"{bytes_text(moved)} move; any plan to the same balance{empties} moves at least "
         f"{bytes_text(least)}: {percent:.1f} % of the move is above it"
     )
     if percent <= percent_max:
@@ -216,6 +217,11 @@ def _check_waste(judged: Alternative, percent_max: float) -> Check:
         f"{words}, more than {percent_max:g} %; `partiscope plan` offers a plan that moves less"
     )
     return Check(name="waste", verdict=Verdict.FAIL, reason=reason)
+
+
+def _named(brokers: Sequence[int]) -> str:
+    more = f" and {len(brokers) - NAMES_MAX} more" if len(brokers) > NAMES_MAX else ""
+    return ", ".join(map(str, brokers[:NAMES_MAX])) + more
 
 
 def _figure(word: str, value: int) -> str:

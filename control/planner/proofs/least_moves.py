@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from control.planner.columns import Columns, Floats, rack_numbers
+from control.planner.columns import Columns, Floats, Numbers, rack_numbers
 from control.planner.figures import Balance, BrokerLoad
 from control.planner.goals import PlanRequest
 from control.planner.proofs.demand import Demand
@@ -66,19 +66,32 @@ class Prover:
         after: Sequence[BrokerLoad],
         violations: Sequence[Violation],
     ) -> Least:
-        """For the balance that a proposal has reached; what it violates is not asked."""
+        """For the balance over all brokers that a proposal has reached; what it violates is not
+        asked."""
         if any(violation.rule == "replicas" for violation in violations):
             return Least(bytes=None, replicas=None)
         if any(len(change.before) != len(change.after) for change in proposal.changes):
             return self._added()
         demand = self._demand(reached, after, violations)
-        of_bytes, of_replicas = lower_bound_bytes(demand), lower_bound_replicas(demand)
-        if proposal.moved_bytes > _CLEAR * of_bytes:
-            of_bytes = max(of_bytes, priced_bytes(demand, proposal.moved_bytes))
+        of_bytes, of_replicas = _bytes(demand, proposal), lower_bound_replicas(demand)
         is_small = len(self._columns.of) <= _REPLICAS_PRICED_MAX
         if is_small and proposal.moved_replicas > _CLEAR * of_replicas:
             of_replicas = max(of_replicas, priced_replicas(demand, proposal.moved_replicas))
         return Least(bytes=of_bytes, replicas=of_replicas)
+
+    def least_by_share(
+        self,
+        proposal: Proposal,
+        reached: Balance,
+        after: Sequence[BrokerLoad],
+        violations: Sequence[Violation],
+    ) -> int:
+        """The fewest bytes to a balance that is as even among brokers of each share for itself.
+        The search is for that one: what racks force upon some says nothing about the others."""
+        demand = self._demand(reached, after, violations)
+        return _bytes(
+            replace(demand, reached=self._relieved(self._by_share(after), after)), proposal
+        )
 
     def _added(self) -> Least:
         factor = self._request.replication_factor
@@ -101,29 +114,49 @@ class Prover:
             columns=columns,
             rack=rack_numbers(topology, removed),
             removed=removed,
-            reached=self._reached(after),
+            reached=self._relieved(Reached.by_all(reached, columns.brokers), after),
             scope=scope,
             mended=scope & kept_up,
             most_in=None if reached.bytes_in is None else reached.bytes_in.max,
             topics=counts_for(topology, request, columns) if reached.topics_uneven == 0 else None,
         )
 
-    def _reached(self, after: Sequence[BrokerLoad]) -> Reached:
-        """Among brokers of the same share, since racks may force others; who is to be relieved by
-        itself."""
+    @property
+    def has_shares(self) -> bool:
+        """Whether racks may leave brokers different shares."""
+        return 1 < self._roles.racks == self._roles.known_racks
+
+    def _by_share(self, after: Sequence[BrokerLoad]) -> Reached:
         roles, columns = self._roles, self._columns
         kept, width = ~roles.removed, columns.width
         share = np.zeros(columns.brokers)
-        if 1 < roles.racks == roles.known_racks:
+        if self.has_shares:
             brokers = [
                 np.bincount(roles.rack[chosen], minlength=roles.racks)[: roles.racks]
                 for chosen in (kept, roles.target)
             ]
             ones, total = np.ones(len(width)), float(width.sum())
             share[kept] = rack_shares(total, width, ones, *brokers)[roles.rack[kept]]
-        count = np.array([load.replicas for load in after], dtype=np.int64)
-        held = np.array([load.bytes for load in after], dtype=np.int64)
-        reached = Reached.by_share(count, held, kept, share)
+        return Reached.by_share(*_figures(after), kept, share)
+
+    def _relieved(self, reached: Reached, after: Sequence[BrokerLoad]) -> Reached:
+        """The same balance, with bytes of their own for brokers to be relieved."""
+        if self._relief is None:
+            return reached
         relieved = np.isin(self._topology.broker_ids, self._request.relieve_brokers)
-        own = np.maximum(held, 0 if self._relief is None else self._relief.astype(np.int64))
-        return replace(reached, bytes_max=np.where(relieved & kept, own, reached.bytes_max))
+        own = np.maximum(_figures(after)[1], self._relief.astype(np.int64))
+        is_own = relieved & ~self._roles.removed
+        return replace(reached, bytes_max=np.where(is_own, own, reached.bytes_max))
+
+
+def _bytes(demand: Demand, proposal: Proposal) -> int:
+    least = lower_bound_bytes(demand)
+    if proposal.moved_bytes > _CLEAR * least:
+        least = max(least, priced_bytes(demand, proposal.moved_bytes))
+    return least
+
+
+def _figures(loads: Sequence[BrokerLoad]) -> tuple[Numbers, Numbers]:
+    """Replicas and bytes by broker."""
+    count = np.array([load.replicas for load in loads], dtype=np.int64)
+    return count, np.array([load.bytes for load in loads], dtype=np.int64)

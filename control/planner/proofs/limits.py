@@ -7,12 +7,13 @@ from typing import Final
 import numpy as np
 
 from control.model.units import bytes_text
+from control.planner.columns import Flags, Numbers
 from control.planner.goals import Goal, PlanRequest
 from control.planner.in_sync import keeps_some
 from control.planner.proposal import PartitionChange
 from control.planner.racks import Racks, unknown_words
 from control.planner.search.bounds import fair_shares
-from control.planner.search.placement import Placement
+from control.planner.search.placement import Placement, most_per_rack
 from control.planner.topology import Topology, TopologyPartition
 from control.planner.verify import Violation
 
@@ -22,9 +23,11 @@ LISTED_MAX: Final = 20
 """So many partitions that a plan leaves out are named."""
 
 
-def proofs(placement: Placement) -> tuple[str, ...]:
-    """Limits that no assignment within the request can pass."""
-    return (*_rack_proofs(placement), *_size_proofs(placement))
+def proofs(placement: Placement, violations: Iterable[Violation]) -> tuple[str, ...]:
+    """Limits that no assignment within the request can pass. `violations`: what a plan leaves."""
+    left = {violation.where for violation in violations}
+    is_left = [bool(left) and str(p.key) in left for p in placement.topology.partitions]
+    return (*_rack_proofs(placement, np.array(is_left, dtype=np.bool_)), *_size_proofs(placement))
 
 
 def unknown_figures(topology: Topology, goal: Goal) -> tuple[str, ...]:
@@ -195,27 +198,54 @@ def _replicas(number: int) -> str:
     return "1 replica stays" if number == 1 else f"{number} replicas stay"
 
 
-def _rack_proofs(placement: Placement) -> list[str]:
+def _rack_proofs(placement: Placement, left: Flags) -> list[str]:
     """Racks with fewer brokers than others must still hold their share of every partition, unless
     a broker of an unknown rack may hold it."""
     if placement.racks == 1 or placement.known_racks < placement.racks:
         return []
-    count, _ = fair_shares(placement)
-    target = np.flatnonzero(placement.is_target)
-    mean = float(count[target].mean())
-    names = {
-        placement.rack[b]: placement.topology.brokers[b].rack for b in range(placement.brokers)
-    }
+    target, rack, width = placement.is_target, np.array(placement.rack), _width(placement)
+    forced = _forced(placement, width, left)
+    held = int(placement.count[~(target | placement.is_removed)].sum())
+    mean = (int(width.sum()) - held) / max(1, int(target.sum()))
     found = []
-    for rack in range(placement.racks):
-        here = [int(b) for b in target if placement.rack[b] == rack]
-        if here and np.ceil(count[here[0]]) > np.ceil(mean):
-            most = int(np.ceil(count[here[0]]))
+    for number in range(placement.racks):
+        here = np.flatnonzero(target & (rack == number))
+        most = -(-int(forced[number]) // max(1, len(here)))
+        if len(here) and most > np.ceil(mean):
+            name = placement.topology.brokers[int(here[0])].rack
+            one = "it" if len(here) == 1 else "each of them"
             found.append(
-                f"rack {names[rack]} has {len(here)} of {len(target)} brokers for a replica of "
-                f"every partition: no plan gives them fewer than {most} each (mean {mean:.0f})"
+                f"rack {name} has {len(here)} of {int(target.sum())} brokers for a replica of "
+                f"every partition: no plan gives {one} fewer than {most} (mean {mean:.0f})"
             )
     return found
+
+
+def _width(placement: Placement) -> Numbers:
+    """Replicas that each partition is to have."""
+    width = placement.columns.width
+    factor = placement.request.replication_factor
+    return width if factor is None else np.where(placement.is_movable, factor, width)
+
+
+def _forced(placement: Placement, width: Numbers, left: Flags) -> Numbers:
+    """Replicas that brokers which may receive some must hold in all, by rack: of partitions that
+    spread over racks as many as the others have no brokers for; of those that stay, or that racks
+    do not mend (`left`), what is there or nothing."""
+    columns, target, racks = placement.columns, placement.is_target, placement.racks
+    rack = np.array(placement.rack)
+    kept = np.array(placement.rack_brokers)
+    least = np.zeros((len(width), racks), dtype=np.int64)
+    spreads = placement.is_movable & ~left
+    for wide in np.unique(width[spreads]).tolist():
+        room = np.minimum(kept, most_per_rack(wide, tuple(kept.tolist())))
+        least[spreads & (width == wide)] = np.maximum(wide - (room.sum() - room), wide >= racks)
+    stays = (~placement.is_movable)[columns.of] & target[columns.on]
+    np.add.at(least, (columns.of[stays], rack[columns.on[stays]]), 1)
+    held = spreads[columns.of] & placement.is_excluded[columns.on] & (rack[columns.on] < racks)
+    np.subtract.at(least, (columns.of[held], rack[columns.on[held]]), 1)
+    forced: Numbers = np.maximum(least, 0).sum(axis=0)
+    return forced
 
 
 def _size_proofs(placement: Placement) -> list[str]:
@@ -227,6 +257,9 @@ def _size_proofs(placement: Placement) -> list[str]:
     largest = placement.partition_at[-1]
     size = placement.size[largest]
     if share <= 0 or size <= share:
+        return []
+    on = placement.columns.on[placement.columns.of == largest]
+    if not placement.is_movable[largest] and placement.is_removed[on].all():
         return []
     key = placement.topology.partitions[largest].key
     return [

@@ -57,6 +57,9 @@ class Judge:
             return False
         if any(fnmatchcase(topic, it) for it in self.request.get("exclude_topics", ())):
             return False
+        wanted = self.request.get("topics")
+        if wanted and not any(fnmatchcase(topic, it) for it in wanted):
+            return False
         return not (self.factor is not None and topic.startswith("__"))
 
     def _unlawful(self, key: Key, after: Sequence[int]) -> Iterable[str]:

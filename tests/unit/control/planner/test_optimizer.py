@@ -280,7 +280,7 @@ def test_what_no_plan_can_reach_is_said_with_its_reason() -> None:
     assert small_rack.alternatives[0].proposal.moved_replicas == 0
     (limit,) = small_rack.limits
     assert "rack b has 1 of 3 brokers" in limit
-    assert "fewer than 4 each (mean 3)" in limit
+    assert "fewer than 4 (mean 3)" in limit
     topology = cluster({1: None, 2: None}, [(1,), (2,)])
     big = Topology(
         brokers=topology.brokers,

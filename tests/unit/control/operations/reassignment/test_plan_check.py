@@ -120,6 +120,8 @@ def test_a_broker_that_is_emptied_does_not_count_in_the_balance() -> None:
     found = check_document(check_offline(FULL, plan, waste_percent_max=0), is_strict=True)
     assert (found["emptied_brokers"], found["wasted_bytes"]) == ([1], 0)
     assert found["passes"]
+    (waste,) = [it for it in found["checks"] if it["name"] == "waste"]
+    assert not lacking(waste["reason"], "empties brokers 1")
 
 
 def test_racks_are_judged_as_they_are_although_a_broker_is_emptied() -> None:
