@@ -56,6 +56,8 @@ class Tolerance:
     traffic: float | None = None
     spreads_topics: bool = False
     puts_traffic_first: bool = False
+    does_only_what_is_asked: bool = False
+    """Racks and disks that the request does not touch stay as they are."""
     beside: float = 1.0
     """How far above their share brokers may stay (or as many times below) while racks, or
     partitions that fit nowhere else, force another to hold as much (or as few): moving what they
@@ -91,11 +93,17 @@ _EVEN: Final = Tolerance(
 )
 _MINIMAL: Final = Tolerance(name="minimal", replicas=0.09, leaders=0.09, bytes=0.09, beside=_ANYHOW)
 _RACKS: Final = Tolerance(name="racks", replicas=None, leaders=None, bytes=None)
-_ONLY_REMOVED: Final = Tolerance(name="decommission only", replicas=None, leaders=None, bytes=None)
+_ONLY_REMOVED: Final = Tolerance(
+    name="decommission only", replicas=None, leaders=None, bytes=None, does_only_what_is_asked=True
+)
 """Moves what stands on removed brokers and nothing else, however uneven the others get."""
 _LEADERS: Final = Tolerance(name="leaders", replicas=None, leaders=0.0, bytes=None)
-_PLACED: Final = Tolerance(name="placed", replicas=None, leaders=0.0, bytes=None)
-_RELIEVED: Final = Tolerance(name="relieved", replicas=None, leaders=None, bytes=None)
+_PLACED: Final = Tolerance(
+    name="placed", replicas=None, leaders=0.0, bytes=None, does_only_what_is_asked=True
+)
+_RELIEVED: Final = Tolerance(
+    name="relieved", replicas=None, leaders=None, bytes=None, does_only_what_is_asked=True
+)
 _SPREAD: Final = Tolerance(
     name="spread", replicas=0.03, leaders=0.03, bytes=0.035, traffic=0.1, spreads_topics=True
 )

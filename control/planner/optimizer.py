@@ -137,7 +137,7 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
             *partly_in_sync(topology, request),
             *unknown_racks(topology, removed),
             *dict.fromkeys(told),
-            *left_broken(request.goal, [v for made in offered for v in made.violations]),
+            *left_broken(request.goal, offered[0].violations),
             *(() if request.goal in _KEEPS_DATA else proofs(placement, offered[0].violations)),
         ),
     )
@@ -454,7 +454,11 @@ def _placed(
         return placement
     placement, mender = _fulfil(placement, original, tolerance)
     leave_what_cannot_be(placement)
-    mender.spread_over_racks()
+    chosen, factor = placement.is_movable, request.replication_factor
+    if tolerance.does_only_what_is_asked:
+        width = placement.columns.width
+        chosen = chosen & (width != (width if factor is None else factor))
+    mender.spread_over_racks(chosen)
     if is_traffic_first:
         _calm(placement, tolerance)
         return placement
@@ -506,12 +510,14 @@ def _calm(placement: Placement, tolerance: Tolerance) -> None:
 
 
 def _even(placement: Placement, tolerance: Tolerance, way: _Way) -> None:
-    """Topics, numbers and bytes, then what arrives; a full disk is relieved whatever the goal."""
+    """Topics, numbers and bytes, then what arrives; a full disk is relieved, save where only what
+    is asked is done."""
     if tolerance.spreads_topics:
         spread_topics(placement, fills_bytes=tolerance.bytes is not None)
     bounds = bounds_of(placement, tolerance)
     is_asked = _is_about_data(tolerance)
-    if is_asked or not all(placement.has_room(b, 0) for b in range(placement.brokers)):
+    is_full = not all(placement.has_room(b, 0) for b in range(placement.brokers))
+    if is_asked or (is_full and not tolerance.does_only_what_is_asked):
         bounds = _settle(placement, bounds, way)
     if is_asked and tolerance.traffic is not None and placement.columns.has_traffic:
         even_arriving(placement, bounds, tolerance.traffic)

@@ -23,9 +23,11 @@ class Demand:
     reached: Reached
     scope: Flags
     """Partitions that may move at all."""
+    leaves: Flags
+    """Those that are to leave removed brokers: not what is outside the scope, nor what the plan
+    leaves there."""
     mended: Flags
-    """Those of which racks and removed brokers are asked: not what is outside the scope, nor what
-    the plan leaves as it is."""
+    """Those of them that racks are asked of: not what the plan leaves crowded."""
     most_in: int | None = None
     """Bytes per second that no broker receives more of afterwards."""
     topics: TopicCounts | None = None

@@ -107,8 +107,13 @@ class Prover:
     ) -> Demand:
         topology, request, columns = self._topology, self._request, self._columns
         scope = movable_partitions(topology, request)
-        left = {violation.where for violation in violations}
-        kept_up = [str(p.key) not in left for p in topology.partitions] if left else True
+        left, staying = (
+            [str(p.key) in where for p in topology.partitions] if where else False
+            for where in (
+                {violation.where for violation in violations},
+                {violation.where for violation in violations if violation.rule == "removed"},
+            )
+        )
         removed = np.isin(topology.broker_ids, request.remove_brokers)
         return Demand(
             columns=columns,
@@ -116,7 +121,8 @@ class Prover:
             removed=removed,
             reached=self._relieved(Reached.by_all(reached, columns.brokers), after),
             scope=scope,
-            mended=scope & kept_up,
+            leaves=scope & ~np.asarray(staying),
+            mended=scope & ~np.asarray(left),
             most_in=None if reached.bytes_in is None else reached.bytes_in.max,
             topics=counts_for(topology, request, columns) if reached.topics_uneven == 0 else None,
         )

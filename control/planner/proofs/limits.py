@@ -178,12 +178,19 @@ def unknown_racks(topology: Topology, removed: Collection[int]) -> tuple[str, ..
     )
 
 
+_NOT_ASKED: Final = {
+    Goal.LEADERS: "goal leaders moves no data",
+    Goal.RELIEVE: "goal relieve only takes bytes off the named brokers",
+    Goal.REPLICATION: "goal replication changes nothing else",
+}
+
+
 def left_broken(goal: Goal, violations: Iterable[Violation]) -> tuple[str, ...]:
-    """Rules that goal leaders leaves broken, because mending copies data, and the goal that mends
-    them."""
-    if goal is not Goal.LEADERS:
+    """Rules that a plan leaves broken because its goal does not ask for them, and the goal that
+    mends them."""
+    if goal not in _NOT_ASKED:
         return ()
-    broken = Counter(violation.rule for violation in violations)
+    broken = Counter(violation.rule for violation in violations if not violation.is_new)
     told = []
     if racks := broken["racks"]:
         are = "1 partition is" if racks == 1 else f"{racks:,} partitions are"
@@ -191,7 +198,7 @@ def left_broken(goal: Goal, violations: Iterable[Violation]) -> tuple[str, ...]:
     if disks := broken["capacity"]:
         hold = "1 broker holds" if disks == 1 else f"{disks:,} brokers hold"
         told.append(f"{hold} more than the disks take; goal relieve mends that")
-    return tuple(f"{words}: goal leaders moves no data" for words in told)
+    return tuple(f"{words}: {_NOT_ASKED[goal]}" for words in told)
 
 
 def _replicas(number: int) -> str:

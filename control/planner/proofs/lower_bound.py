@@ -41,7 +41,7 @@ from control.planner.search.topic_counts import TopicCounts
 def lower_bound_bytes(demand: Demand) -> int:
     """Bytes that every plan must move."""
     columns, removed = demand.columns, demand.removed
-    out = _bytes_leaving(columns, removed, demand.reached, demand.mended)
+    out = _bytes_leaving(columns, removed, demand.reached, demand.leaves)
     least = np.zeros(columns.brokers, dtype=np.int64)
     if demand.most_in is not None:
         least = _with_traffic(columns, demand.most_in)
@@ -62,7 +62,7 @@ def lower_bound_replicas(demand: Demand) -> int:
         out = np.maximum(out, _fewest(columns, columns.bytes_in, busier))
     if demand.topics is not None:
         out = np.maximum(out, _too_many(demand.topics).sum(axis=0))
-    asked = np.bincount(columns.on[demand.mended[columns.of]], minlength=columns.brokers)
+    asked = np.bincount(columns.on[demand.leaves[columns.of]], minlength=columns.brokers)
     arriving = np.where(removed, 0, np.maximum(reached.count_min - count, 0))
     return _joined(demand.each_as_one(), np.where(removed, asked, out), arriving)
 
@@ -93,7 +93,7 @@ def added_bytes(columns: Columns, factor: int) -> int:
     return int((missing * columns.size).sum())
 
 
-def _bytes_leaving(columns: Columns, removed: Flags, reached: Reached, mended: Flags) -> Numbers:
+def _bytes_leaving(columns: Columns, removed: Flags, reached: Reached, leaves: Flags) -> Numbers:
     """Per broker, the bytes that it must lose."""
     held, count = columns.held(), columns.count()
     sizes = columns.size[columns.of]
@@ -103,7 +103,7 @@ def _bytes_leaving(columns: Columns, removed: Flags, reached: Reached, mended: F
     excess = np.maximum(count - reached.count_max, 0)
     smallest = running[starts + excess] - running[starts]
     needed = np.maximum(np.maximum(held - reached.bytes_max, smallest), 0)
-    asked = np.where(mended[columns.of], sizes, 0)
+    asked = np.where(leaves[columns.of], sizes, 0)
     leaving = np.bincount(columns.on, weights=asked, minlength=columns.brokers).astype(np.int64)
     return np.where(removed, leaving, needed)
 

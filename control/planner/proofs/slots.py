@@ -67,7 +67,7 @@ class _SlotMaker:
         self._number = 0
         self._turns = 1
 
-    def made(self, mended: Flags) -> Slots:
+    def made(self, mended: Flags, leaves: Flags) -> Slots:
         """All of them."""
         columns, racks = self._columns, self._racks
         members = [np.flatnonzero((self._rack == r) & ~self._removed) for r in range(racks)]
@@ -80,7 +80,7 @@ class _SlotMaker:
                 limit = most_per_rack(width, tuple(len(brokers) for brokers in members))
                 self._several_a_rack(chosen, width, limit)
         self._free(np.flatnonzero(~spread[columns.of]))
-        slot = np.where(self._removed[columns.on] & mended[columns.of], -1, self._slot_of)
+        slot = np.where(self._removed[columns.on] & leaves[columns.of], -1, self._slot_of)
         homes = np.argsort(slot, kind="stable")
         homes = homes[slot[homes] >= 0]
         return Slots(
@@ -157,4 +157,4 @@ def _place_within(group: Numbers) -> Numbers:
 def slots_of(demand: Demand, columns: Columns, chosen: Numbers) -> Slots:
     """Slots of these partitions, which `columns` has alone."""
     maker = _SlotMaker(columns, demand.rack, demand.removed, demand.scope[chosen])
-    return maker.made(demand.mended[chosen])
+    return maker.made(demand.mended[chosen], demand.leaves[chosen])

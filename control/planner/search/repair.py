@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from control.planner.columns import Floats
+from control.planner.columns import Flags, Floats
 from control.planner.search.bounds import fair_shares
 from control.planner.search.placement import Placement, leave, rack_limit
 
@@ -49,12 +49,13 @@ class Mender:
             if target is not None:
                 placement.move(partition, source, target)
 
-    def spread_over_racks(self) -> None:
-        """Move one replica at a time off racks that hold several, followers first."""
+    def spread_over_racks(self, chosen: Flags) -> None:
+        """Move one replica at a time off racks that hold several of a chosen partition, followers
+        first."""
         placement = self._placement
         if placement.known_racks == 1:
             return
-        wrong = [p for p in np.flatnonzero(placement.is_movable).tolist() if self._is_crowded(p)]
+        wrong = [p for p in np.flatnonzero(chosen).tolist() if self._is_crowded(p)]
         for partition in sorted(wrong, key=lambda p: (-placement.size[p], p)):
             while self._is_crowded(partition):
                 if not self._leave_crowded_rack(partition):

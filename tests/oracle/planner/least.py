@@ -39,6 +39,15 @@ class Extremes(NamedTuple):
     receive; where there are no racks and topics are to be even, else 0."""
 
 
+class Left(NamedTuple):
+    """Partitions that need not be right."""
+
+    crowded: Collection[Key]
+    """On fewer racks than possible."""
+    staying: Collection[Key]
+    """On decommissioned brokers."""
+
+
 class Every:
     """All assignments of one topology file and one request."""
 
@@ -48,22 +57,21 @@ class Every:
         self.kept = judge.known - judge.removed
         self._racks = Counter(judge.rack[b] for b in self.kept if judge.rack[b] is not None)
 
-    def least(self, after: Sets, spared: Collection[Key]) -> Moved:
-        """The fewest bytes, and the fewest replicas, that lead to a balance as good as `after`.
-        `spared`: partitions that need not be right."""
+    def least(self, after: Sets, left: Left) -> Moved:
+        """The fewest bytes, and the fewest replicas, that lead to a balance as good as `after`."""
         limit = self.extremes(after)
         found = [
             self.moved(sets)
-            for sets in self.allowed(spared)
+            for sets in self.allowed(left)
             if _is_within(self.extremes(sets), limit)
         ]
         assert found, "what was planned is not among all assignments"
         return Moved(min(m.bytes for m in found), min(m.replicas for m in found))
 
-    def allowed(self, spared: Collection[Key] = ()) -> Iterator[Sets]:
+    def allowed(self, left: Left) -> Iterator[Sets]:
         """Assignments that the request allows."""
         keys = list(self._now)
-        ways = [list(self._ways(key, is_spared=key in spared)) for key in keys]
+        ways = [list(self._ways(key, left)) for key in keys]
         for chosen in product(*ways):
             yield dict(zip(keys, chosen, strict=True))
 
@@ -104,7 +112,7 @@ class Every:
         counts = [[count[topic, b] for b in open_] for topic in topics]
         return max((max(max(of_one) - min(of_one), 1) for of_one in counts if of_one), default=1)
 
-    def _ways(self, key: Key, *, is_spared: bool) -> Iterator[frozenset[int]]:
+    def _ways(self, key: Key, left: Left) -> Iterator[frozenset[int]]:
         judge, now = self.judge, self._now[key]
         hindered = judge.down | judge.cordoned
         partition = judge.partitions[key]
@@ -117,8 +125,8 @@ class Every:
             is_lawful = not (
                 (then - now) & (judge.removed | hindered) or (then ^ now) & judge.excluded
             )
-            is_right = not then & judge.removed and self.is_spread(then)
-            if is_lawful and (is_right or is_spared):
+            leaves = key in left.staying or not then & judge.removed
+            if is_lawful and leaves and (key in left.crowded or self.is_spread(then)):
                 yield then
 
     def is_spread(self, brokers: Collection[int]) -> bool:

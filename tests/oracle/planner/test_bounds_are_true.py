@@ -11,8 +11,7 @@ from control.planner.optimizer import Alternative, Plan, judged_plan
 from control.planner.proposal import proposal_of
 from control.planner.topology import parse_topology
 from tests.oracle.planner.cases import Case
-from tests.oracle.planner.judge import Key
-from tests.oracle.planner.least import Every
+from tests.oracle.planner.least import Every, Left
 from tests.oracle.planner.small import small_case
 from tests.oracle.planner.test_plans_keep_what_lives import planned
 
@@ -44,11 +43,12 @@ def by_hand(case: Case, seed: int) -> tuple[Case, Plan]:
     return asked, judged_plan(topology, PlanRequest(remove_brokers=emptied), proposal)
 
 
-def spared(every: Every, alternative: Alternative) -> set[Key]:
+def left_of(every: Every, alternative: Alternative) -> Left:
     """Partitions about which it breaks a rule, by its own account."""
-    told = [str(violation) for violation in alternative.violations]
-    keys = every.judge.partitions
-    return {key for key in keys if any(text.startswith(f"{key[0]}-{key[1]}:") for text in told)}
+    broken = {(it.where, it.rule) for it in alternative.violations}
+    names = {f"{key[0]}-{key[1]}": key for key in every.judge.partitions}
+    staying = {names[where] for where, rule in broken if rule == "removed"}
+    return Left({names[where] for where, _ in broken if where in names}, staying)
 
 
 def untrue(case: Case, made: Plan | None) -> list[str]:
@@ -63,18 +63,18 @@ def untrue(case: Case, made: Plan | None) -> list[str]:
             continue
         after = {key: set(p["replicas"]) for key, p in every.judge.partitions.items()}
         after |= {(c.topic, c.partition): set(c.after) for c in alternative.proposal.changes}
-        least = every.least(after, spared(every, alternative))
+        least = every.least(after, left_of(every, alternative))
         for word, told, true in (
             ("bytes", alternative.lower_bound_bytes, least.bytes),
             ("replicas", alternative.lower_bound_replicas, least.replicas),
         ):
             if told is not None and told > true:
                 found.append(f"{alternative.name}: at least {told} {word}, {true} will do")
-    left = spared(every, made.alternatives[0])
+    left = left_of(every, made.alternatives[0])
     return found + [limit for limit in made.limits if is_wrong(limit, every, left)]
 
 
-def is_wrong(limit: str, every: Every, left: set[Key]) -> bool:
+def is_wrong(limit: str, every: Every, left: Left) -> bool:
     """Whether an assignment does what the limit says none does."""
     if LARGEST in limit:
         largest = max(p["size"] for p in every.judge.partitions.values())

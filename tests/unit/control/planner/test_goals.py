@@ -250,3 +250,42 @@ def test_the_fewest_moves_that_decommission_a_broker_are_offered() -> None:
     assert bare.moved_bytes < offered["minimal"].proposal.moved_bytes
     without = plan(before, PlanRequest(goal=Goal.MINIMAL))
     assert "decommission only" not in {it.name for it in without.alternatives}
+
+
+CROWDED: dict[int, str | None] = {1: "a", 2: "a", 3: "b", 4: "b", 5: "b"}
+"""Racks beside which a partition on brokers 1 and 2 is crowded."""
+
+
+def test_a_decommission_alone_leaves_racks_of_other_partitions_and_proves_its_bytes() -> None:
+    topology = cluster(CROWDED, [(1, 2), (1, 3), (2, 5), (4, 1)])
+    made = plan(topology, PlanRequest(goal=Goal.MINIMAL, remove_brokers=(5,)))
+    (bare,) = [it for it in made.alternatives if it.name == "decommission only"]
+    assert [change.partition for change in bare.proposal.changes] == [2]
+    assert bare.proposal.moved_bytes == bare.lower_bound_bytes == 100
+    assert [(it.where, it.is_new) for it in bare.violations] == [("t-0", False)]
+    assert made.alternatives[0].violations == ()
+
+
+def test_what_leaves_from_a_crowded_partition_is_proven_too() -> None:
+    topology = cluster(CROWDED, [(3, 4), (1, 3), (2, 5), (4, 1)])
+    request = PlanRequest(goal=Goal.MINIMAL, remove_brokers=(4,), exclude_brokers=(1, 2))
+    made = plan(topology, request)
+    (bare,) = [it for it in made.alternatives if it.name == "decommission only"]
+    assert [it.where for it in bare.violations] == ["t-0"]
+    assert bare.proposal.moved_bytes == bare.lower_bound_bytes == 200
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        PlanRequest(goal=Goal.RELIEVE, relieve_brokers=(3,), alternatives=1),
+        PlanRequest(goal=Goal.REPLICATION, replication_factor=2, alternatives=1),
+    ],
+)
+def test_racks_that_nobody_asked_about_stay_and_are_told(request_: PlanRequest) -> None:
+    topology = cluster(CROWDED, [(1, 2), (3, 1), (3, 2), (3, 1), (3, 2, 4), (3, 1)])
+    made = plan(topology, request_)
+    (first,) = made.alternatives
+    assert 0 not in {change.partition for change in first.proposal.changes if change.adding}
+    assert {it.where for it in first.violations} == {"t-0"}
+    assert any(not lacking(told, "1 partition", "racks", "goal racks") for told in made.limits)

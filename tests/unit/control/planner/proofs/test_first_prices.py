@@ -29,6 +29,7 @@ def asked(topology: Topology, fewest: int, most: int, most_bytes: int) -> Demand
             bytes_max=np.full(brokers, most_bytes),
         ),
         scope=everything,
+        leaves=everything,
         mended=everything,
     )
 

@@ -32,6 +32,7 @@ def demand(before: Topology, after: Topology) -> Demand:
         removed=nobody,
         reached=Reached.by_all(balance_of(after), len(before.brokers)),
         scope=everybody,
+        leaves=everybody,
         mended=everybody,
     )
 
@@ -116,6 +117,7 @@ def test_no_prices_prove_more_than_any_placement_moves(factor: int, racks: int, 
         removed=removed,
         reached=Reached(count_min=count, count_max=count, bytes_max=held),
         scope=np.ones(15, dtype=np.bool_),
+        leaves=mended,
         mended=mended,
     )
     market = Market(
