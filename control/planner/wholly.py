@@ -157,7 +157,7 @@ def within_disks(
     proposal: Proposal,
     placement: Placement,
     asked: Callable[[], Placement],
-    told: list[str],
+    told: dict[Proposal, str],
 ) -> Proposal:
     """The proposal without what finds no room in any stage; `told` hears what that is. `asked`:
     what is asked for and nothing else, which finds room. `placement`: before anything moves."""
@@ -180,7 +180,7 @@ def within_disks(
         made = proposal_of(proposal.name, topology, least, held)
     left = [key for key, after in wanted.items() if made.targets().get(key) != after]
     count = "1 partition" if len(left) == 1 else f"{len(left):,} partitions"
-    told.append(f"the plan {proposal.name} leaves out what it would do with {count}: {why}")
+    told[made] = f"the plan {proposal.name} leaves out what it would do with {count}: {why}"
     return made
 
 

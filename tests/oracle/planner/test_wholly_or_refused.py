@@ -17,6 +17,7 @@ from tests.oracle.planner.tight import (
     tight_case,
     whole_plan,
 )
+from tests.support.phrases import lacking
 
 ORDINARY, CROWDED = 200, 20
 SOAK = 100_000
@@ -101,6 +102,13 @@ def overfilled(case: Case) -> list[str]:
 def test_no_wave_puts_bytes_on_a_full_broker(first: int) -> None:
     found = {s: bad for s in range(first, first + 10) if (bad := overfilled(crowded_case(s)))}
     assert found == {}
+
+
+def test_what_finds_no_room_is_left_out_and_told() -> None:
+    made = planned(crowded_case(14))
+    assert made is not None
+    (minimal,) = (it for it in made.limits if "plan minimal leaves out" in it)
+    assert not lacking(minimal, "1 partition", "t-23", "broker 2", "37.6 KiB")
 
 
 @pytest.mark.soak
