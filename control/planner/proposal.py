@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from control.model.ids import TopicPartition
 from control.planner.columns import Numbers, columns_of
-from control.planner.stages import stages_of
+from control.planner.disks.stages import stages_of
 from control.planner.topology import Topology
 
 

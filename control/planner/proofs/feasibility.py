@@ -197,6 +197,7 @@ class _Feasibility:
         elif request.remove_brokers:
             self._check_distinct()
         self._check_disks()
+        self._check_added()
 
     def _touched(self) -> Iterable[TopologyPartition]:
         may_touch = self.request.scope()
@@ -266,6 +267,23 @@ class _Feasibility:
         self._check_each(
             coming, {b: most - held[b] for b, most in capacity.items() if most is not None}
         )
+
+    def _check_added(self) -> None:
+        """An empty broker that is to carry a share must have room for some replica."""
+        topology = self.topology
+        capacity = {
+            b.id: b.capacity_bytes for b in topology.brokers if b.capacity_bytes is not None
+        }
+        empty = set(self.request.add_brokers) & capacity.keys()
+        empty = empty.difference(*(p.replicas for p in topology.partitions)) if empty else empty
+        smallest = min(self._touched(), key=lambda p: p.size_bytes, default=None) if empty else None
+        for id_ in sorted(empty):
+            if smallest is not None and smallest.size_bytes > capacity[id_]:
+                raise ImpossibleError(
+                    f"broker {id_} can carry no share: its disks take {bytes_text(capacity[id_])}, "
+                    f"and the smallest replica, of {smallest.key}, holds "
+                    f"{bytes_text(smallest.size_bytes)}. Give it a larger disk, or do not add it"
+                )
 
     def _check_each(
         self, coming: Iterable[tuple[TopologyPartition, int]], most: Mapping[int, int]

@@ -81,7 +81,7 @@ def check(
 
 
 def _command(plan: Path, throttle: str, bootstrap: str | None) -> str:
-    """What runs the plan, quoted for a shell."""
+    """The command that runs the plan, quoted for a shell."""
     name = str(plan)
     words = ["reassign", quote(f"./{name}" if name.startswith("-") else name)]
     words += [] if throttle == THROTTLE_AUTO else ["--throttle", quote(throttle)]

@@ -24,7 +24,7 @@ def tight_case(seed: int) -> Case:
     dice = Random(seed)
     ids = list(range(1, dice.randint(3, 5) + 1))
     has_racks = dice.random() < 0.4
-    partitions = []
+    partitions: list[dict[str, Any]] = []
     for number in range(dice.randint(2, 6)):
         width = min(len(ids) - 1, dice.choice((1, 1, 2, 2, 3)))
         replicas = dice.sample(ids, width)
@@ -36,7 +36,7 @@ def tight_case(seed: int) -> Case:
         spare = dice.choice((0, 0, 5, 10, 20, 30, 40, 60, 80))
         over = dice.random() < 0.05
         capacity = max(1, held[id_] - 5) if over else held[id_] + spare
-        broker = {"id": id_, "capacity": capacity}
+        broker: dict[str, Any] = {"id": id_, "capacity": capacity}
         if has_racks:
             broker["rack"] = "abc"[id_ % 3]
         brokers.append(broker)
@@ -58,7 +58,7 @@ def crowded_case(seed: int) -> Case:
     brokers = []
     for id_ in ids:
         capacity = int(max(held[id_] * dice.choice((0.97, 1.0, 1.02, 1.1)), mean * 1.03))
-        broker = {"id": id_, "capacity": capacity}
+        broker: dict[str, Any] = {"id": id_, "capacity": capacity}
         if seed % 3:
             broker["rack"] = "abc"[id_ % 3]
         brokers.append(broker)

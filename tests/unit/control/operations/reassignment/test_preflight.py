@@ -591,4 +591,4 @@ def test_what_works_is_told_however_much_does_not() -> None:
         for check in preflight(FACTS, (move,), throttle_bytes_per_s=10**6)
         if check.name == "brokers"
     )
-    assert not lacking(check.reason, "broker 8", "not running", "1 more", "t-0")
+    assert not lacking(check.reason, "broker 8", "broker 9", "not running", "t-0")

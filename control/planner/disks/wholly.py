@@ -1,29 +1,30 @@
-"""What is asked for is done wholly, within disks at every stage, or refused. Pure.
+"""Fulfils a request wholly, within disks at every stage, or refuses it. Pure.
 
-Asked for are: nothing on removed brokers, a replication factor, relieved brokers within their
-disks. What a plan does beyond that (racks, balance) gives way where disks have no room for it.
+A request may ask for: nothing on removed brokers, a replication factor, relieved brokers within
+their disks. All that a plan does beyond that (racks, balance) gives way where disks have no room.
 """
 
 from collections.abc import Callable, Collection
+from functools import cached_property
 from typing import Final
 
 import numpy as np
 
 from control.model.ids import TopicPartition
-from control.model.units import bytes_text
-from control.planner.goals import ImpossibleError
-from control.planner.proposal import Proposal, proposal_of, room_of
-from control.planner.search.every_placement import search_all
-from control.planner.search.making_room import (
+from control.model.units import bytes_text, counted
+from control.planner.disks.every_placement import search_all
+from control.planner.disks.making_room import (
     Lacking,
     lacking,
     make_room,
     make_within_disks,
     why_no_place,
 )
+from control.planner.disks.stages import stages_of
+from control.planner.goals import ImpossibleError
+from control.planner.proposal import Proposal, proposal_of, room_of
 from control.planner.search.placement import Placement
 from control.planner.search.repair import Mender
-from control.planner.stages import stages_of
 from control.planner.verify import Violation, verify_proposal
 
 _TRIES_MAX: Final = 20
@@ -31,15 +32,17 @@ _TRIES_MAX: Final = 20
 
 
 class Asked:
-    """What one request asks for of a placement."""
+    """The parts of one request that must be fulfilled, for one placement before anything moves."""
 
     def __init__(self, original: Placement) -> None:
-        self._original = original
+        self.original = original
+        self.told: dict[Proposal, str] = {}
+        """Parts of proposals that were left out for lack of room."""
         self._request = original.request
         self._must = self._partitions()
 
     def _partitions(self) -> list[int]:
-        original = self._original
+        original = self.original
         if self._request.replication_factor is not None:
             return list(np.flatnonzero(original.is_movable).tolist())
         ranks = {
@@ -68,9 +71,8 @@ class Asked:
             missing = lacking(placement, self._must)
         if not missing and not self._stuck(placement):
             return placement
-        found = self.anyhow()
-        if found is not None:
-            return found
+        if self.anyhow is not None:
+            return self.anyhow.copied()
         raise ImpossibleError(self._refusal(placement, missing))
 
     def _check_left(self, placement: Placement) -> None:
@@ -82,10 +84,11 @@ class Asked:
                 "are not in sync. Exclude fewer brokers, or keep the partition"
             )
 
+    @cached_property
     def anyhow(self) -> Placement | None:
         """A placement of all that is asked for that breaks nothing anew, however uneven; None where
         none is found."""
-        start = self._original.copied()
+        start = self.original.copied()
         if self._request.replication_factor is not None:
             Mender(start).shrink(self._request.replication_factor)
         return search_all(start, self._must, self._is_fine)
@@ -97,7 +100,7 @@ class Asked:
         return not broken_anew(verify_proposal(placement.topology, self._request, proposal))
 
     def _proposal(self, placement: Placement) -> Proposal:
-        held = self._original.bytes
+        held = self.original.bytes
         return proposal_of("asked", placement.topology, placement.targets(), held)
 
     def _stuck(self, placement: Placement) -> Collection[TopicPartition]:
@@ -119,12 +122,39 @@ class Asked:
                     "where others make way. Add a broker, or delete data (retention)"
                 )
 
+    def within_disks(self, proposal: Proposal, asked: Callable[[], Placement]) -> Proposal:
+        """The proposal without what finds no room in any stage; that is told. `asked`: what is
+        asked for and nothing else, which finds room."""
+        original = self.original
+        topology, held = original.topology, original.bytes
+        stuck = stuck_of(proposal, original)
+        if not stuck:
+            return proposal
+        why = f"{min(stuck)} {why_stuck(proposal, original, min(stuck))}"
+        least, wanted = asked().targets(), proposal.targets()
+        targets, made = dict(wanted), proposal
+        for _ in range(_TRIES_MAX):
+            for key in stuck:
+                del targets[key]
+                targets |= {key: least[key]} if key in least else {}
+            made = proposal_of(proposal.name, topology, targets, held)
+            stuck = frozenset(it for it in stuck_of(made, original) if targets[it] != least.get(it))
+            if not stuck:
+                break
+        if stuck_of(made, original):
+            made = proposal_of(proposal.name, topology, least, held)
+        kept = made.targets()
+        left = sum(kept.get(key) != after for key, after in wanted.items())
+        words = f"leaves out what it would do with {counted(left, 'partition')}"
+        self.told[made] = f"the plan {proposal.name} {words}: {why}"
+        return made
+
     @property
     def _what(self) -> str:
         factor, removed = self._request.replication_factor, self._request.remove_brokers
         if factor is not None:
-            return f"replication factor {factor} is impossible"
-        return f"brokers {sorted(removed)} cannot be decommissioned"
+            return f"no plan was found that gives every partition {counted(factor, 'replica')}"
+        return f"no plan was found that empties brokers {sorted(removed)}"
 
     def _refusal(self, placement: Placement, missing: list[Lacking]) -> str:
         if missing:
@@ -151,37 +181,6 @@ def stuck_of(proposal: Proposal, placement: Placement) -> frozenset[TopicPartiti
         return frozenset()
     room = room_of(placement.topology, placement.columns.held())
     return stages_of(room, proposal.changes).stuck
-
-
-def within_disks(
-    proposal: Proposal,
-    placement: Placement,
-    asked: Callable[[], Placement],
-    told: dict[Proposal, str],
-) -> Proposal:
-    """The proposal without what finds no room in any stage; `told` hears what that is. `asked`:
-    what is asked for and nothing else, which finds room. `placement`: before anything moves."""
-    topology, held = placement.topology, placement.bytes
-    stuck = stuck_of(proposal, placement)
-    if not stuck:
-        return proposal
-    why = f"{min(stuck)} {why_stuck(proposal, placement, min(stuck))}"
-    least, wanted = asked().targets(), proposal.targets()
-    targets, made = dict(wanted), proposal
-    for _ in range(_TRIES_MAX):
-        for key in stuck:
-            del targets[key]
-            targets |= {key: least[key]} if key in least else {}
-        made = proposal_of(proposal.name, topology, targets, held)
-        stuck = frozenset(it for it in stuck_of(made, placement) if targets[it] != least.get(it))
-        if not stuck:
-            break
-    if stuck_of(made, placement):
-        made = proposal_of(proposal.name, topology, least, held)
-    left = [key for key, after in wanted.items() if made.targets().get(key) != after]
-    count = "1 partition" if len(left) == 1 else f"{len(left):,} partitions"
-    told[made] = f"the plan {proposal.name} leaves out what it would do with {count}: {why}"
-    return made
 
 
 def why_stuck(proposal: Proposal, placement: Placement, key: TopicPartition) -> str:

@@ -37,7 +37,7 @@ class Lacking:
 
 
 def lacking(placement: Placement, partitions: Iterable[int]) -> list[Lacking]:
-    """What is still to be placed of these, the largest first."""
+    """Replicas of these partitions that still need a place, the largest first."""
     found = []
     factor = placement.request.replication_factor
     for partition in partitions:

@@ -14,8 +14,10 @@ from typing import Final
 from control.planner.search.placement import Placement
 
 _REPLICAS_MAX: Final = 400
-_LOOKED_AT_MAX: Final = 1_500_000
+_LOOKED_AT_MAX: Final = 1_000_000
 """Moves: a second or two."""
+_KEPT_MAX: Final = 12_000_000
+"""Partitions times states: some hundred MB."""
 
 State = tuple[int, ...]
 
@@ -26,7 +28,8 @@ def search_all(
     """The first placement found that has all that is wanted of these partitions, and is fine."""
     if int(start.count.sum()) > _REPLICAS_MAX:
         return None
-    return _Search(start, partitions, is_fine).run()
+    cheapest = _Search(start, partitions, is_fine).run(is_hasty=False)
+    return cheapest or _Search(start, partitions, is_fine).run(is_hasty=True)
 
 
 class _Search:
@@ -57,20 +60,22 @@ class _Search:
         for partition in self._partitions:
             self._movable[partition] |= self._home[partition] & self._gone
 
-    def run(self) -> Placement | None:
-        """Fewest bytes first: those that have moved, and those that still must."""
+    def run(self, *, is_hasty: bool) -> Placement | None:
+        """Fewest bytes first: those that have moved, and those that still must. Where that takes
+        too long (`is_hasty`), first what lacks fewest bytes, however many have moved."""
         first, size = self._home, self._start.size
         seen = {first}
         must = sum(size[p] * self._lacks(p, first[p]) for p in self._partitions)
         left = sum(self._lacks(p, first[p]) for p in self._partitions)
-        queue = [(must, left, first, tuple(self._start.bytes.tolist()))]
+        rank = (must, 0) if is_hasty else (must, left)
+        queue = [(rank, must, left, first, tuple(self._start.bytes.tolist()))]
         while queue:
-            cost, left, state, held = heappop(queue)
+            (lacks, _), cost, left, state, held = heappop(queue)
             if not left and self._keeps_racks(state):
                 placement = self._made(state)
                 if self._is_fine(placement):
                     return placement
-            if self._looked_at > _LOOKED_AT_MAX:
+            if self._looked_at > _LOOKED_AT_MAX or len(seen) * len(state) > _KEPT_MAX:
                 return None
             for partition, source, target in self._steps(state, held):
                 then = state[partition] & ~source | 1 << target
@@ -83,8 +88,11 @@ class _Search:
                 if source:
                     bytes_[source.bit_length() - 1] -= size[partition]
                 fewer = self._lacks(partition, state[partition]) - self._lacks(partition, then)
-                further = cost + size[partition] * (1 - fewer)
-                heappush(queue, (further, left - fewer, following, tuple(bytes_)))
+                further, left_then = cost + size[partition] * (1 - fewer), left - fewer
+                rank = (further, left_then)
+                if is_hasty:
+                    rank = (lacks - size[partition] * fewer, further)
+                heappush(queue, (rank, further, left_then, following, tuple(bytes_)))
         return None
 
     def _lacks(self, partition: int, mask: int) -> int:

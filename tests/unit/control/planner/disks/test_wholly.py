@@ -59,7 +59,7 @@ def test_what_cannot_be_done_wholly_is_refused_with_what_stands_in_the_way() -> 
     )
     with pytest.raises(ImpossibleError) as refused:
         plan(topology, PlanRequest(goal=Goal.MINIMAL, remove_brokers=(1,)))
-    for words in ("[1]", "decommissioned", "t-", "broker 2", "12 B", "lacks"):
+    for words in ("[1]", "no plan was found", "t-", "broker 2", "12 B", "lacks"):
         assert words in str(refused.value)
 
 
@@ -87,6 +87,18 @@ def test_a_relieved_broker_is_within_its_disks_or_that_is_refused() -> None:
     full = tight([(1, 30, None), (2, 30, None)], [([1], 20), ([1], 15), ([2], 20)])
     with pytest.raises(ImpossibleError, match=r"broker 1.*5 B more"):
         plan(full, PlanRequest(goal=Goal.RELIEVE, relieve_brokers=(1,)))
+
+
+def test_a_relieved_broker_that_keeps_more_than_its_share_is_told() -> None:
+    topology = tight([(1, 99, None), (2, 99, None)], [([1], 60), ([2], 20)])
+    made = plan(topology, PlanRequest(goal=Goal.RELIEVE, relieve_brokers=(1,)))
+    assert any("broker 1 keeps 20 B above its share" in limit for limit in made.limits)
+
+
+def test_a_broker_that_has_room_for_no_replica_is_not_added() -> None:
+    topology = tight([(1, 99, None), (2, 9, None)], [([1], 20), ([1], 10)])
+    with pytest.raises(ImpossibleError, match=r"broker 2 .* t-1"):
+        plan(topology, PlanRequest(add_brokers=(2,)))
 
 
 def test_balance_leaves_out_what_finds_no_room_and_says_so() -> None:

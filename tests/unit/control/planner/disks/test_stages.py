@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from control.model.ids import TopicPartition
+from control.planner.disks.stages import stages_of
 from control.planner.proposal import PartitionChange, Proposal, proposal_of
-from control.planner.stages import stages_of
 from control.planner.topology import Topology, TopologyBroker
 from control.planner.waves import LeaderTurn, WaveRules, plan_waves
 from tests.unit.control.planner.clusters import single
