@@ -109,7 +109,8 @@ class _Search:
         )
         sync = self._start.sync
         for partition, mask in enumerate(state):
-            free = [b for b in self._targets if room[b] >= size[partition] and not mask >> b & 1]
+            needed = size[partition] or float("-inf")
+            free = [b for b in self._targets if room[b] >= needed and not mask >> b & 1]
             if not free:
                 continue
             sources = self._movable[partition] & self._home[partition] & mask

@@ -61,7 +61,7 @@ def make_within_disks(placement: Placement, brokers: Iterable[int]) -> None:
     """Move replicas off these brokers until their disks take what is left, as far as can be."""
     maker = _RoomMaker(placement)
     for broker in brokers:
-        if not placement.has_room(broker, 0):
+        if placement.is_full(broker):
             maker.clear(broker, 0, _DEPTH, frozenset())
 
 
@@ -140,7 +140,7 @@ class _RoomMaker:
             victims = self._victims(broker, self._missing(broker, size), chain)
             if not any(self.place(victim, broker, depth, chain) for victim in victims):
                 return False
-            if self._placement.has_room(broker, size):
+            if not self._placement.is_full(broker, size):
                 return True
         return False
 

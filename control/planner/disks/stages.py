@@ -37,6 +37,10 @@ class Copying(Protocol):
     def size_bytes(self) -> int:
         """Bytes of one replica."""
 
+    @property
+    def stage(self) -> int:
+        """Its stage so far."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stages:
@@ -48,6 +52,17 @@ class Stages:
 
 
 ONE: Final = Stages(of={}, stuck=frozenset())
+
+
+def stages_words(name: str, changes: Iterable[Copying]) -> str:
+    """Words about a plan that disks cannot take all at once; empty where they can."""
+    number = 1 + max((change.stage for change in changes), default=0)
+    if number == 1:
+        return ""
+    return (
+        f"the plan {name} has {number} stages, for disks have no room for all of it at once: "
+        "`partiscope reassign` makes room first, a tool that moves all at once would not"
+    )
 
 
 def stages_of(room: Mapping[int, int], changes: Collection[Copying]) -> Stages:
@@ -71,7 +86,7 @@ def _tight(room: Mapping[int, int], changes: Iterable[Copying]) -> set[int]:
         for broker in change.adding:
             if broker in left:
                 left[broker] -= change.size_bytes
-    coming = {broker for change in changes for broker in change.adding}
+    coming = {broker for change in changes for broker in change.adding if change.size_bytes}
     return {broker for broker in coming if left.get(broker, 0) < 0}
 
 
@@ -132,7 +147,7 @@ def _in_stages(room: Mapping[int, int], order: Iterable[Copying]) -> list[list[C
 def _take(now: dict[int, int], change: Copying) -> bool:
     """Takes the room of its copies, where there is enough."""
     size, adding = change.size_bytes, change.adding
-    if any(now.get(broker, size) < size for broker in adding):
+    if size and any(now.get(broker, size) < size for broker in adding):
         return False
     for broker in adding:
         if broker in now:

@@ -113,7 +113,7 @@ class Asked:
         relieved = [ids.index(id_) for id_ in self._request.relieve_brokers]
         make_within_disks(placement, relieved)
         for broker in relieved:
-            if not placement.has_room(broker, 0):
+            if placement.is_full(broker):
                 assert placement.capacity is not None
                 over = bytes_text(int(placement.bytes[broker] - placement.capacity[broker]))
                 raise ImpossibleError(

@@ -115,7 +115,11 @@ class Placement:
 
     def has_room(self, broker: int, size: int) -> bool:
         """Whether a broker's disks take so many bytes more."""
-        return self.capacity is None or bool(self.bytes[broker] + size <= self.capacity[broker])
+        return size == 0 or not self.is_full(broker, size)
+
+    def is_full(self, broker: int, more: int = 0) -> bool:
+        """Whether it holds more than its disks take, or would with so many bytes more."""
+        return self.capacity is not None and bool(self.bytes[broker] + more > self.capacity[broker])
 
     def may_move(
         self, partition: int, source: int, target: int, *, for_: int | None = None

@@ -194,8 +194,8 @@ class Mender:
         if placement.sync.has_any:
             needs[placement.sync.stale_homes(partition)] = -np.inf
         if placement.capacity is not None:
-            has_room = placement.bytes + placement.size[partition] <= placement.capacity
-            needs[~has_room] = -np.inf
+            is_full = placement.bytes + placement.size[partition] > placement.capacity
+            needs[is_full & (placement.size[partition] > 0)] = -np.inf
         if among is not None:
             outside = np.ones(placement.brokers, dtype=np.bool_)
             outside[list(among)] = False

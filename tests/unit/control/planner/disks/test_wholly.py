@@ -34,6 +34,7 @@ def test_a_replica_makes_room_for_one_that_must_leave(goal: Goal) -> None:
     for alternative in made.alternatives:
         changes = {c.partition: (c.after, c.stage) for c in alternative.proposal.changes}
         assert changes == {0: ((2,), 1), 1: ((3,), 0)}
+        assert any(f"plan {alternative.name} has 2 stages" in limit for limit in made.limits)
         assert alternative.violations == ()
 
 
@@ -87,6 +88,12 @@ def test_a_relieved_broker_is_within_its_disks_or_that_is_refused() -> None:
     full = tight([(1, 30, None), (2, 30, None)], [([1], 20), ([1], 15), ([2], 20)])
     with pytest.raises(ImpossibleError, match=r"broker 1.*5 B more"):
         plan(full, PlanRequest(goal=Goal.RELIEVE, relieve_brokers=(1,)))
+
+
+def test_an_empty_replica_finds_a_place_where_every_disk_is_full() -> None:
+    topology = tight([(1, 99, None), (2, 19, None)], [([1], 0), ([2], 20)])
+    made = plan(topology, PlanRequest(goal=Goal.MINIMAL, remove_brokers=(1,)))
+    assert [c.after for c in made.alternatives[0].proposal.changes] == [(2,)]
 
 
 def test_a_relieved_broker_that_keeps_more_than_its_share_is_told() -> None:
