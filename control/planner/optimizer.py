@@ -1,11 +1,14 @@
 """plan(): from a topology and a request to judged alternatives. Pure and deterministic."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from control.model.ids import TopicPartition
+from control.model.units import bytes_text
 from control.planner.columns import Columns, Floats, columns_of
+from control.planner.disks.stages import stages_words
+from control.planner.disks.wholly import Asked, broken_anew, stuck_of
 from control.planner.figures import (
     Balance,
     BrokerLoad,
@@ -51,7 +54,6 @@ from control.planner.search.undo_and_settle import rethink
 from control.planner.search.unrest import Unrest, unrest_of
 from control.planner.topology import Topology
 from control.planner.verify import Violation, verify_proposal
-from control.planner.wholly import Asked, broken_anew, stuck_of, within_disks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,23 +107,22 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
     placement = Placement(topology, request, columns)
     relief = _relief(placement).bytes_max if request.goal is Goal.RELIEVE else None
     judging = _Judge(topology, request, columns, loads, relief)
-    told: list[str] = []
+    asked = Asked(placement)
     proposals: list[Proposal] = []
     alternatives: dict[Tolerance, Alternative] = {}
     for tolerance in request.tolerances():
-        proposal = _propose(placement, request, tolerance, told)
+        proposal = _propose(asked, request, tolerance)
         if all(proposal.changes != known.changes for known in proposals):
             proposals.append(proposal)
             found = judging.judge(proposal)
 
             def made(way: _Way, tolerance: Tolerance = tolerance) -> Alternative | None:
-                other = _propose(placement, request, tolerance, told, way)
+                other = _propose(asked, request, tolerance, way)
                 return judging.judge(other) if other.changes else None
 
             alternatives[tolerance] = _made_again(found, made, judging)
-    offered = tuple(
-        worth_offering(_sound(alternatives, placement, judging), request.relieve_brokers)
-    )
+    sound = _sound(alternatives, asked, judging)
+    offered = tuple(worth_offering(sound, request.relieve_brokers))
     return Plan(
         before=topology,
         request=request,
@@ -136,7 +137,9 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
             *cordoned_brokers(topology, removed),
             *partly_in_sync(topology, request),
             *unknown_racks(topology, removed),
-            *dict.fromkeys(told),
+            *_still_above(placement, relief, offered[0].proposal),
+            *filter(None, (stages_words(made.name, made.proposal.changes) for made in offered)),
+            *(asked.told[made.proposal] for made in offered if made.proposal in asked.told),
             *left_broken(request.goal, offered[0].violations),
             *(() if request.goal in _KEEPS_DATA else proofs(placement, offered[0].violations)),
         ),
@@ -176,7 +179,7 @@ class _Step:
 
     targets: _Targets = field(default_factory=dict)
     is_last: bool = True
-    told: Sequence[str] = ()
+    told: str = ""
 
 
 def _made_again(
@@ -206,20 +209,24 @@ def _bad_and_moved(found: Alternative) -> tuple[int, int]:
 
 
 def _sound(
-    made: Mapping[Tolerance, Alternative], original: Placement, judging: "_Judge"
+    made: Mapping[Tolerance, Alternative], asked: Asked, judging: "_Judge"
 ) -> dict[Tolerance, Alternative]:
-    """Without those that break a rule anew.
+    """Without those that do not all that is asked for, or break a rule anew.
 
     :raises ImpossibleError: nothing is left.
     """
-    sound = {way: found for way, found in made.items() if not broken_anew(found.violations)}
+    sound = {
+        way: found
+        for way, found in made.items()
+        if asked.is_whole(found.violations) and not broken_anew(found.violations)
+    }
     if sound:
         return sound
     tolerance, found = next(iter(made.items()))
-    asked = Asked(original)
-    placed = asked.anyhow() if asked.is_anything else original
+    original = asked.original
+    placed = asked.anyhow if asked.is_anything else original
     if placed is None:
-        told = "; ".join(map(str, broken_anew(found.violations)[:NAMES_MAX]))
+        told = "; ".join(map(str, (broken_anew(found.violations) or found.violations)[:NAMES_MAX]))
         raise ImpossibleError(
             f"what is asked can only be done by breaking a rule: {told}. Add a broker, or ask for "
             "less"
@@ -266,6 +273,20 @@ def _figures(found: Alternative) -> tuple[int, ...]:
     )
 
 
+def _still_above(original: Placement, relief: Floats | None, proposal: Proposal) -> Iterator[str]:
+    """Tells which relieved brokers stay above what they were to come down to."""
+    ids = original.topology.broker_ids
+    for id_ in original.request.relieve_brokers if relief is not None else ():
+        number = ids.index(id_)
+        held = int(original.bytes[number]) + _bytes_to(proposal, (id_,))
+        over = held - int(relief[number]) if relief is not None else 0
+        if over > 0:
+            yield (
+                f"broker {id_} keeps {bytes_text(over)} above its share: no replica of it can "
+                "leave without making another broker fuller than its share, or than its disks take"
+            )
+
+
 def _bytes_to(proposal: Proposal, brokers: Collection[int]) -> int:
     """Bytes that come to these brokers, less those that leave them."""
     chosen, total = frozenset(brokers), 0
@@ -293,7 +314,10 @@ def judged_plan(topology: Topology, request: PlanRequest, proposal: Proposal) ->
         request=request,
         balance_before=now.balance,
         alternatives=(judging.judge(proposal),),
-        limits=unknown_sync(topology, proposal.changes),
+        limits=(
+            *unknown_sync(topology, proposal.changes),
+            *filter(None, (stages_words(proposal.name, proposal.changes),)),
+        ),
     )
 
 
@@ -360,31 +384,29 @@ class _Judge:
 
 
 def _propose(
-    original: Placement,
-    request: PlanRequest,
-    tolerance: Tolerance,
-    told: list[str],
-    way: _Way = _FIRST,
+    asked: Asked, request: PlanRequest, tolerance: Tolerance, way: _Way = _FIRST
 ) -> Proposal:
     """Goes on from where a plan ends, until the next one would better nothing. Partitions that are
-    only partly in sync are changed once. `told` hears what disks have no room for."""
+    only partly in sync are changed once."""
+    original = asked.original
     topology, held = original.topology, original.bytes
-    step = _step(original, request, tolerance, way)
-    proposal, heard = proposal_of(tolerance.name, topology, step.targets, held), step.told
+    step = _step(asked, request, tolerance, way)
+    proposal, told = proposal_of(tolerance.name, topology, step.targets, held), step.told
     partly = (str(topology.partitions[p].key) for p in original.sync.partly_synced)
     request = replace(request, keep_partitions=(*request.keep_partitions, *partly))
     for _ in range(_STEPS_MAX):
         if step.is_last:
             break
         now = Placement(topology.with_replicas(proposal.targets()), request)
-        step = _step(now, request, tolerance, _FIRST)
-        heard = step.told or heard
+        step = _step(Asked(now), request, tolerance, _FIRST)
+        told = step.told or told
         merged = _merged(topology, {**proposal.targets(), **step.targets}, tolerance)
         further = proposal_of(tolerance.name, topology, merged, held)
         if stuck_of(further, original):
             break
         proposal = further
-    told.extend(heard)
+    if told:
+        asked.told[proposal] = told
     return proposal
 
 
@@ -398,14 +420,15 @@ def _merged(topology: Topology, targets: _Targets, tolerance: Tolerance) -> _Tar
     return merged
 
 
-def _step(now: Placement, request: PlanRequest, tolerance: Tolerance, way: _Way) -> _Step:
+def _step(asked: Asked, request: PlanRequest, tolerance: Tolerance, way: _Way) -> _Step:
     """What betters most, as far as disks have room for it."""
-    placed, before, rest, bounds = _bettered(now, request, tolerance, way)
+    now = asked.original
+    placed, before, rest, bounds = _bettered(asked, request, tolerance, way)
     if not rest < before:
         return _Step()
     wanted = proposal_of(tolerance.name, now.topology, placed.targets(), now.bytes)
-    told: list[str] = []
-    made = within_disks(wanted, now, lambda: _asked(now, request, tolerance), told)
+    made = asked.within_disks(wanted, lambda: _least(asked, request, tolerance))
+    told = asked.told.pop(made, "")
     if made is not wanted:
         left = Placement(now.topology.with_replicas(made.targets()), request)
         rest = unrest_of(left, tolerance, bounds)
@@ -415,15 +438,15 @@ def _step(now: Placement, request: PlanRequest, tolerance: Tolerance, way: _Way)
 
 
 def _bettered(
-    now: Placement, request: PlanRequest, tolerance: Tolerance, way: _Way
+    asked: Asked, request: PlanRequest, tolerance: Tolerance, way: _Way
 ) -> tuple[Placement, Unrest, Unrest, Bounds]:
     """(a placement, the unrest before, the unrest there, bounds that it is measured by)."""
-    placed = _placed(now, request, tolerance, way=way)
+    now, placed = asked.original, _placed(asked, request, tolerance, way=way)
     is_relief = request.goal is Goal.RELIEVE and tolerance.bytes is None
     bounds = _relief(now) if is_relief else bounds_of(placed, tolerance)
     before, rest = (unrest_of(each, tolerance, bounds) for each in (now, placed))
     if tolerance.puts_traffic_first and tolerance.traffic is not None:
-        calmer = _placed(now, request, tolerance, is_traffic_first=True)
+        calmer = _placed(asked, request, tolerance, is_traffic_first=True)
         gained = sum(overload(placed, tolerance.traffic)) - sum(overload(calmer, tolerance.traffic))
         of_calmer = unrest_of(calmer, tolerance, bounds)
         if of_calmer < before and (gained > _CALMER or rest >= before):
@@ -431,14 +454,14 @@ def _bettered(
     return placed, before, rest, bounds
 
 
-def _asked(original: Placement, request: PlanRequest, tolerance: Tolerance) -> Placement:
-    """What is asked for, and nothing else."""
-    placement = original.copied()
-    return placement if request.goal is Goal.LEADERS else _fulfil(placement, original, tolerance)[0]
+def _least(asked: Asked, request: PlanRequest, tolerance: Tolerance) -> Placement:
+    """The placement of what is asked for, and nothing else."""
+    is_about_data = request.goal is not Goal.LEADERS
+    return _fulfil(asked, tolerance)[0] if is_about_data else asked.original
 
 
 def _placed(
-    original: Placement,
+    asked: Asked,
     request: PlanRequest,
     tolerance: Tolerance,
     *,
@@ -448,11 +471,11 @@ def _placed(
     """Places by the hard rules, then by numbers, bytes and traffic. With traffic first, numbers and
     bytes stay only as even as they are: the scope may not suffice for both. Goal leaders only
     reorders replicas."""
-    placement = original.copied()
     if request.goal is Goal.LEADERS:
+        placement = asked.original.copied()
         even_leaders(placement, leader_bounds(placement, tolerance))
         return placement
-    placement, mender = _fulfil(placement, original, tolerance)
+    placement, mender = _fulfil(asked, tolerance)
     leave_what_cannot_be(placement)
     chosen, factor = placement.is_movable, request.replication_factor
     if tolerance.does_only_what_is_asked:
@@ -478,19 +501,17 @@ def _placed(
     return placement
 
 
-def _fulfil(
-    placement: Placement, original: Placement, tolerance: Tolerance
-) -> tuple[Placement, Mender]:
-    """(what is asked for: replication factor, removed brokers, disks of relieved ones; its
-    mender)."""
-    factor = original.request.replication_factor
+def _fulfil(asked: Asked, tolerance: Tolerance) -> tuple[Placement, Mender]:
+    """(a placement of what is asked for: replication factor, removed brokers, disks of relieved
+    ones; its mender)."""
+    placement, factor = asked.original.copied(), asked.original.request.replication_factor
     keeps_leaders = tolerance.leaders is None
     mender = Mender(placement, keeps_leaders=keeps_leaders)
     if factor is not None:
         mender.replicate(factor)
         mender = Mender(placement, keeps_leaders=keeps_leaders)
     mender.evacuate()
-    complete = Asked(original).complete(placement)
+    complete = asked.complete(placement)
     if complete is not placement:
         mender = Mender(complete, keeps_leaders=keeps_leaders)
     return complete, mender
@@ -516,7 +537,7 @@ def _even(placement: Placement, tolerance: Tolerance, way: _Way) -> None:
         spread_topics(placement, fills_bytes=tolerance.bytes is not None)
     bounds = bounds_of(placement, tolerance)
     is_asked = _is_about_data(tolerance)
-    is_full = not all(placement.has_room(b, 0) for b in range(placement.brokers))
+    is_full = any(map(placement.is_full, range(placement.brokers)))
     if is_asked or (is_full and not tolerance.does_only_what_is_asked):
         bounds = _settle(placement, bounds, way)
     if is_asked and tolerance.traffic is not None and placement.columns.has_traffic:

@@ -4,7 +4,7 @@ A request may ask for: nothing on removed brokers, a replication factor, relieve
 their disks. All that a plan does beyond that (racks, balance) gives way where disks have no room.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from functools import cached_property
 from typing import Final
 
@@ -27,6 +27,8 @@ from control.planner.search.placement import Placement
 from control.planner.search.repair import Mender
 from control.planner.verify import Violation, verify_proposal
 
+_ASKED: Final = frozenset({"removed", "replicas"})
+"""Rules of the judge that tell what is left undone."""
 _TRIES_MAX: Final = 20
 """So often what is stuck is left as it is, before all that was not asked for is."""
 
@@ -49,6 +51,12 @@ class Asked:
             rank for b in np.flatnonzero(original.is_removed) for rank in original.by_size[int(b)]
         }
         return sorted(original.partition_at[rank] for rank in ranks)
+
+    def is_whole(self, violations: Iterable[Violation]) -> bool:
+        """Whether all that is asked for is done; others may have been left."""
+        left = {it.where for it in violations if it.rule in _ASKED}
+        partitions = self.original.topology.partitions
+        return not left or left.isdisjoint(str(partitions[p].key) for p in self._must)
 
     @property
     def is_anything(self) -> bool:
