@@ -110,7 +110,7 @@ _KEPT: Final = (
     *("speed_a_ms", "speed_a_offset", "speed_a_lag"),
     *("speed_b_ms", "speed_b_offset", "speed_b_lag"),
     *("trend_a_ms", "trend_a_lag", "trend_b_ms", "trend_b_lag", "still_since_ms", "moved_ms"),
-    *("pace_ms", "rewind_from", "rewind_ms", "alive_ms"),
+    *("pace_ms", "outage_ms", "rewind_from", "rewind_ms", "alive_ms"),
 )
 ROW: Final = "row"
 """The place of a row in its table: the fold knows commits and their partitions by number, their

@@ -27,8 +27,8 @@ def text_mask(column: pa.ChunkedArray, value: str) -> pa.ChunkedArray:
 
 
 def floats(column: pa.ChunkedArray) -> FloatColumn:
-    """A column as float64; unknown is NaN."""
-    array: FloatColumn = pc.cast(column, pa.float64()).to_numpy()
+    """A column as float64, the nearest to numbers beyond 2**53; unknown is NaN."""
+    array: FloatColumn = pc.cast(column, pa.float64(), safe=False).to_numpy()
     return array
 
 

@@ -1,8 +1,9 @@
 """The ranges of everything that a sample may say, judged here and nowhere else. Pure.
 
 A value outside its range is never cut to fit, and never wraps around: the row that says it is bad,
-and so is a record whose envelope says it. The limits are those of Kafka's protocol, and narrow
-enough that no formula over them leaves 64 bits.
+and so is a record whose envelope says it. The limits are those of Kafka's protocol. The difference
+of two offsets, none of them below -1, still is a number of 64 bits; sums may leave them
+(``window.totals``).
 """
 
 import json
@@ -16,10 +17,9 @@ import pyarrow.compute as pc
 from broker.metrics.columns import LISTS, TEXTS
 from spark_metrics.arrow_tables import with_column
 from spark_metrics.keys import coded
+from spark_metrics.window.totals import LONG_MAX
 
 INT_MAX: Final = (1 << 31) - 1
-LONG_MAX: Final = (1 << 61) - 1
-"""Of offsets and bytes: the difference of two, and four times it, still is a number of 64 bits."""
 TIME_MAX: Final = (1 << 43) - 1
 """A time in the year 2248."""
 INTERVAL_MS_MAX: Final = 86_400_000
@@ -149,7 +149,7 @@ def with_readable(rows: pa.Table) -> pa.Table:
     if "retention_ms" not in rows.column_names:
         return rows
     retention = rows["retention_ms"]
-    is_forever = pc.or_(pc.less(retention, 0), pc.greater(retention, LONG_MAX))
+    is_forever = pc.or_(pc.less(retention, 0), pc.greater(retention, TIME_MAX))
     rows = with_column(rows, "retention_ms", pc.if_else(is_forever, FOREVER, retention))
     points = rows["log_points"].combine_chunks()
     is_odd = pc.or_(

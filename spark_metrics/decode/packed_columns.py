@@ -14,7 +14,6 @@ from broker.metrics.columns import LISTS, NESTED, NUMBERS, TEXTS
 from broker.metrics.packed import CODES, ITEMS, parts_of
 from spark_metrics.arrow_tables import lists_of
 from spark_metrics.decode.checks import (
-    LONG_MAX,
     RECORD_ITEMS_MAX,
     RECORD_ROWS_MAX,
     UNREADABLE,
@@ -23,9 +22,11 @@ from spark_metrics.decode.checks import (
     names,
     whole,
 )
+from spark_metrics.window.totals import LONG_MAX
 
 _TIMES: Final = ("read_ms", "since_ms")
-_LONGEST: Final = (1 << 63) - 1
+_SPAN_MS_MAX: Final = 1 << 61
+"""Of a time from the begin of its round, to which it is added."""
 _KINDS: Final = {size: np.dtype(f"<u{size}") for size in CODES}
 
 
@@ -87,7 +88,7 @@ class PackedRecord:
                 self._read_items(name.removesuffix(ITEMS), size, least)
             else:
                 column = self._column(size, least, has_unknown=bool(has_unknown))
-                if name in _TIMES and not column.is_within(LONG_MAX):
+                if name in _TIMES and not column.is_within(_SPAN_MS_MAX):
                     raise ValueError(f"{name} is no time")
                 self.columns[name] = column
         if any(name in self.columns and name not in self.items for name in NESTED):
@@ -100,7 +101,7 @@ class PackedRecord:
         return self._judged(Column(self.rows, self._more(count, size), least, known))
 
     def _judged(self, column: Column) -> Column:
-        if type(column.least) is not int or not column.is_within(_LONGEST):
+        if type(column.least) is not int or not column.is_within(LONG_MAX):
             raise ValueError("no numbers of 64 bits")
         return column
 

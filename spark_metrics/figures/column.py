@@ -20,38 +20,38 @@ class Column:
     """An Arrow array."""
 
     def __add__(self, other: "Operand") -> "Column":
-        return Column(pc.add(self.values, _plain(other)))
+        return Column(pc.add(*_alike(self, other)))
 
     def __sub__(self, other: "Operand") -> "Column":
-        return Column(pc.subtract(self.values, _plain(other)))
+        return Column(pc.subtract(*_alike(self, other)))
 
     def __mul__(self, other: "Operand") -> "Column":
-        return Column(pc.multiply(self.values, _plain(other)))
+        return Column(pc.multiply(*_alike(self, other)))
 
     def __truediv__(self, other: "Column | float") -> "Column":
         """A quotient with a fraction; divided by 0 it is unknown."""
         by = _plain(other)
         if isinstance(other, Column):
-            by = pc.if_else(pc.equal(by, 0), pa.scalar(None, by.type), by).cast(_FLOAT)
-        return Column(pc.divide(self.values.cast(_FLOAT), by))
+            by = _fraction(pc.if_else(pc.equal(by, 0), pa.scalar(None, by.type), by))
+        return Column(pc.divide(_fraction(self.values), by))
 
     def __neg__(self) -> "Column":
         return Column(pc.negate(self.values))
 
     def __lt__(self, other: "Operand") -> "Column":
-        return Column(pc.less(self.values, _plain(other)))
+        return Column(pc.less(*_alike(self, other)))
 
     def __le__(self, other: "Operand") -> "Column":
-        return Column(pc.less_equal(self.values, _plain(other)))
+        return Column(pc.less_equal(*_alike(self, other)))
 
     def __gt__(self, other: "Operand") -> "Column":
-        return Column(pc.greater(self.values, _plain(other)))
+        return Column(pc.greater(*_alike(self, other)))
 
     def __ge__(self, other: "Operand") -> "Column":
-        return Column(pc.greater_equal(self.values, _plain(other)))
+        return Column(pc.greater_equal(*_alike(self, other)))
 
     def equals(self, other: "Operand") -> "Column":
-        return Column(pc.equal(self.values, _plain(other)))
+        return Column(pc.equal(*_alike(self, other)))
 
     def __and__(self, other: "Column") -> "Column":
         return Column(pc.and_kleene(self.values, other.values))
@@ -135,12 +135,12 @@ def first_of(*cases: tuple[Column, Operand], otherwise: Operand = None) -> Colum
 
 def greatest(*of: Operand) -> Column:
     """The greatest of those that are known."""
-    return Column(pc.max_element_wise(*(_plain(it) for it in of)))
+    return Column(pc.max_element_wise(*_alike(*of)))
 
 
 def least(*of: Operand) -> Column:
     """The least of those that are known."""
-    return Column(pc.min_element_wise(*(_plain(it) for it in of)))
+    return Column(pc.min_element_wise(*_alike(*of)))
 
 
 def _column_of(values: Sequence[Operand], count: int) -> Column:
@@ -157,3 +157,20 @@ def _column_of(values: Sequence[Operand], count: int) -> Column:
 
 def _plain(operand: Operand) -> Any:
     return operand.values if isinstance(operand, Column) else operand
+
+
+def _alike(*operands: Operand) -> list[Any]:
+    """Whole numbers beside a fraction become the nearest fractions: Arrow by itself raises for
+    those beyond 2**53."""
+    values = [_plain(it) for it in operands]
+    if any(_is_fraction(it) for it in values):
+        return [_fraction(it) if isinstance(it, pa.Array) else it for it in values]
+    return values
+
+
+def _is_fraction(value: Any) -> bool:
+    return pa.types.is_floating(value.type) if isinstance(value, pa.Array) else type(value) is float
+
+
+def _fraction(values: Any) -> Any:
+    return values.cast(_FLOAT, safe=False)

@@ -2,10 +2,16 @@
 
 from typing import Final, NamedTuple
 
-from spark_metrics.figures.column import Column, greatest, where
+from spark_metrics.figures.column import Column, greatest, least, where
 
 PACE_KEPT: Final = 0.9
 """A pace that gets shorter is forgotten by this share a move."""
+PATIENCE_MS: Final = 15_000
+"""Standing still for less may just be the time between two commits (three auto-commits)."""
+UNKNOWN_PACE_PATIENCE_MS: Final = 60_000
+"""The same while its pace is unknown."""
+PACES: Final = 3
+"""Every patience is at least so many times what the group usually takes between two moves."""
 
 
 class Moves(NamedTuple):
@@ -15,10 +21,17 @@ class Moves(NamedTuple):
     """Since when it stands there, with records waiting or beyond the end."""
     moved_ms: Column
     pace_ms: Column
-    """How long it takes between moves."""
+    """How long records wait between moves; unknown until it has moved twice."""
+    outage_ms: Column
+    """How long they waited before the newest move, if that was longer than any patience."""
     rewind_from: Column
     """From where it went back, until it comes there again."""
     rewind_ms: Column
+
+
+def patience(least_ms: int, pace_ms: Column) -> Column:
+    """For how long it may stand."""
+    return greatest(pace_ms.or_else(0) * PACES, least_ms)
 
 
 def moves(
@@ -35,14 +48,20 @@ def moves(
     """After a reading. ``is_back``, ``is_on``: the commit went back with it, or on."""
     stands = (lag > 0) | (offset > end_offset)
     since_ms = where(old_offset.equals(offset), before.still_since_ms.or_else(read_ms), read_ms)
-    took_ms = read_ms - before.moved_ms.or_else(before.still_since_ms)
-    shorter_ms = (before.pace_ms * PACE_KEPT).whole()
-    is_pace = is_on & before.still_since_ms.is_known
+    # What it did while there was nothing to read tells nothing of its pace.
+    waited_ms = (read_ms - before.still_since_ms).or_else(0)
+    usual_ms = patience(PATIENCE_MS, before.pace_ms)
+    is_outage = waited_ms > where(before.pace_ms.is_known, usual_ms, UNKNOWN_PACE_PATIENCE_MS)
+    is_again = is_outage & before.outage_ms.is_known
+    told_ms = where(is_again, least(waited_ms, before.outage_ms), waited_ms)
+    pace_ms = greatest(told_ms, (before.pace_ms * PACE_KEPT).whole())
+    is_pace = is_on & before.moved_ms.is_known
     has_come = offset >= before.rewind_from
     return Moves(
         still_since_ms=since_ms.where(stands),
         moved_ms=where(is_on, read_ms, before.moved_ms),
-        pace_ms=where(is_pace, greatest(took_ms, shorter_ms), before.pace_ms),
+        pace_ms=where(is_pace & (is_again | ~is_outage), pace_ms, before.pace_ms),
+        outage_ms=where(is_pace, waited_ms.where(is_outage), before.outage_ms),
         rewind_from=where(
             is_back,
             greatest(before.rewind_from, old_offset),

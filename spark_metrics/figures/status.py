@@ -2,20 +2,21 @@
 
 from typing import Final, NamedTuple
 
-from spark_metrics.figures.column import Column, first_of, greatest, where
+from spark_metrics.figures.column import Column, first_of, where
 from spark_metrics.figures.speed import DEAD_BAND_RECORDS_PER_S, TREND_WINDOW_MS
-from spark_metrics.figures.standing import Moves
+from spark_metrics.figures.standing import (
+    PATIENCE_MS,
+    UNKNOWN_PACE_PATIENCE_MS,
+    Moves,
+    patience,
+)
 
 STILL_MS: Final = 10_000
 """A group stands still when it has not committed further for so long, with records waiting."""
-PATIENCE_MS: Final = 15_000
-"""Standing still for less may just be the time between two commits (three auto-commits)."""
 OWNED_PATIENCE_MS: Final = 60_000
 """A member that owns the partition is given so long before it counts as stopped."""
 ALIVE_PATIENCE_MS: Final = 300_000
 """… and so long while its group commits other partitions: it may work through them in turn."""
-PACES: Final = 3
-"""Every patience is at least so many times what the group usually takes between two moves."""
 REPEAT_MS: Final = 1_000
 """A commit so long after the offset last moved is the same one again: the group is alive."""
 BEYOND_MS: Final = 3_000
@@ -59,11 +60,6 @@ def stuck_since(of: Judged) -> Column:
     return of.moves.still_since_ms.where(standing(of) >= STILL_MS)
 
 
-def patience(least_ms: int, pace_ms: Column) -> Column:
-    """For how long it may stand."""
-    return greatest(pace_ms.or_else(0) * PACES, least_ms)
-
-
 def status(of: Judged) -> Column:
     """The first word that applies; unknown where there is no verdict."""
     moves = of.moves
@@ -73,6 +69,7 @@ def status(of: Judged) -> Column:
     is_silent = of.alive_ms.is_unknown | (of.alive_ms < of.read_ms - OWNED_PATIENCE_MS)
     went_back = moves.rewind_from.is_known & (of.read_ms - moves.rewind_ms <= TREND_WINDOW_MS)
     is_again = of.commit_ms > moves.still_since_ms + REPEAT_MS
+    is_sure = moves.pace_ms.is_known | is_again | (standing(of) >= UNKNOWN_PACE_PATIENCE_MS)
     grows = (of.trend.per_s > DEAD_BAND_RECORDS_PER_S) & (of.trend.span_ms >= STILL_MS)
     shrinks_now = (of.lag_per_s < -DEAD_BAND_RECORDS_PER_S).is_sure
     empty = first_of((of.end_offset <= of.log_start_offset, "OK"))
@@ -83,7 +80,7 @@ def status(of: Judged) -> Column:
         (of.lag.equals(0), "OK"),
         (of.read_ms.equals(of.first_ms), None),
         (went_back, "REWIND"),
-        (stands & ~of.is_owned, "STOP"),
+        (stands & is_sure & ~of.is_owned, "STOP"),
         (stands & is_again, "STALL"),
         (stands_long & is_silent & of.commit_ms.is_unknown, "STALL"),
         (stands_long & is_silent, "STOP"),

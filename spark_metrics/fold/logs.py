@@ -47,4 +47,4 @@ def _pace(starts: pa.StructArray) -> Any:
         for name in ("offset", "ms")
     )
     span_ms = pc.if_else(pc.equal(span_ms, 0), pa.scalar(None, pa.int64()), span_ms)
-    return pc.divide(moved.cast(pa.float64()), span_ms.cast(pa.float64()))
+    return pc.divide(moved.cast(pa.float64(), safe=False), span_ms.cast(pa.float64()))

@@ -7,6 +7,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_metrics.window.totals import aggregated
+
 RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
 UNKNOWN_SHARE_MAX: Final = 0.01
 STATUS_ORDER: Final = ("OK", "WARN", "REWIND", "STOP", "STALL", "BEYOND")
@@ -89,7 +91,7 @@ def added(parts: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:
     """Tables of aggregates as one, by this key, which may be coarser than theirs."""
     whole = pa.concat_tables(parts)
     names = [name for name in whole.column_names if _how(name)]
-    found = whole.group_by(list(key)).aggregate([(name, _how(name)) for name in names])
+    found = aggregated(whole, list(key), [(name, _how(name)) for name in names])
     kept = {it: found[it] for it in key}
     return pa.table({**kept, **{name: found[f"{name}_{_how(name)}"] for name in names}})
 
@@ -126,7 +128,7 @@ def _group_sums(commits: pa.Table) -> pa.Table:
 
 def _aggregated(rows: pa.Table, of: str, wanted: Sequence[Any]) -> pa.Table:
     """The aggregates by key; texts that are places in a dictionary come out as texts."""
-    found = rows.group_by(list(_KEYS[of])).aggregate(list(wanted))
+    found = aggregated(rows, list(_KEYS[of]), wanted)
     plain = pa.schema(
         [(it.name, pa.string() if pa.types.is_dictionary(it.type) else it.type)
          for it in found.schema]

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from control.model.ids import TopicPartition
 from control.views.series import Span
 from control.views.snapshots.store import StoreReader
+from spark_metrics.window.totals import aggregated
 
 GROUPS_MAX: Final = 8
 """Told one by one: those with the most lag at the end of the move."""
@@ -112,7 +113,7 @@ def group_lag(
 def _readers(commits: pa.Table, moved: Collection[TopicPartition]) -> list[str]:
     """Those with the most lag on what moved."""
     read = commits.filter(_is_one_of(commits, moved))
-    lags = read.group_by("group_id").aggregate([("lag", "sum")])
+    lags = aggregated(read, ["group_id"], [("lag", "sum")])
     ordered = lags.sort_by([("lag_sum", "descending"), ("group_id", "ascending")])
     return [str(name) for name in ordered["group_id"].to_pylist()[:GROUPS_MAX]]
 

@@ -143,7 +143,8 @@ def commit_table(evidence: Evidence) -> pa.Table:
     ranks = evidence.commit_ranks
     words = words_of(ranks, GROUP_SEVERITIES)
     is_dead = pc.is_valid(evidence.unjudged).to_numpy(zero_copy_only=False)
-    is_beyond = floats(commits["committed_offset"]) > floats(commits["end_offset"])
+    is_beyond = pc.fill_null(pc.greater(commits["committed_offset"], commits["end_offset"]), False)
+    is_beyond = is_beyond.to_numpy()
     has_commit = pc.is_valid(commits["committed_offset"]).to_numpy()
     lag = np.where(is_beyond, np.nan, floats(commits["lag"]))
     stuck_ms = evidence.now_ms - floats(commits["stuck_since_ms"])
@@ -168,7 +169,7 @@ def commit_table(evidence: Evidence) -> pa.Table:
         "rank": pa.array(ranks, pa.int32()),
         "judged_rank": arrow.judged_ranks(ranks, words),
         **_verdicts(words, _reasons(words, readable, evidence.unjudged)),
-        "lag": arrow.nullable(lag).cast(pa.int64()),
+        "lag": pc.if_else(pa.array(is_beyond), pa.scalar(None, pa.int64()), commits["lag"]),
         "lag_ms": arrow.nullable(np.where(is_dead | is_beyond, np.nan, time_ms)),
         "clears_ms": arrow.nullable(np.where(is_dead, np.nan, _clears_ms(commits, lag))),
         "stuck_ms": arrow.nullable(stuck_ms),

@@ -27,6 +27,7 @@ from control.views.tables.column import Table, column, counted, name_column, wor
 from control.views.tables.commits import CLEARS_HELP, LAG_TIME_HELP, LOSES_HELP, VELOCITY_HELP
 from control.views.tables.partitions import STATUSES
 from control.views.tables.rows import Cell, Tone
+from spark_metrics.window.totals import aggregated
 
 Record = Mapping[str, Any]
 
@@ -133,25 +134,23 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
     unread = pc.if_else(is_owned, commits["readable"], None)
     is_open = pc.and_(pc.is_valid(commits["committed_offset"]), pc.is_null(commits["lag"]))
     added = {"is_owned": is_owned, "unread": unread, "lag_is_open": is_open}
-    grouped = (
-        arrow.with_columns(commits, added)
-        .group_by("group_id")
-        .aggregate(
-            [
-                ("partition", "count"),
-                ("committed_offset", "count"),
-                ("rank", "min"),
-                ("lag_ms", "max"),
-                ("stuck_ms", "max"),
-                ("is_owned", "sum"),
-                ("lag_is_open", "any"),
-                ("is_bound", "any"),
-                ("unread", "sum"),
-                ("retention_risk_ms", "min"),
-                ("topic", "distinct"),
-                *((name, "sum") for name in sums),
-            ]
-        )
+    grouped = aggregated(
+        arrow.with_columns(commits, added),
+        ["group_id"],
+        [
+            ("partition", "count"),
+            ("committed_offset", "count"),
+            ("rank", "min"),
+            ("lag_ms", "max"),
+            ("stuck_ms", "max"),
+            ("is_owned", "sum"),
+            ("lag_is_open", "any"),
+            ("is_bound", "any"),
+            ("unread", "sum"),
+            ("retention_risk_ms", "min"),
+            ("topic", "distinct"),
+            *((name, "sum") for name in sums),
+        ],
     )
     topics = [", ".join(sorted(item)) for item in grouped["topic_distinct"].to_pylist()]
     grouped = arrow.with_columns(

@@ -57,9 +57,11 @@ def _stops(row: Row) -> str | None:
     def stands(least_ms: int) -> bool:
         return bool(_NOW_MS - since >= max(least_ms, 3 * (row["pace_ms"] or 0)))
 
-    if stands(15_000) and not row["is_owned"]:
+    is_again = commit_ms is not None and commit_ms > since + 1_000
+    is_sure = row["pace_ms"] is not None or is_again or stands(60_000)
+    if stands(15_000) and is_sure and not row["is_owned"]:
         return "STOP"
-    if stands(15_000) and commit_ms is not None and commit_ms > since + 1_000:
+    if stands(15_000) and is_again:
         return "STALL"
     is_silent = row["alive_ms"] is None or row["alive_ms"] < _NOW_MS - 60_000
     if stands(60_000) and is_silent:
@@ -109,6 +111,7 @@ def _judged(rows: list[Row]) -> Judged:
         still_since_ms=maybe(_AGO),
         moved_ms=maybe(_AGO),
         pace_ms=maybe(st.sampled_from([100, 6_000, 30_000])),
+        outage_ms=st.none(),
         rewind_from=maybe(_OFFSET),
         rewind_ms=maybe(_AGO),
     )
@@ -134,7 +137,7 @@ def test_a_commit_counts_as_repeated_when_it_is_more_than_a_second_later(
         **{"offset": 40, "end": 44, "start": 0, "lag": 4, "lag_per_s": 0.0, "pace_ms": None},
         **{"commit_ms": since_ms + later_ms, "first_ms": 1, "still_since_ms": since_ms},
         **{"trend_per_s": None, "trend_span_ms": None, "is_owned": True, "alive_ms": _NOW_MS},
-        **{"moved_ms": None, "rewind_from": None, "rewind_ms": None},
+        **{"moved_ms": None, "outage_ms": None, "rewind_from": None, "rewind_ms": None},
     }
     assert listed(status(_judged([row]))) == [verdict] == [_verdict(row)]
 
@@ -145,15 +148,20 @@ def _moves(row: Row) -> tuple[int | None, ...]:
     rewind = row["rewind_from"]
     stays = since if offset == old and since is not None else ms
     stands = stays if (lag or 0) > 0 or offset > row["end"] else None
+    outage = row["outage_ms"]
     if offset > old:
-        if since is not None:
-            took = ms - (since if moved is None else moved)
-            pace = max(took, took if pace is None else int(pace * PACE_KEPT))
+        if moved is not None:
+            waited = 0 if since is None else ms - since
+            is_outage = waited > (60_000 if pace is None else max(15_000, 3 * pace))
+            told = min(waited, outage) if is_outage and outage is not None else waited
+            if not is_outage or outage is not None:
+                pace = max(told, told if pace is None else int(pace * PACE_KEPT))
+            outage = waited if is_outage else None
         moved = ms
     if offset < old:
-        return stands, moved, pace, max(rewind or 0, old), ms
+        return stands, moved, pace, outage, max(rewind or 0, old), ms
     has_come = rewind is not None and offset >= rewind
-    return stands, moved, pace, None if has_come else rewind, row["rewind_ms"]
+    return stands, moved, pace, outage, None if has_come else rewind, row["rewind_ms"]
 
 
 @given(
@@ -166,6 +174,7 @@ def _moves(row: Row) -> tuple[int | None, ...]:
         still_since_ms=maybe(_AGO),
         moved_ms=maybe(_AGO),
         pace_ms=maybe(st.integers(0, 50_000)),
+        outage_ms=maybe(st.integers(15_000, 400_000)),
         rewind_from=maybe(_OFFSET),
         rewind_ms=maybe(_AGO),
     )

@@ -1,0 +1,41 @@
+"""Aggregates of Arrow tables whose whole sums cannot wrap around. Pure."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+LONG_MAX: Final = (1 << 63) - 1
+_LONG_MIN: Final = -(1 << 63)
+_WIDE: Final = pa.decimal128(38, 0)
+
+
+def aggregated(rows: pa.Table, key: Sequence[str], wanted: Sequence[Any]) -> pa.Table:
+    """``rows.group_by(key).aggregate(wanted)``; a whole sum beyond 64 bits is the nearest number
+    that they hold, where Arrow would wrap around."""
+    summed = [name for name, how in wanted if how == "sum" and _may_wrap(rows[name])]
+    if not summed:
+        return rows.group_by(key).aggregate(wanted)
+    for name in summed:
+        place = rows.column_names.index(name)
+        rows = rows.set_column(place, name, rows[name].cast(_WIDE))
+    found = rows.group_by(key).aggregate(wanted)
+    for name in (f"{name}_sum" for name in summed):
+        place = found.column_names.index(name)
+        found = found.set_column(place, name, _within(found[name]))
+    return found
+
+
+def _may_wrap(column: Any) -> bool:
+    if not pa.types.is_int64(column.type):
+        return False
+    ends = pc.min_max(column).as_py().values()
+    return any(abs(end or 0) * len(column) > LONG_MAX for end in ends)
+
+
+def _within(sums: Any) -> pa.Array:
+    known = (None if it is None else int(it) for it in sums.to_pylist())
+    return pa.array(
+        [None if it is None else max(_LONG_MIN, min(it, LONG_MAX)) for it in known], pa.int64()
+    )

@@ -1,0 +1,88 @@
+"""Who dies is STOP within 15 s and a reading, whatever came before; who works is not.
+
+The truth comes from ``consumers``, the verdicts from the fold of the job over what a source would
+tell of it.
+"""
+
+from random import Random
+from typing import Any, Final
+
+import pytest
+
+from broker.metrics_schema import BrokerSample, CommitSample, GroupSample, ReplicaSample
+from tests.oracle.figures.consumers import SILENCE_S, WORK_S, Consumer, consumers, readings
+from tests.support.folded_rounds import FoldedRounds
+
+T0_MS: Final = 1_800_000_000_000
+STOP_S: Final = 15
+READING_S: Final = 2
+PACES: Final = 3
+SETTLED_S: Final = 60
+"""So long after it began anew, its pace is learnt."""
+COUNT: Final = 80
+AGAIN_S: Final = WORK_S + SILENCE_S
+
+
+def _round(rounds: FoldedRounds, second: int, of: list[Consumer]) -> list[dict[str, Any]]:
+    at_ms = T0_MS + 1_000 * second
+    rows: list[Any] = [BrokerSample(id=1, host="h", port=1, fenced=False, read_ms=at_ms)]
+    for number, it in enumerate(of):
+        rows += (
+            GroupSample(group_id=f"g{number}", state="Stable", members=1, read_ms=at_ms),
+            CommitSample(
+                group_id=f"g{number}",
+                topic="t",
+                partition=number,
+                committed_offset=it.offset,
+                read_ms=at_ms,
+                commit_ms=T0_MS + 1_000 * it.committed_s,
+                member_id="m" if it.is_alive and it.is_member else None,
+            ),
+            ReplicaSample(
+                topic="t",
+                partition=number,
+                leader=1,
+                leader_epoch=1,
+                replicas=(1,),
+                isr=(1,),
+                log_start_offset=0,
+                high_watermark=it.end,
+                log_end_offset=it.end,
+                read_ms=at_ms,
+            ),
+        )
+    rounds.round(1, at_ms, *rows)
+    commits = rounds.batch(at_ms).state.commits.select(["partition", "status"])
+    return sorted(commits.to_pylist(), key=lambda row: row["partition"])
+
+
+def misjudged(seed: int, count: int) -> list[str]:
+    """Every alarm that is late, missed or false."""
+    of, rounds = consumers(Random(seed), count), FoldedRounds()
+    wanted, found = set(readings()), []
+    for second in range(max(wanted) + 1):
+        for it in of:
+            it.step(second)
+        if second not in wanted:
+            continue
+        for number, row in enumerate(_round(rounds, second, of)):
+            it, status = of[number], row["status"]
+            name = f"seed {seed}, {second} s, {it}"
+            if it.dead_s is None and status in ("STOP", "STALL"):
+                found.append(f"{status} though it works: {name}")
+            if it.dead_s is None or second < AGAIN_S + SETTLED_S or status == "STOP":
+                continue
+            if second > it.dead_s + max(STOP_S, PACES * it.period_s) + READING_S:
+                found.append(f"{status} though it is dead: {name}")
+    return found
+
+
+@pytest.mark.parametrize("seed", range(1))
+def test_alarms_come_in_time_and_for_those_that_are_dead(seed: int) -> None:
+    assert misjudged(seed, COUNT)[:5] == []
+
+
+@pytest.mark.soak
+def test_alarms_come_in_time_over_many_histories() -> None:
+    for seed in range(1, 200):
+        assert misjudged(seed, COUNT)[:5] == [], seed
