@@ -169,6 +169,23 @@ class GroupSample:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogDirSample:
+    """A log directory as its broker describes it. A failed one tells its path alone."""
+
+    path: str
+    total_bytes: int | None = None
+    """Of its file system, which other directories may share; null: its broker does not tell."""
+    usable_bytes: int | None = None
+    size_bytes: int = 0
+    """Of its replicas."""
+    replicas: int = 0
+    """Also those that are being copied here from another directory of the broker."""
+    is_cordoned: bool = False
+    """It takes no new replicas (KIP-1066); false where its broker does not tell (before 4.3)."""
+    is_failed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSample:
     """A registered broker, as the sampling broker's metadata knows it."""
 

@@ -10,6 +10,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple, Protocol
 from uuid import UUID
 
+from broker.metrics_schema import LogDirSample
 from control.model.ids import TopicPartition
 
 
@@ -191,6 +192,21 @@ class LogDir:
     is_cordoned: bool = False
     """Whether it takes no new replicas (KIP-1066); false where the broker does not tell (before
     4.3)."""
+    is_failed: bool = False
+    """Whether its broker can use it no more; then only its path is known."""
+
+    @property
+    def sample(self) -> LogDirSample:
+        """Its figures, without the names of its replicas."""
+        return LogDirSample(
+            path=self.path,
+            total_bytes=self.total_bytes,
+            usable_bytes=self.usable_bytes,
+            size_bytes=sum(replica.size_bytes for replica in self.replicas),
+            replicas=len(self.replicas),
+            is_cordoned=self.is_cordoned,
+            is_failed=self.is_failed,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

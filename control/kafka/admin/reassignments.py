@@ -143,8 +143,8 @@ class KafkaReassignments:
         *,
         partitions: Iterable[TopicPartition] | None = None,
     ) -> tuple[LogDir, ...]:
-        """Log directories with the bytes of each replica, of all partitions or the named ones:
-        from the named brokers, or from those live ones that answer.
+        """Log directories, failed ones too, with the bytes of each replica, of all partitions or
+        the named ones: from the named brokers, or from those live ones that answer.
 
         :raises KafkaPortError: a named broker does not answer, or no live one does.
         """
@@ -166,11 +166,7 @@ class KafkaReassignments:
         answer = await self._wire.send(apis.DESCRIBE_LOG_DIRS, fields, node_id=broker)
         whole_error = getattr(answer.message, "error_code", ErrorCode.none)
         raise_if_refused(whole_error, what=f"describing log directories of broker {broker}")
-        return [
-            _log_dir_of(broker, result)
-            for result in answer.message.results
-            if result.error_code is ErrorCode.none
-        ]
+        return [log_dir_of(broker, result) for result in answer.message.results]
 
 
 def _by_topic(
@@ -234,7 +230,8 @@ def _grouped(partitions: Iterable[TopicPartition]) -> Any:
     return tuple({"topic": topic, "partitions": tuple(ids)} for topic, ids in topics.items())
 
 
-def _log_dir_of(broker: int, result: Any) -> LogDir:
+def log_dir_of(broker: int, result: Any) -> LogDir:
+    """One directory of an answer to DescribeLogDirs."""
     replicas = tuple(
         ReplicaLog(
             broker=broker,
@@ -256,4 +253,5 @@ def _log_dir_of(broker: int, result: Any) -> LogDir:
         usable_bytes=None if usable < 0 else usable,
         replicas=replicas,
         is_cordoned=getattr(result, "is_cordoned", False),
+        is_failed=result.error_code is not ErrorCode.none,
     )

@@ -132,6 +132,10 @@ class MoveWatch:
         """Changes of a wave that are not there yet, and can be."""
         return [c for c in wave if c.key not in self._gone and not self.places.is_there(c)]
 
+    def sized(self, changes: Iterable[PartitionChange]) -> list[PartitionChange]:
+        """The same changes with the newest known bytes."""
+        return [replace(change, size_bytes=self._sizes[change.key]) for change in changes]
+
     @property
     def alive(self) -> frozenset[int]:
         """Brokers that are up."""

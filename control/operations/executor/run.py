@@ -33,6 +33,7 @@ from control.operations.executor.pacing.polling_interval import (
 from control.operations.executor.pacing.run_spread import pace_of_run, still_to_ask
 from control.operations.executor.pacing.submission_pacing import SubmissionPacer
 from control.operations.executor.progress_words import PAUSED_WORDS, first_words, reasons
+from control.operations.executor.room import wait_for_room
 from control.operations.executor.run_context import RunContext, tell_once
 from control.operations.executor.throttles.throttle_at_ends import rates_of_others, remove_at_end
 from control.operations.executor.throttles.throttle_of_move import MoveThrottle
@@ -59,6 +60,7 @@ from control.operations.reassignment.preflight_load import expected_seconds, spr
 from control.operations.reassignment.rollback_plan import settle
 from control.operations.reassignment.spreading import NOT_KNOWN
 from control.operations.reassignment.topic_ids import ANEW, facts_of, ids_of_command
+from control.planner.proposal import PartitionChange
 from control.planner.waves import Wave, plan_waves
 
 
@@ -210,8 +212,8 @@ class ReassignRun:
             is_under_way = moves and number <= begun_before
             is_over = not left or (number < begun_before and not is_under_way)
             is_new = not (is_over or is_under_way)
-            if is_new and await wait_for_turn(self._yield, context):
-                self._forecast.begin_anew()
+            if is_new:
+                await self._wait_to_begin(left)
             may_begin = not (is_new and context.flags().is_last_wave)
             if context.flags().is_cancelled or not may_begin:
                 return await self._cancel()
@@ -224,6 +226,13 @@ class ReassignRun:
         await self._watch.refresh()
         await self._emit_progress(len(self._waves))
         return Outcome.FAILED if self._missing else Outcome.DONE
+
+    async def _wait_to_begin(self, wave: Sequence[PartitionChange]) -> None:
+        """Until no consumer, no operator and no disk holds up a new wave."""
+        has_yielded = await wait_for_turn(self._yield, self._context)
+        sized = self._watch.sized(wave)
+        if await wait_for_room(self._admin, sized, self._context) or has_yielded:
+            self._forecast.begin_anew()
 
     async def _run_wave(self, number: int, wave: Wave) -> None:
         context = self._context

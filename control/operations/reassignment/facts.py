@@ -17,6 +17,7 @@ from control.kafka.ports import (
     PartitionMetadata,
 )
 from control.model.ids import TopicPartition
+from control.operations.reassignment.directory_placement import Disks, read_disks
 from control.operations.reassignment.placements import Placements, left_as_they_are
 from control.planner.in_sync import why_too_few, why_unsafe
 from control.planner.proposal import PartitionChange
@@ -31,8 +32,8 @@ DISK_RESERVE: Final = 0.05
 class ClusterFacts:
     """One reading of the cluster. `brokers` are the live ones; fenced ones are not among them.
 
-    `sizes` are bytes of the largest replica; `usable_bytes` is absent where a broker does not tell,
-    `min_isr` where it does not or nobody needs it.
+    `sizes` are bytes of the largest replica; `usable_bytes` counts what new replicas may come to,
+    and is absent where a broker does not tell, `min_isr` where it does not or nobody needs it.
     """
 
     cluster_id: str
@@ -46,8 +47,8 @@ class ClusterFacts:
     """Bytes per second that producers write, by leader; absent where not measured."""
     readers: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
     """Groups that have committed in moving partitions, with these partitions."""
-    roomiest_bytes: Mapping[int, int] = field(default_factory=dict)
-    """What is free in the roomiest log directory of a broker; absent where there is only one."""
+    log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
+    """Log directories of brokers that have several, failed ones too."""
     missing_rights: tuple[MissingRight, ...] = ()
     """What we lack to move them; empty also where brokers do not tell."""
     fetch_backoff_ms: Mapping[int, int] = field(default_factory=dict)
@@ -55,7 +56,7 @@ class ClusterFacts:
     standing_rates: Mapping[int, Mapping[str, int]] = field(default_factory=dict)
     """Throttle rates that brokers between which data moves have already, and not of ours."""
     cordoned: frozenset[int] = frozenset()
-    """Live brokers all of whose log directories are cordoned."""
+    """Live brokers all of whose live log directories are cordoned."""
     untold_cordons: frozenset[int] = frozenset()
     """Live brokers that may be cordoned: they do not describe their log directories."""
     untold_sync: frozenset[TopicPartition] = frozenset()
@@ -74,6 +75,11 @@ class ClusterFacts:
     def targets(self) -> frozenset[int]:
         """Brokers that a reassignment may name."""
         return self.broker_ids - self.cordoned
+
+    @property
+    def disks(self) -> Disks:
+        """What is free on brokers."""
+        return Disks(usable_bytes=self.usable_bytes, log_dirs=self.log_dirs)
 
     @property
     def places(self) -> Placements:
@@ -207,7 +213,7 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
     metadata, moving, log_dirs = await asyncio.gather(
         admin.topics(), admin.list_reassignments(), _log_dirs(admin)
     )
-    usable = _usable(log_dirs)
+    disks = read_disks(log_dirs)
     known = {topic.name for topic in metadata}
     partitions = {p.key: p for topic in metadata for p in topic.partitions}
     near = {c.topic for c in changes if nears_min_isr(c, partitions.get(c.key))} & known
@@ -217,8 +223,8 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
         partitions=partitions,
         reassigning={reassignment.key: reassignment for reassignment in moving},
         sizes=sizes_of(log_dirs),
-        usable_bytes={broker: sum(free) for broker, free in usable.items()},
-        roomiest_bytes={broker: max(free) for broker, free in usable.items() if len(free) > 1},
+        usable_bytes=disks.usable_bytes,
+        log_dirs=disks.log_dirs,
         cordoned=_cordoned(log_dirs),
         untold_cordons=frozenset(
             {broker.id for broker in cluster.brokers} - {it.broker for it in log_dirs}
@@ -377,21 +383,12 @@ async def cordoned_brokers(admin: AdminPort) -> frozenset[int]:
         return frozenset()
 
 
-def _cordoned(log_dirs: Collection[LogDir]) -> frozenset[int]:
-    """Brokers without a log directory that takes new replicas: the controller refuses every
+def _cordoned(log_dirs: Iterable[LogDir]) -> frozenset[int]:
+    """Brokers without a live log directory that takes new replicas: the controller refuses every
     target list that names one, also for replicas that it has already."""
-    open_brokers = {log_dir.broker for log_dir in log_dirs if not log_dir.is_cordoned}
-    return frozenset(log_dir.broker for log_dir in log_dirs) - open_brokers
-
-
-def _usable(log_dirs: Iterable[LogDir]) -> dict[int, list[int]]:
-    """Free bytes of each directory, by broker that tells. Two directories on one disk look like two
-    disks of one size, and count twice."""
-    usable: dict[int, list[int]] = {}
-    for log_dir in log_dirs:
-        if log_dir.usable_bytes is not None:
-            usable.setdefault(log_dir.broker, []).append(log_dir.usable_bytes)
-    return usable
+    live = [log_dir for log_dir in log_dirs if not log_dir.is_failed]
+    open_brokers = {log_dir.broker for log_dir in live if not log_dir.is_cordoned}
+    return frozenset(log_dir.broker for log_dir in live) - open_brokers
 
 
 async def _min_isr(admin: AdminPort, topics: Iterable[str]) -> dict[str, int]:

@@ -218,7 +218,12 @@ def _check_cordons(facts: ClusterFacts, changes: Iterable[PartitionChange]) -> t
     for broker in sorted(facts.cordoned):
         naming = [str(change.key) for change in going if broker in change.after]
         if naming:
-            bad.append(f"broker {broker} is cordoned, and Kafka refuses {_listed(naming)} there")
+            failed = [it.path for it in facts.log_dirs.get(broker, ()) if it.is_failed]
+            state = f"broker {broker} is cordoned"
+            if failed:
+                lost = f"{', '.join(failed)} {'has' if len(failed) == 1 else 'have'} failed"
+                state = f"on broker {broker} {lost} and the other log directories are cordoned"
+            bad.append(f"{state}, and Kafka refuses {_listed(naming)} there")
             told.append(_uncordon_command(facts, broker))
     if untold and not bad:
         names = ", ".join(map(str, untold))

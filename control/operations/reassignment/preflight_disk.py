@@ -1,23 +1,36 @@
 """Pre-flight's check of disks, through every wave. Pure.
 
-A replica lies in one log directory: where a broker has several (JBOD), there must be room in all
-for all that arrives, and in the roomiest for each replica alone. Kafka itself takes the directory
-that holds the fewest partitions, so a replica may still come where it does not fit.
+Where a broker has several log directories (JBOD), each file system must have room for the worst
+order in which replicas may arrive (``directory_placement``).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from control.model.ids import TopicPartition
+from control.model.log_dirs import SAME_WITHIN_BYTES
 from control.model.units import bytes_text, duration_text
 from control.operations.preflight_check import Check, Verdict, check_of
+from control.operations.reassignment.directory_placement import (
+    DirectoryPlacement,
+    Disks,
+    Need,
+    open_file_systems,
+)
 from control.operations.reassignment.facts import ClusterFacts
 from control.operations.reassignment.preflight_load import Waves
 from control.operations.reassignment.producer_traffic import bytes_off
 from control.planner.proposal import PartitionChange
 
+DISK: Final = "disk"
+DELETED_LATER: Final = (
+    "waves wait for room until Kafka has deleted what left before them (file.delete.delay.ms)"
+)
+Bytes = Mapping[TopicPartition, int]
 
-def peak_bytes(waves: Waves, written: Mapping[TopicPartition, int] | None = None) -> dict[int, int]:
+
+def peak_bytes(waves: Waves, written: Bytes | None = None) -> dict[int, int]:
     """The most that each broker holds beyond what it holds now: in a wave both copies exist, and
     what left in earlier waves has made room. `written`: what comes to a partition meanwhile."""
     more = written or {}
@@ -34,51 +47,89 @@ def peak_bytes(waves: Waves, written: Mapping[TopicPartition, int] | None = None
     return peak
 
 
+def disk_needs(disks: Disks, waves: Waves, written: Bytes | None = None) -> list[Need]:
+    """What the disk of each broker needs at most, by file system where it has several log
+    directories; nothing of brokers that do not tell their free space."""
+    more = written or {}
+    found = []
+    for broker, needed in sorted(peak_bytes(waves, more).items()):
+        usable, log_dirs = disks.usable_bytes.get(broker), disks.log_dirs.get(broker)
+        if usable is None:
+            continue
+        coming = [
+            [c.size_bytes + more.get(c.key, 0) for c in wave if broker in c.adding]
+            for wave in waves
+        ]
+        if log_dirs is None:
+            arriving = sum(map(sum, coming))
+            found.append(Need(broker=broker, needed=needed, arriving=arriving, usable=usable))
+            continue
+        placement = DirectoryPlacement(broker, log_dirs)
+        for wave, arrivals in zip(waves, coming, strict=True):
+            placement.wave(arrivals, [c.key for c in wave if broker in c.removing])
+        found += placement.needs()
+    return found
+
+
 def check_disk(facts: ClusterFacts, waves: Waves, seconds: float | None = None) -> Check:
     """Whether every broker has room at its worst moment, also for what producers write to the
     moving partitions in so many seconds, where it is known how long that is."""
     written = {key: int(rate * (seconds or 0.0)) for key, rate in facts.produced.items()}
-    peak, copies = peak_bytes(waves, written), peak_bytes(waves)
-    full, bad = set(), []
-    unknown = [
-        f"the size of {change.key} is unknown and counts as 0 bytes"
-        for wave in waves
-        for change in wave
-        if change.adding and not change.size_bytes and change.key not in facts.sizes
-    ]
-    stays, share = f"; {facts.disk_reserve:.0%} must stay free", 1 - facts.disk_reserve
-    for broker, needed in sorted(peak.items()):
-        usable = facts.usable_bytes.get(broker)
-        if usable is None:
-            unknown.append(f"broker {broker} does not tell its free space")
-        elif needed > usable * share:
-            full.add(broker)
-            bad.append(
-                f"broker {broker} needs {bytes_text(needed)} more at its fullest moment"
-                f"{_of_producers(needed - copies[broker], seconds)} "
-                f"and has {bytes_text(usable)} free{stays if needed <= usable else ''}"
-            )
+    needs, share = disk_needs(facts.disks, waves, written), 1 - facts.disk_reserve
+    lacking = [need for need in needs if need.needed > need.usable * share]
+    if not lacking:
+        fine = "both copies fit in every wave"
+        if any(need.arriving > need.usable for need in needs):
+            fine = f"{fine}; {DELETED_LATER}"
+        return check_of(DISK, _unknown(facts, waves), fine=fine, verdict=Verdict.WARN)
+    copies = {_place(need): need for need in disk_needs(facts.disks, waves)}
+    bad = [_need_words(facts, it, copies.get(_place(it)), seconds) for it in lacking]
+    fits = not any(it.needed > it.usable * share for it in copies.values())
+    full = {need.broker for need in lacking}
     coming = {c.key: c for wave in waves for c in wave if not full.isdisjoint(c.adding)}
-    for change, broker in _misfits(facts, waves, except_on=full):
-        coming.setdefault(change.key, change)
-        bad.append(
-            f"{change.key} ({bytes_text(change.size_bytes)}) fits in no log directory of broker "
-            f"{broker}; the roomiest has {bytes_text(facts.roomiest_bytes[broker])} free"
-        )
-    if bad:
-        fits = all(copies[b] <= facts.usable_bytes[b] * share for b in full)
-        less = "move less to it, free its disk first" if full else "free one of them first"
-        less = f"raise the throttle, {less}" if full and fits else less
-        grown = [
-            replace(c, size_bytes=c.size_bytes + written.get(c.key, 0)) for c in coming.values()
-        ]
-        advice = f"{less}{_elsewhere(facts, grown, peak)}"
-        # Retention may delete as much as producers write.
-        is_grown_only = fits and len(bad) == len(full)
-        verdict = Verdict.WARN if is_grown_only else Verdict.FAIL
-        return check_of("disk", bad, fine="", verdict=verdict, advice=advice)
-    fine = "both copies fit in every wave"
-    return check_of("disk", unknown, fine=fine, verdict=Verdict.WARN)
+    grown = [replace(c, size_bytes=c.size_bytes + written.get(c.key, 0)) for c in coming.values()]
+    less = f"{'raise the throttle, ' if fits else ''}move less to it, {_less(lacking)}"
+    advice = f"{less}{_elsewhere(facts, grown, peak_bytes(waves, written))}{_assumed(lacking)}"
+    # Retention may delete as much as producers write.
+    verdict = Verdict.WARN if fits else Verdict.FAIL
+    return check_of(DISK, bad, fine="", verdict=verdict, advice=advice)
+
+
+def _need_words(facts: ClusterFacts, need: Need, copies: Need | None, seconds: float | None) -> str:
+    """`copies`: the need as it is without what producers write."""
+    stays = f"; {facts.disk_reserve:.0%} must stay free" if need.needed <= need.usable else ""
+    written = _of_producers(need.needed - (copies.needed if copies else 0), seconds)
+    return (
+        f"broker {need.broker} needs {bytes_text(need.needed)} more{need.where} at its fullest "
+        f"moment{written} and has {bytes_text(need.usable)} free{stays}"
+    )
+
+
+def _place(need: Need) -> tuple[int, tuple[str, ...]]:
+    return need.broker, need.file_system.paths if need.file_system else ()
+
+
+def _unknown(facts: ClusterFacts, waves: Waves) -> list[str]:
+    changes = [change for wave in waves for change in wave if change.adding]
+    targets = sorted({broker for change in changes for broker in change.adding})
+    return [
+        *(
+            f"the size of {change.key} is unknown and counts as 0 bytes"
+            for change in changes
+            if not change.size_bytes and change.key not in facts.sizes
+        ),
+        *(
+            f"broker {broker} does not tell its free space"
+            for broker in targets
+            if broker not in facts.usable_bytes
+        ),
+        *(
+            f"log directory {log_dir.path} of broker {broker} has failed: nothing comes there"
+            for broker in targets
+            for log_dir in facts.log_dirs.get(broker, ())
+            if log_dir.is_failed
+        ),
+    ]
 
 
 def _of_producers(written: int, seconds: float | None) -> str:
@@ -89,24 +140,22 @@ def _of_producers(written: int, seconds: float | None) -> str:
     return f", {bytes_text(written)} of it for records that producers write in {lasts} of moving,"
 
 
-def _misfits(
-    facts: ClusterFacts, waves: Waves, *, except_on: Collection[int]
-) -> Iterable[tuple[PartitionChange, int]]:
-    """Replicas that fit in no single directory of a broker, also if all that has left it in
-    earlier waves made room in the roomiest."""
-    room = {
-        broker: int(usable * (1 - facts.disk_reserve))
-        for broker, usable in facts.roomiest_bytes.items()
-        if broker not in except_on
-    }
-    for wave in waves:
-        for change in wave:
-            for broker in change.adding:
-                if change.size_bytes > room.get(broker, change.size_bytes):
-                    yield change, broker
-        for broker, size in bytes_off(wave).items():
-            if broker in room:
-                room[broker] += size
+def _less(lacking: Iterable[Need]) -> str:
+    if all(need.file_system is None for need in lacking):
+        return "free its disk first"
+    return (
+        "free that directory first, or cordon it (Kafka 4.3 and later): Kafka takes the one with "
+        "the fewest replicas, not the emptiest"
+    )
+
+
+def _assumed(lacking: Iterable[Need]) -> str:
+    if not any(need.file_system and need.file_system.is_assumed for need in lacking):
+        return ""
+    return (
+        "; directories of equal size and equal free bytes count as one file system: if they are "
+        f"not, write a file of {bytes_text(2 * SAME_WITHIN_BYTES)} into one and check again"
+    )
 
 
 def _elsewhere(
@@ -115,14 +164,14 @@ def _elsewhere(
     """Which broker could take the most of what finds no room: it has room beside what the plan
     gives it, and no replica of them now or then."""
     takes: dict[int, int] = {}
-    roomiest = {b: int(free * (1 - facts.disk_reserve)) for b, free in facts.roomiest_bytes.items()}
-    room = {
-        broker: int(usable * (1 - facts.disk_reserve)) - peak.get(broker, 0)
-        for broker, usable in facts.usable_bytes.items()
-        if broker in facts.broker_ids
-    }
-    for broker in room:
-        most = min(room[broker], roomiest.get(broker, room[broker]))
+    room: dict[int, int] = {}
+    for broker in facts.broker_ids & facts.usable_bytes.keys():
+        free = facts.usable_bytes[broker]
+        if broker in facts.log_dirs:
+            known = (it.usable_bytes for it in open_file_systems(facts.log_dirs[broker]))
+            free = min((it for it in known if it is not None), default=free)
+        room[broker] = int(free * (1 - facts.disk_reserve)) - peak.get(broker, 0)
+    for broker, most in room.items():
         takes[broker] = sum(
             broker not in (*change.before, *change.after) and change.size_bytes <= most
             for change in coming

@@ -183,10 +183,10 @@ class FakeCluster:
     async def missing_rights(self, *_: Any) -> tuple[()]:
         return ()
 
-    async def log_dirs(self, *_: Any, **__: Any) -> Any:
+    async def log_dirs(self, brokers: Collection[int] | None = None, **_: Any) -> Any:
         if self.logs is None:
             raise UnsupportedApiError("describe log directories", served=None)
-        return self.logs
+        return tuple(it for it in self.logs if brokers is None or it.broker in brokers)
 
     async def describe_configs(
         self, resource: ConfigResource, names: Iterable[str] | None = None

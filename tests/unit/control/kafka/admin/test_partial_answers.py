@@ -541,12 +541,13 @@ async def test_sizes_of_one_directory_that_failed_do_not_hide_the_others(
     cluster.on(apis.DESCRIBE_LOG_DIRS, told)
     async with admin_of(cluster) as admin:
         found = await admin.log_dirs([2], partitions=[A])
-        assert [(it.broker, it.path, it.total_bytes, it.usable_bytes) for it in found] == [
-            (2, "/a", None, 0)
+        assert [(it.broker, it.path, it.usable_bytes, it.is_failed) for it in found] == [
+            (2, "/b", None, True),
+            (2, "/a", 0, False),
         ]
-        assert [(it.size_bytes, it.offset_lag) for it in found[0].replicas] == [(10, 3)]
+        assert [(it.size_bytes, it.offset_lag) for it in found[1].replicas] == [(10, 3)]
         cluster.stop(3)
-        assert [it.broker for it in await admin.log_dirs()] == [1, 2]
+        assert [it.broker for it in await admin.log_dirs() if not it.is_failed] == [1, 2]
         with pytest.raises(UnreachableError):
             await admin.log_dirs([1, 3])
         cluster.on(apis.DESCRIBE_LOG_DIRS, {"error_code": 31, "results": ()})

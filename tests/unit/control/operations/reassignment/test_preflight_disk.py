@@ -14,7 +14,7 @@ from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.planning import preview_of
 from control.operations.reassignment.preflight import preflight
 from control.operations.reassignment.preflight_disk import check_disk, peak_bytes
-from control.planner.proposal import Proposal
+from control.planner.proposal import PartitionChange, Proposal
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (
     FROM,
@@ -111,48 +111,117 @@ async def test_an_automatic_rate_is_for_what_there_is_to_copy() -> None:
     assert context.state().planned_bytes == GIB
 
 
-async def test_of_several_directories_what_is_free_in_all_and_in_the_roomiest_is_known() -> None:
+async def test_of_several_directories_what_new_replicas_may_come_to_counts() -> None:
     cluster: Any = FakeCluster({KEY: FROM})
+    failed = LogDir(
+        broker=1, path="/c", total_bytes=None, usable_bytes=None, replicas=(), is_failed=True
+    )
     cluster.logs = (
-        log_dir(1, "/a", 5 * GIB),
-        log_dir(1, "/b", 6 * GIB),
-        log_dir(1, "/offline", None),
-        log_dir(2, "/a", 7 * GIB),
-        log_dir(3, "/a", 8 * GIB),
-        log_dir(3, "/b", 8 * GIB),
-        log_dir(4, "/a", None),
+        *(log_dir(1, "/a", 5 * GIB), log_dir(1, "/b", 6 * GIB), failed),
+        *(log_dir(2, "/a", 7 * GIB), replace(log_dir(2, "/b", 9 * GIB), is_cordoned=True)),
+        *(log_dir(3, "/a", 8 * GIB, x=MIB), log_dir(3, "/b", 8 * GIB), log_dir(3, "/c", GIB)),
+        *(log_dir(4, "/a", None), log_dir(4, "/b", GIB)),
+        *(replace(log_dir(5, "/a", 4 * GIB), is_cordoned=True), replace(failed, broker=5)),
     )
     facts = await read_facts(cluster)
-    assert facts.usable_bytes == {1: 11 * GIB, 2: 7 * GIB, 3: 16 * GIB}
-    assert facts.roomiest_bytes == {1: 6 * GIB, 3: 8 * GIB}
+    assert facts.usable_bytes == {1: 11 * GIB, 2: 7 * GIB, 3: 9 * GIB, 5: 4 * GIB}
+    assert facts.log_dirs.keys() == {1, 2, 3, 4, 5}
+    assert facts.cordoned == {5}, "Kafka refuses it: its only live directory is cordoned"
 
 
-def test_a_replica_that_fits_in_no_single_directory_is_refused() -> None:
-    facts = replace(FACTS, usable_bytes={3: 10 * GIB}, roomiest_bytes={3: 5 * GIB})
-    fits = replace(MOVE, size_bytes=4 * GIB)
-    assert check_disk(facts, [(fits,)]).verdict is Verdict.OK
-    assert check_disk(facts, [(fits, replace(fits, partition=1))]).verdict is Verdict.OK
-    large = replace(MOVE, size_bytes=5 * GIB)
-    check = check_disk(facts, [(large,)])
+def judged(free: dict[str, int], *waves: tuple[PartitionChange, ...], **held: int) -> Check:
+    """A move to broker 3, whose directories have so much free and hold so many replicas."""
+    log_dirs = tuple(
+        replace(
+            log_dir(3, f"/{name}", usable, **{f"{name}{n}": MIB for n in range(held.get(name, 0))}),
+            total_bytes=1000 * GIB + usable,
+        )
+        for name, usable in free.items()
+    )
+    facts = replace(FACTS, usable_bytes={3: sum(free.values())}, log_dirs={3: log_dirs})
+    return check_disk(facts, waves)
+
+
+def replicas(*sizes: int) -> tuple[PartitionChange, ...]:
+    return tuple(replace(MOVE, partition=n, size_bytes=size) for n, size in enumerate(sizes))
+
+
+def test_the_directory_with_the_fewest_replicas_is_judged_whatever_is_free_elsewhere() -> None:
+    free = {"small": 150 * MIB, "big": 300 * MIB}
+    check = judged(free, replicas(80 * MIB, 80 * MIB), big=2)
     assert check.verdict is Verdict.FAIL
-    assert not lacking(check.reason, "t-0 (5.0 GiB)", "directory of broker 3", "5.0 GiB free")
+    told = ("160 MiB more in /small", "2 of 2 replicas", "150 MiB free", "fewest replicas")
+    assert not lacking(check.reason, *told)
+    assert judged(free, replicas(80 * MIB, 80 * MIB), big=1).verdict is Verdict.FAIL, "a tie"
+    assert judged(free, replicas(80 * MIB, 80 * MIB)).verdict is Verdict.OK, "one each"
+    assert judged(free, replicas(80 * MIB, 80 * MIB), small=2).verdict is Verdict.OK
+    assert judged(free, replicas(80 * MIB, 80 * MIB), small=1).verdict is Verdict.OK
+    assert judged(free, replicas(160 * MIB, 1), small=0).verdict is Verdict.FAIL, "either first"
+    assert judged(free, replicas(145 * MIB)).verdict is Verdict.FAIL
+    check = judged(free, replicas(145 * MIB), small=1)
+    assert check.verdict is Verdict.OK, "it goes to the other one"
 
 
-def test_what_leaves_in_earlier_waves_may_make_room_in_a_directory() -> None:
-    facts = replace(FACTS, usable_bytes={1: 20 * GIB, 3: 10 * GIB}, roomiest_bytes={3: 5 * GIB})
-    leaves = replace(MOVE, partition=1, before=(3, 2), after=(1, 2), size_bytes=GIB)
-    large = replace(MOVE, size_bytes=5 * GIB)
-    assert check_disk(facts, [(leaves,), (large,)]).verdict is Verdict.OK
+def test_waves_put_an_order_on_what_arrives() -> None:
+    free = {"small": 150 * MIB, "big": 300 * MIB}
+    large, tiny = replicas(140 * MIB, 1, 2, 3)[:1], replicas(0, 1, 2, 3)[1:]
+    assert judged(free, tiny[:1], large, small=1).verdict is Verdict.OK, "a tie that tiny makes"
+    both = judged(free, large, replicas(0, 0, 0, 0, 140 * MIB)[4:])
+    assert both.verdict is Verdict.OK, "one each, whichever first"
+    third = judged(free, large, tiny[:1], replicas(0, 0, 0, 0, 140 * MIB)[4:])
+    assert third.verdict is Verdict.FAIL
+
+
+def test_directories_on_one_file_system_count_once_and_it_is_told_that_this_is_assumed() -> None:
+    shared = tuple(log_dir(3, path, 150 * MIB) for path in ("/a", "/b"))
+    facts = replace(FACTS, usable_bytes={3: 150 * MIB}, log_dirs={3: shared})
+    check = check_disk(facts, [replicas(80 * MIB, 80 * MIB)])
+    assert check.verdict is Verdict.FAIL
+    assert not lacking(check.reason, "160 MiB more", "/a and /b", "150 MiB free", "equal free")
+    assert check_disk(facts, [replicas(70 * MIB, 70 * MIB)]).verdict is Verdict.OK
+    apart = (shared[0], log_dir(3, "/b", 150 * MIB, a=60 * GIB, b=60 * GIB))
+    facts = replace(facts, log_dirs={3: apart})
+    assert check_disk(facts, [replicas(80 * MIB)]).verdict is Verdict.OK
+    assert "equal free" not in check_disk(facts, [replicas(80 * MIB, 80 * MIB)]).reason, (
+        "one file system could not hold what both hold"
+    )
+
+
+def test_a_cordoned_directory_and_a_failed_one_are_no_places() -> None:
+    small, big = log_dir(3, "/small", 150 * MIB), log_dir(3, "/big", 300 * MIB)
+    for state in ({"is_cordoned": True}, {"is_failed": True}):
+        for closed, verdict in ((big, Verdict.FAIL), (small, Verdict.OK)):
+            found = tuple(replace(it, **state) if it is closed else it for it in (small, big))  # type: ignore[arg-type]
+            free = 150 * MIB if closed is big else 300 * MIB
+            facts = replace(FACTS, usable_bytes={3: free}, log_dirs={3: found})
+            check = check_disk(facts, [replicas(160 * MIB)])
+            is_told = "is_failed" in state and verdict is Verdict.OK
+            assert check.verdict is (Verdict.WARN if is_told else verdict)
+            assert ("/small of broker 3 has failed" in check.reason) == is_told
+
+
+def test_what_leaves_in_earlier_waves_makes_room_where_it_lay() -> None:
+    log_dirs = (log_dir(3, "/a", 5 * GIB, u=2 * GIB), log_dir(3, "/b", 9 * GIB, v=0, w=0))
+    facts = replace(FACTS, usable_bytes={1: 90 * GIB, 3: 14 * GIB}, log_dirs={3: log_dirs})
+    leaves = replace(MOVE, topic="u", before=(3, 2), after=(1, 2), size_bytes=9 * GIB)
+    other = replace(leaves, topic="v")
+    large = replace(MOVE, size_bytes=6 * GIB)
+    check = check_disk(facts, [(leaves,), (large,)])
+    assert check.verdict is Verdict.OK
+    assert "file.delete.delay.ms" in check.reason
     assert check_disk(facts, [(leaves, large)]).verdict is Verdict.FAIL
+    assert check_disk(facts, [(other,), (large,)]).verdict is Verdict.FAIL, "that lay elsewhere"
+    small = replace(MOVE, size_bytes=4 * GIB)
+    assert "file.delete" not in check_disk(facts, [(leaves,), (small,)]).reason
 
 
-def test_a_broker_is_named_only_where_one_of_its_directories_can_take_it() -> None:
+def test_a_broker_is_named_only_where_its_tightest_directory_can_take_it() -> None:
     large = replace(MOVE, size_bytes=5 * GIB)
-    usable = {3: 10 * GIB, 4: 20 * GIB}
-    facts = replace(FACTS, brokers=FOUR, usable_bytes=usable, roomiest_bytes={3: 5 * GIB})
+    usable = {3: GIB, 4: 20 * GIB}
+    facts = replace(FACTS, brokers=FOUR, usable_bytes=usable)
     assert "or move to broker 4" in check_disk(facts, [(large,)]).reason
-    facts = replace(facts, roomiest_bytes={3: 5 * GIB, 4: 5 * GIB})
-    assert "broker 4" not in check_disk(facts, [(large,)]).reason
+    apart = (log_dir(4, "/a", 15 * GIB), log_dir(4, "/b", 5 * GIB))
+    assert "broker 4" not in check_disk(replace(facts, log_dirs={4: apart}), [(large,)]).reason
 
 
 def test_what_producers_write_to_what_moves_needs_room_as_well() -> None:
