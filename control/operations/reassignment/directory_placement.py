@@ -32,6 +32,18 @@ def open_file_systems(log_dirs: Collection[LogDir]) -> tuple[FileSystem, ...]:
     return tuple(it for it in found if not paths.isdisjoint(it.paths))
 
 
+def even_room(log_dirs: Collection[LogDir]) -> int | None:
+    """Bytes that can come to a broker until its first file system is full, where all directories
+    get alike many; None where it does not tell."""
+    paths = {it.path for it in open_directories(log_dirs)}
+    room = []
+    for found in open_file_systems(log_dirs):
+        if found.usable_bytes is None:
+            return None
+        room.append(found.usable_bytes * len(paths) // len(paths.intersection(found.paths)))
+    return min(room, default=None)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disks:
     """What is free on brokers."""
@@ -39,7 +51,7 @@ class Disks:
     usable_bytes: Mapping[int, int]
     """Of all file systems that new replicas may come to, by broker that tells."""
     log_dirs: Mapping[int, tuple[LogDir, ...]]
-    """Of brokers that have several, failed ones too."""
+    """Of brokers that have several or a failed one."""
 
 
 def read_disks(log_dirs: Iterable[LogDir]) -> Disks:
@@ -55,7 +67,11 @@ def read_disks(log_dirs: Iterable[LogDir]) -> Disks:
             usable[broker] = sum(told)
     return Disks(
         usable_bytes=usable,
-        log_dirs={broker: tuple(found) for broker, found in by_broker.items() if len(found) > 1},
+        log_dirs={
+            broker: tuple(found)
+            for broker, found in by_broker.items()
+            if len(found) > 1 or found[0].is_failed
+        },
     )
 
 
@@ -93,6 +109,7 @@ class _Filling:
     """Of its directories that take new replicas."""
     arrived: list[int] = field(default_factory=list)
     """A heap of the largest replicas that may have come to it."""
+    arrived_bytes: int = 0
     freed: int = 0
     """Bytes that left with earlier waves."""
     least: int = 0
@@ -104,9 +121,10 @@ class _Filling:
         """Take the worst of a wave, where at most so many have come in all."""
         for size in nlargest(min(len(wave), most - self.least), wave):
             heappush(self.arrived, size)
+            self.arrived_bytes += size
         while len(self.arrived) > most:
-            heappop(self.arrived)
-        needed = sum(self.arrived) - self.freed
+            self.arrived_bytes -= heappop(self.arrived)
+        needed = self.arrived_bytes - self.freed
         if needed > self.peak:
             self.peak, self.peak_replicas = needed, len(self.arrived)
 
@@ -119,6 +137,8 @@ class DirectoryPlacement:
         self._held = {it.path: len(it.replicas) for it in open_directories(log_dirs)}
         self._left = dict.fromkeys(self._held, 0)
         """Replicas that leave open directories, up to and with the wave."""
+        self._most = dict.fromkeys(self._held, 0)
+        """So many replicas may have come to each open directory at most."""
         self._coming = 0
         self._replicas = {
             TopicPartition(replica.topic, replica.partition): replica
@@ -146,24 +166,25 @@ class DirectoryPlacement:
             filling.freed += sum(it.size_bytes for it in left if it.log_dir in paths)
 
     def _arrive(self, arrivals: Arrivals) -> None:
-        most = {path: self._most(path) for path in self._held}
+        self._most = {path: self._most_of(path) for path in self._held}
+        most = self._most
         for filling in self._fillings:
             here = sum(most[path] for path in filling.paths)
             elsewhere = sum(most.values()) - here
             filling.arrive(arrivals, min(self._coming, here))
             filling.least = max(0, self._coming - elsewhere)
 
-    def _most(self, path: str) -> int:
+    def _most_of(self, path: str) -> int:
         """So many replicas may have come to a directory at most, with what comes now: before it
         gets its last one, all others hold as many replicas as it does."""
         fewest = self._held[path] - self._left[path]
         others = [held for other, held in self._held.items() if other != path]
-        low, high = 0, self._coming
-        while low < high:
-            count = (low + high + 1) // 2
-            needed = count + sum(max(0, fewest + count - 1 - held) for held in others)
-            low, high = (count, high) if needed <= self._coming else (low, count - 1)
-        return low
+        most = self._most[path]
+        while True:
+            needed = most + 1 + sum(max(0, fewest + most - held) for held in others)
+            if needed > self._coming:
+                return most
+            most += 1
 
     def needs(self) -> list[Need]:
         """What each file system needs at its fullest moment; nothing of those that need nothing
@@ -172,7 +193,7 @@ class DirectoryPlacement:
             Need(
                 broker=self._broker,
                 needed=it.peak,
-                arriving=sum(it.arrived),
+                arriving=it.arrived_bytes,
                 usable=it.file_system.usable_bytes,
                 replicas=it.peak_replicas,
                 of_replicas=self._coming,

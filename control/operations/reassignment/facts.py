@@ -17,7 +17,7 @@ from control.kafka.ports import (
     PartitionMetadata,
 )
 from control.model.ids import TopicPartition
-from control.operations.reassignment.directory_placement import Disks, read_disks
+from control.operations.reassignment.directory_placement import Disks, even_room, read_disks
 from control.operations.reassignment.placements import Placements, left_as_they_are
 from control.planner.in_sync import why_too_few, why_unsafe
 from control.planner.proposal import PartitionChange
@@ -48,7 +48,7 @@ class ClusterFacts:
     readers: Mapping[str, frozenset[TopicPartition]] = field(default_factory=dict)
     """Groups that have committed in moving partitions, with these partitions."""
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
-    """Log directories of brokers that have several, failed ones too."""
+    """Log directories of brokers that have several or a failed one."""
     missing_rights: tuple[MissingRight, ...] = ()
     """What we lack to move them; empty also where brokers do not tell."""
     fetch_backoff_ms: Mapping[int, int] = field(default_factory=dict)
@@ -343,9 +343,14 @@ def _capacities(facts: ClusterFacts) -> dict[int, int]:
         for replica in facts.placement_of(key) or metadata.replicas:
             if replica in held:
                 held[replica] += facts.sizes.get(key, 0)
-    return {
-        broker: held[broker] + int(usable * (1 - facts.disk_reserve))
+    room = {
+        broker: even_room(facts.log_dirs[broker]) if broker in facts.log_dirs else usable
         for broker, usable in facts.usable_bytes.items()
+    }
+    return {
+        broker: held[broker] + int(free * (1 - facts.disk_reserve))
+        for broker, free in room.items()
+        if free is not None
     }
 
 

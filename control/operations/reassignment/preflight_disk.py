@@ -51,24 +51,36 @@ def disk_needs(disks: Disks, waves: Waves, written: Bytes | None = None) -> list
     """What the disk of each broker needs at most, by file system where it has several log
     directories; nothing of brokers that do not tell their free space."""
     more = written or {}
-    found = []
-    for broker, needed in sorted(peak_bytes(waves, more).items()):
-        usable, log_dirs = disks.usable_bytes.get(broker), disks.log_dirs.get(broker)
-        if usable is None:
-            continue
-        coming = [
-            [c.size_bytes + more.get(c.key, 0) for c in wave if broker in c.adding]
-            for wave in waves
-        ]
-        if log_dirs is None:
-            arriving = sum(map(sum, coming))
-            found.append(Need(broker=broker, needed=needed, arriving=arriving, usable=usable))
-            continue
-        placement = DirectoryPlacement(broker, log_dirs)
-        for wave, arrivals in zip(waves, coming, strict=True):
-            placement.wave(arrivals, [c.key for c in wave if broker in c.removing])
-        found += placement.needs()
-    return found
+    peaks = {b: peak for b, peak in peak_bytes(waves, more).items() if b in disks.usable_bytes}
+    placements = {
+        broker: DirectoryPlacement(broker, disks.log_dirs[broker])
+        for broker in sorted(peaks.keys() & disks.log_dirs.keys())
+    }
+    arriving = dict.fromkeys(peaks, 0)
+    for wave in waves:
+        comes: dict[int, list[int]] = {}
+        goes: dict[int, list[TopicPartition]] = {}
+        for change in wave:
+            for broker in change.adding:
+                comes.setdefault(broker, []).append(change.size_bytes + more.get(change.key, 0))
+            for broker in change.removing:
+                goes.setdefault(broker, []).append(change.key)
+        for broker in arriving.keys() & comes.keys():
+            arriving[broker] += sum(comes[broker])
+        for broker, placement in placements.items():
+            placement.wave(comes.get(broker, ()), goes.get(broker, ()))
+    found = [
+        Need(
+            broker=broker,
+            needed=peak,
+            arriving=arriving[broker],
+            usable=disks.usable_bytes[broker],
+        )
+        for broker, peak in peaks.items()
+        if broker not in placements
+    ]
+    found += [need for placement in placements.values() for need in placement.needs()]
+    return sorted(found, key=lambda need: need.broker)
 
 
 def check_disk(facts: ClusterFacts, waves: Waves, seconds: float | None = None) -> Check:

@@ -10,7 +10,7 @@ from control.model.ids import TopicPartition
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.executor import run as reassign_run
 from control.operations.preflight_check import Check, Verdict
-from control.operations.reassignment.facts import read_facts
+from control.operations.reassignment.facts import read_facts, topology_of
 from control.operations.reassignment.planning import preview_of
 from control.operations.reassignment.preflight import preflight
 from control.operations.reassignment.preflight_disk import check_disk, peak_bytes
@@ -126,6 +126,9 @@ async def test_of_several_directories_what_new_replicas_may_come_to_counts() -> 
     facts = await read_facts(cluster)
     assert facts.usable_bytes == {1: 11 * GIB, 2: 7 * GIB, 3: 9 * GIB, 5: 4 * GIB}
     assert facts.log_dirs.keys() == {1, 2, 3, 4, 5}
+    capacities = {it.id: it.capacity_bytes for it in topology_of(facts).brokers}
+    assert capacities[1] == round(10 * GIB * 0.95), "Kafka fills them by number of replicas"
+    assert capacities[3] == round(3 * GIB * 0.95)
     assert facts.cordoned == {5}, "Kafka refuses it: its only live directory is cordoned"
 
 
