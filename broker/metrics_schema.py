@@ -200,10 +200,9 @@ class BrokerSample:
     disk_total_bytes: int | None = None
     """Only on the row of the sampling broker itself; null on the others."""
     disk_usable_bytes: int | None = None
-    log_dirs: int | None = None
-    """Number of its log directories; like the disk, told of the sampling broker only."""
-    cordoned_log_dirs: str | None = None
-    """Paths of those that take no new replicas, with commas between; null: it does not tell."""
+    directories: Sequence[LogDirSample] | None = None
+    """Its log directories; like the disk, which leaves failed ones out, told of the sampling broker
+    only. Null: not told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -426,11 +425,12 @@ def _chunks(rows: Sequence[Row]) -> list[Sequence[Row]]:
     return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
-def _told(of: Row | Envelope) -> Iterator[tuple[str, Any]]:
+def _told(of: Row | LogDirSample | Envelope) -> Iterator[tuple[str, Any]]:
     """Its fields without what is unknown or empty (absent keys read as null)."""
     for name in of.__dataclass_fields__:
         if (value := getattr(of, name)) is not None and value != ():
-            yield name, value
+            is_nested = name == "directories"
+            yield name, [dict(_told(it)) for it in value] if is_nested else value
 
 
 def _dumps(document: dict[str, Any]) -> bytes:
@@ -442,6 +442,9 @@ _T = TypeVar("_T")
 
 def _from_keys(row_type: type[_T], document: dict[str, Any]) -> _T:
     known = {name: document[name] for name in _names(row_type) if name in document}
+    if "directories" in known:
+        found = known["directories"] or ()
+        known["directories"] = tuple(_from_keys(LogDirSample, it) for it in found)
     return row_type(**known)
 
 

@@ -20,6 +20,7 @@ from control.views.tables.configs import CONFIGS
 from control.views.tables.findings import FINDINGS
 from control.views.tables.group_parts import LISTED, MEMBERS, OFFSETS, SHARE_OFFSETS
 from control.views.tables.journal import JOURNAL
+from control.views.tables.log_dirs import LOG_DIRS
 from control.views.tables.messages import MESSAGES
 from control.views.tables.moves import CHANGES, MOVES, MOVING
 from control.views.tables.partition_parts import REPLICAS, SEGMENTS
@@ -41,9 +42,9 @@ SMALL: Final = """\
 
 The whole table is on the screen. Configs and messages have filters of their own.
 """
-OTHERS: Final = (REPLICAS, SEGMENTS, MEMBERS, LISTED, OFFSETS, SHARE_OFFSETS, LISTED_TOPICS,
-                 TOPIC_PARTITIONS, FINDINGS, RACKS, SURVIVORS, CLUSTERS, MOVES, MOVING, CHANGES,
-                 PLAN_BROKERS, JOURNAL, CONFIGS, MESSAGES)  # fmt: skip
+OTHERS: Final = (LOG_DIRS, REPLICAS, SEGMENTS, MEMBERS, LISTED, OFFSETS, SHARE_OFFSETS,
+                 LISTED_TOPICS, TOPIC_PARTITIONS, FINDINGS, RACKS, SURVIVORS, CLUSTERS, MOVES,
+                 MOVING, CHANGES, PLAN_BROKERS, JOURNAL, CONFIGS, MESSAGES)  # fmt: skip
 
 
 def written() -> str:

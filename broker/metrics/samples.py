@@ -21,6 +21,7 @@ from broker.metrics_schema import (
     BrokerSample,
     CommitSample,
     GroupSample,
+    LogDirSample,
     ReplicaSample,
     Row,
     UnchangedCommit,
@@ -119,8 +120,7 @@ def broker_rows(node: NodeServices, node_id: int) -> Iterator[BrokerSample]:
     image: MetadataImage = node.metadata.image
     read_ms = node.clock.wall_ms()
     space = read_disk_space(node.config.log_dir)
-    directory = node.logs.directory
-    cordoned = directory if is_cordoned(image, node.config, directory) else ""
+    directory = _directory(node, space)
     for broker in image.brokers.values():
         own = space if broker.id == node_id else None
         yield BrokerSample(
@@ -134,9 +134,22 @@ def broker_rows(node: NodeServices, node_id: int) -> Iterator[BrokerSample]:
             is_controller=broker.id == node.metadata.controller_id,
             disk_total_bytes=None if own is None else own.total_bytes,
             disk_usable_bytes=None if own is None else own.usable_bytes,
-            log_dirs=1 if broker.id == node_id else None,
-            cordoned_log_dirs=cordoned if broker.id == node_id else None,
+            directories=(directory,) if broker.id == node_id else None,
         )
+
+
+def _directory(node: NodeServices, space: DiskSpace | None) -> LogDirSample:
+    path, replicas = node.logs.directory, tuple(node.replicas.partitions())
+    if space is None:
+        return LogDirSample(path=path, is_failed=True)
+    return LogDirSample(
+        path=path,
+        total_bytes=space.total_bytes,
+        usable_bytes=space.usable_bytes,
+        size_bytes=sum(replica.log.size_bytes for replica in replicas),
+        replicas=len(replicas),
+        is_cordoned=is_cordoned(node.metadata.image, node.config, path),
+    )
 
 
 def group_rows(reading: GroupReading, read_ms: int, repeats: Repeats) -> Iterator[Row]:

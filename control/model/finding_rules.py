@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import BoolColumn, IntColumn, codes, ints
+from control.model.disk_rules import find_disks
 from control.model.finding import Finding, Operation, sorted_findings
 from control.model.freshness import Freshness, freshness, leaders_silent, without_dead_figures
 from control.model.ids import path_segment
@@ -40,8 +41,6 @@ SKEW_REPLICAS_MIN: Final = 12
 """Below this many replicas in a cluster, counts cannot be even and skew means nothing."""
 SKEW_BYTES_MIN: Final = 16 * 1024 * 1024
 """A cluster with less data than this on its average broker is not worth evening out."""
-DISK_WARNING_PERCENT: Final = 80.0
-DISK_CRITICAL_PERCENT: Final = 90.0
 CLOCKS_ALIKE_MS: Final = 2_000
 """Clocks of brokers that differ by no more from each other are right, as far as can be known."""
 LATE_MS_MAX: Final = 30_000
@@ -115,11 +114,11 @@ def _behind_groups(snapshot: ClusterSnapshot, ranks: IntColumn) -> int:
 def find_all(evidence: Evidence) -> tuple[Finding, ...]:
     """All findings, worst first."""
     rules = (
-        find_partitions, find_brokers, find_cordons, find_disks, find_skew,
-        find_groups, find_silent, find_clocks,
+        find_partitions, find_brokers, find_skew, find_groups, find_silent, find_clocks,
     )  # fmt: skip
+    of_disks = find_disks(evidence.snapshot, evidence.placement)
     of_job = (find_job_delay(evidence.snapshot), find_job_errors(evidence.snapshot))
-    found = (*(rule(evidence) for rule in rules), *of_job)
+    found = (*(rule(evidence) for rule in rules), of_disks, *of_job)
     return sorted_findings(finding for findings in found for finding in findings)
 
 
@@ -203,73 +202,6 @@ def find_brokers(evidence: Evidence) -> Iterator[Finding]:
                 since_ms=row["sampled_ms"],
                 facts={"replicas": replicas},
             )
-
-
-def find_cordons(evidence: Evidence) -> Iterator[Finding]:
-    """Log directories that take no new replicas."""
-    for row in evidence.snapshot.brokers.to_pylist():
-        if not row["cordoned_log_dirs"] or row["is_fenced"]:
-            continue
-        broker, cordoned = row["broker"], len(row["cordoned_log_dirs"].split(","))
-        is_whole = cordoned >= row["log_dirs"]
-        replicas = _held_by(evidence, broker)
-        yield Finding(
-            kind="cordoned",
-            severity=Severity.NOTICE,
-            subject=f"brokers/{broker}",
-            label=f"broker {broker}",
-            title="cordoned" if is_whole else "{cordoned} of {log_dirs} log directories cordoned",
-            reason=_cordon_reason(is_whole=is_whole, is_empty=not replicas),
-            next_step=_cordon_step(broker, is_empty=is_whole and not replicas),
-            facts={
-                "cordoned": cordoned,
-                "log_dirs": row["log_dirs"],
-                "named": row["cordoned_log_dirs"].replace(",", ", "),
-                "replicas": replicas,
-            },
-        )
-
-
-def _cordon_reason(*, is_whole: bool, is_empty: bool) -> str:
-    if not is_whole:
-        return "They receive no new replicas: {named}."
-    if is_empty:
-        return "It is empty and receives no replicas: its drain goes on, or it came back after it."
-    return (
-        "It receives no new replicas, and Kafka refuses every reassignment that names it; "
-        "{replicas:plural:replica} stay there."
-    )
-
-
-def _cordon_step(broker: int, *, is_empty: bool) -> str:
-    does = "Stop it, then unregister it" if is_empty else "Drain it"
-    return (
-        f"{does} (`partiscope brokers drain {broker}`), or `partiscope brokers uncordon {broker}`"
-    )
-
-
-def find_disks(evidence: Evidence) -> Iterator[Finding]:
-    """Log directories that fill up."""
-    for row in evidence.snapshot.brokers.to_pylist():
-        used = disk_used_percent(row["disk_total_bytes"], row["disk_usable_bytes"])
-        if used is None or used < DISK_WARNING_PERCENT:
-            continue
-        is_critical = used >= DISK_CRITICAL_PERCENT
-        yield Finding(
-            kind="disk",
-            severity=Severity.CRITICAL if is_critical else Severity.WARNING,
-            subject=f"brokers/{row['broker']}",
-            label=f"broker {row['broker']}",
-            title="disk {used:percent} full",
-            reason="{usable:bytes} left of {total:bytes}.",
-            next_step="Move partitions away or shorten retention",
-            operation=Operation.REASSIGN,
-            facts={
-                "used": used,
-                "usable": row["disk_usable_bytes"],
-                "total": row["disk_total_bytes"],
-            },
-        )
 
 
 SKEW_MEASURES: Final = {"size_bytes": "bytes", "replicas": "replicas", "leaders": "leaders"}
@@ -520,13 +452,6 @@ def _clock_finding(whose: str, path: str, skew_ms: int, other: str) -> Finding:
         next_step="Set its clock, and keep it by NTP or chrony",
         facts={"skew": abs(skew_ms)},
     )
-
-
-def disk_used_percent(total_bytes: int | None, usable_bytes: int | None) -> float | None:
-    """Used share of a disk; None where the broker does not tell."""
-    if total_bytes is None or usable_bytes is None or total_bytes <= 0:
-        return None
-    return (total_bytes - usable_bytes) / total_bytes * 100.0
 
 
 def commit_log_starts(snapshot: ClusterSnapshot) -> IntColumn:

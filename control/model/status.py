@@ -50,10 +50,11 @@ BROKER_SEVERITIES: Final[Mapping[str, Severity]] = {
     "alive": Severity.FINE,
     "cordoned": Severity.NOTICE,
     "silent": Severity.WARNING,
+    "disk failed": Severity.CRITICAL,
     "fenced": Severity.CRITICAL,
 }
 """Mildest first. ``cordoned``: it receives no new replicas; ``silent``: not fenced, but its figures
-do not come."""
+do not come; ``disk failed``: at least one of its log directories."""
 PARTITION_SEVERITIES: Final[Mapping[str, Severity]] = {
     "offline": Severity.CRITICAL,
     "under-min-isr": Severity.CRITICAL,

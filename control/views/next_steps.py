@@ -17,7 +17,8 @@ class Action:
     given: tuple[tuple[str, str], ...] = ()
 
 
-_GOALS: Final = {"skew-leaders": "leaders", "disk": "relieve"}
+_DISKS: Final = ("disk", "log-dir-full", "disk-filling")
+_GOALS: Final = {"skew-leaders": "leaders", **dict.fromkeys(_DISKS, "relieve")}
 """Goal of the plan that mends a kind of finding, where it is not ``balance``."""
 
 
@@ -45,7 +46,7 @@ def _scope(kind: str, path: str) -> dict[str, str]:
         about = parse_path(path).params
     except PathError:
         return {}
-    if kind == "disk" and "broker" in about:
+    if kind in _DISKS and "broker" in about:
         return {"relieve_brokers": about["broker"]}
     return {"topics": about["topic"]} if "topic" in about else {}
 

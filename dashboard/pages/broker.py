@@ -13,6 +13,7 @@ from control.views.paths import ViewPath
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.brokers import BROKERS
+from control.views.tables.log_dirs import LOG_DIRS, several_log_dirs
 from control.views.tables.partitions import PARTITIONS
 from control.views.tables.query import TableQuery
 from dashboard import ids
@@ -20,6 +21,7 @@ from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
 from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import card, crumbs, graph, tile, tiles
+from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
 from dashboard.figures import lines
 from dashboard.figures.base import Figure
@@ -75,10 +77,13 @@ def _actions(broker: int) -> list[Any]:
 
 
 def broker_tiles(snapshot: OperatorSnapshot, broker: int) -> Any:
-    """The broker in figures."""
+    """The broker in figures, and its log directories where it has several."""
     found = views.broker_page(snapshot, TableQuery(filter=f"broker:{broker}")).rows
     if not found:
         return None
     asked = load_cell(snapshot.watch, broker)
     collector = [] if asked is None else [tile("collector asks", asked, _ASKED)]
-    return [*tiles(BROKERS.facts(found[0])), *collector]
+    directories = several_log_dirs(snapshot.evidence, broker)
+    table = rows_table(directories, LOG_DIRS.columns, link=False)
+    wide = [card("Log directories", table, class_name="wide")] if directories else []
+    return [*tiles(BROKERS.facts(found[0])), *collector, *wide]

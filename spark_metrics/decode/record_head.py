@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from broker.metrics_schema import BUCKETS, PACKED_VERSION, SCHEMA_VERSION
+from broker.metrics_schema import BUCKETS, PACKED_VERSION, SCHEMA_VERSION, LogDirSample
 from spark_metrics.decode.checks import (
     AHEAD_MS_MAX,
     ENVELOPE,
@@ -35,6 +35,8 @@ WAVES_MAX: Final = 6
 """So many rounds of one source are told apart in one batch; older ones count as the oldest."""
 WAVES_ROWS_MAX: Final = 20_000
 """A batch of more rows is one wave: who must catch up must not be made slower."""
+LOG_DIRS_MAX: Final = 1_000
+"""A row that tells more of one broker is bad."""
 _DEFAULTS: Final = {"broker_epoch": -1, "interval_ms": 1_000, "part": 0, "parts": 1}
 _BLANKS: Final = frozenset("\t\n\r")
 
@@ -207,11 +209,28 @@ def _broker(part: RoundPart, row: Mapping[str, Any]) -> RegisteredBroker:
         broker_epoch=whole_or_none(row.get("epoch"), ENVELOPE["broker_epoch"]),
         disk_total_bytes=whole_or_none(row.get("disk_total_bytes")),
         disk_usable_bytes=whole_or_none(row.get("disk_usable_bytes")),
-        log_dirs=whole_or_none(row.get("log_dirs"), (0, INT_MAX)),
-        cordoned_log_dirs=None
-        if row.get("cordoned_log_dirs") is None
-        else text(row["cordoned_log_dirs"]),
+        directories=_directories(row.get("directories")),
         read_ms=_read_ms(part, row),
+    )
+
+
+def _directories(told: Any) -> tuple[LogDirSample, ...] | None:
+    """The log directories of a broker; None: not told."""
+    if told is None:
+        return None
+    if not isinstance(told, list) or len(told) > LOG_DIRS_MAX:
+        raise ValueError("no list of log directories")
+    return tuple(
+        LogDirSample(
+            path=text(it["path"]),
+            total_bytes=whole_or_none(it.get("total_bytes")),
+            usable_bytes=whole_or_none(it.get("usable_bytes")),
+            size_bytes=whole(it.get("size_bytes", 0)),
+            replicas=whole(it.get("replicas", 0), (0, INT_MAX)),
+            is_cordoned=flag(it.get("is_cordoned", False)),
+            is_failed=flag(it.get("is_failed", False)),
+        )
+        for it in told
     )
 
 

@@ -91,7 +91,7 @@ def _broker_points(sums: Sums, brokers: pa.Table) -> pa.Table:
     led = with_known_rates(sums.leaders, ("cluster", "leader"), "led").rename_columns(
         ["cluster", "broker", "led", "led_bytes", *RATES]
     )
-    kept = brokers.drop_columns(["in_bytes_per_s", "out_bytes_per_s"])
+    kept = brokers.drop_columns(["in_bytes_per_s", "out_bytes_per_s", "directories"])
     each = kept.join(led, ["cluster", "broker"])
     names = ("replicas", "leaders", "size_bytes", "disk_total_bytes", "disk_usable_bytes")
     total = each.group_by("cluster").aggregate([(name, "sum") for name in names])

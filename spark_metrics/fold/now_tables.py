@@ -1,6 +1,7 @@
 """Figures of a bucket, and the sums of all, become the tables of the store. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -73,7 +74,7 @@ def broker_table(sums: Sums, memory: JobState) -> pa.Table:
         {
             **nothing,
             **of_brokers.get(key, {"size_bytes": 0}),
-            **{name: getattr(broker, name) for name in broker.__dataclass_fields__},
+            **asdict(broker),
             "interval_ms": source.interval_ms if source else None,
             "sampled_ms": source.newest_ms if source else None,
             "heard_ms": source.heard_ms if source else None,

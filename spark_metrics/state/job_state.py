@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from broker.metrics_schema import BUCKETS
+from broker.metrics_schema import BUCKETS, LogDirSample
 from spark_metrics.state.known_groups import SILENT_MS_MAX
 from spark_metrics.state.rounds import (
     RoundPart,
@@ -51,10 +51,11 @@ class RegisteredBroker:
     disk_total_bytes: int | None
     disk_usable_bytes: int | None
     read_ms: int
-    log_dirs: int | None = None
-    cordoned_log_dirs: str | None = None
+    directories: tuple[LogDirSample, ...] | None = None
+    """Its log directories; None: not told yet."""
 
 
+_BROKER_FIELDS: Final = frozenset(RegisteredBroker.__dataclass_fields__)
 Registry = Mapping[SourceKey, RegisteredBroker]
 
 
@@ -275,8 +276,8 @@ def merge_registry(
                 disk_total_bytes=before.disk_total_bytes,
                 disk_usable_bytes=before.disk_usable_bytes,
             )
-        if before is not None and row.log_dirs is None:
-            row = replace(row, log_dirs=before.log_dirs, cordoned_log_dirs=before.cordoned_log_dirs)
+        if before is not None and row.directories is None:
+            row = replace(row, directories=before.directories)
         if before is None or row.read_ms >= before.read_ms:
             merged[key] = row
     return {key: row for key, row in merged.items() if row.read_ms >= listed_ms.get(row.cluster, 0)}
@@ -297,10 +298,18 @@ def encode_job_state(memory: JobState) -> dict[str, Any]:
     }
 
 
+def _decode_broker(document: Mapping[str, Any]) -> RegisteredBroker:
+    """Without what an older version kept beside."""
+    known = {name: document[name] for name in _BROKER_FIELDS if name in document}
+    if known.get("directories") is not None:
+        known["directories"] = tuple(LogDirSample(**it) for it in known["directories"])
+    return RegisteredBroker(**known)
+
+
 def decode_job_state(document: Mapping[str, Any]) -> JobState:
     """Inverse of ``encode_job_state``; of an empty document, an empty memory."""
     sources = [decode_source(source) for source in document.get("sources", ())]
-    registry = [RegisteredBroker(**row) for row in document.get("registry", ())]
+    registry = [_decode_broker(row) for row in document.get("registry", ())]
     offsets = document.get("next_offsets", {})
     return JobState(
         sources={SourceKey(it.cluster, it.broker): it for it in sources},

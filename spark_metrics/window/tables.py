@@ -117,6 +117,17 @@ GROUPS: Final = pa.schema(
     }
 )
 
+LOG_DIRECTORY: Final = pa.struct(
+    {
+        "path": pa.string(),
+        "total_bytes": pa.int64(),  # of its file system, which others may share; null: not told
+        "usable_bytes": pa.int64(),
+        "size_bytes": pa.int64(),  # of its replicas
+        "replicas": pa.int64(),
+        "is_cordoned": pa.bool_(),
+        "is_failed": pa.bool_(),  # then all but its path is unknown
+    }
+)
 BROKERS: Final = pa.schema(
     {
         # One row per registered broker, empty and dead ones too.
@@ -133,10 +144,9 @@ BROKERS: Final = pa.schema(
         "size_bytes": pa.int64(),
         "in_bytes_per_s": pa.float64(),
         "out_bytes_per_s": pa.float64(),
-        "disk_total_bytes": pa.int64(),
+        "disk_total_bytes": pa.int64(),  # of the file systems of live log directories
         "disk_usable_bytes": pa.int64(),
-        "log_dirs": pa.int32(),
-        "cordoned_log_dirs": pa.string(),  # their paths, with commas; null: not told
+        "directories": pa.list_(LOG_DIRECTORY),  # its log directories; null: not told
         "interval_ms": pa.int64(),  # how often it samples itself
         "sampled_ms": pa.int64(),  # its own newest round; null: never heard of
         "clock_skew_ms": pa.int64(),  # its clock less the job's, where it is corrected; else 0

@@ -242,19 +242,19 @@ async def test_the_collector_tells_which_log_directories_are_cordoned(
     kafka_today: KafkaCluster,
 ) -> None:
     async with KafkaAdmin.to(kafka_today.bootstrap) as admin:
-        first, _ = await _paths(admin)
+        first, second = await _paths(admin)
         async with (
             cordoned(admin, first),
             collecting(KafkaSettings(bootstrap=kafka_today.bootstrap)) as (_, collected),
         ):
 
-            def told() -> list[tuple[int, str]]:
+            def told() -> list[list[tuple[str, bool]]]:
                 rows = [it for records in collected.rounds.values() for it in records]
                 return [
-                    (it.log_dirs, it.cordoned_log_dirs or "")
+                    [(directory.path, directory.is_cordoned) for directory in it.directories]
                     for record in rows
                     for it in record.brokers
-                    if it.id == record.envelope.broker == CORDONED and it.log_dirs is not None
+                    if it.id == record.envelope.broker == CORDONED and it.directories is not None
                 ]
 
-            await becomes(lambda: told()[:1], [(2, first)])
+            await becomes(lambda: told()[:1], [[(first, True), (second, False)]])

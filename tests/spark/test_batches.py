@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from broker.metrics_schema import (
     Envelope,
+    LogDirSample,
     ReplicaSample,
     UnchangedCommit,
     UnchangedReplica,
@@ -289,12 +290,15 @@ def test_an_unregistered_broker_and_what_it_told_go(story: Story) -> None:
 
 def test_brokers_count_what_is_assigned_and_what_they_lead(story: Story) -> None:
     brokers = [broker(0, number, rack="abc"[number - 101]) for number in (101, 102, 103)]
-    own = broker(1, 101, disk_total_bytes=1_000, disk_usable_bytes=400, log_dirs=2,
-                 cordoned_log_dirs="/d/1")  # fmt: skip
+    directories = (
+        LogDirSample(path="/d/1", total_bytes=1_000, usable_bytes=400, is_cordoned=True),
+        LogDirSample(path="/d/2", is_failed=True),
+    )
+    own = broker(1, 101, disk_total_bytes=1_000, disk_usable_bytes=400, directories=directories)
     story.round(101, 0, replica(0, 10), *brokers, own)
     now = story.batch()
-    told = {row["broker"]: (row["log_dirs"], row["cordoned_log_dirs"]) for row in now["brokers"]}
-    assert told == {101: (2, "/d/1"), 102: (None, None), 103: (None, None)}
+    told = {row["broker"]: row["directories"] for row in now["brokers"]}
+    assert told == {101: [asdict(it) for it in directories], 102: None, 103: None}
     rows = {row["broker"]: row for row in now["brokers"]}
     assert [(rows[it]["replicas"], rows[it]["leaders"]) for it in (101, 102, 103)] == [
         (1, 1),

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
+from broker.metrics_schema import LogDirSample
 from control.kafka.ports import OngoingReassignment
 from control.model.ids import TopicPartition
 
@@ -65,9 +66,8 @@ class BrokerLogs:
     sizes: dict[TopicPartition, int] = field(default_factory=dict)
     total_bytes: int | None = None
     usable_bytes: int | None = None
-    log_dirs: int | None = None
-    cordoned: tuple[str, ...] | None = None
-    """Paths of the cordoned ones; None: the broker does not tell (before 4.3)."""
+    """Of the file systems of live directories; None: the broker does not tell (before 3.3)."""
+    directories: tuple[LogDirSample, ...] = ()
     read_ms: int = 0
 
 

@@ -38,10 +38,7 @@ def broker_rows(image: ClusterImage, broker: int, *, read_ms: int) -> Iterator[B
             is_controller=info.id == image.controller_id,
             disk_total_bytes=None if own is None else own.total_bytes,
             disk_usable_bytes=None if own is None else own.usable_bytes,
-            log_dirs=None if own is None else own.log_dirs,
-            cordoned_log_dirs=None
-            if own is None or own.cordoned is None
-            else ",".join(own.cordoned),
+            directories=None if own is None else own.directories,
         )
 
 

@@ -15,6 +15,7 @@ from control.kafka.admin.groups import (
     share_description,
     streams_description,
 )
+from control.kafka.admin.reassignments import log_dir_of
 from control.kafka.collector.groups import CLASSIC, SHARE, GroupImages
 from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
 from control.kafka.collector.load import LoadMeter
@@ -25,6 +26,7 @@ from control.kafka.connection.wire import Answer, Api, Fields, KafkaWire, Prepar
 from control.kafka.errors import UnsupportedApiError
 from control.kafka.ports import GroupDescription, OffsetSpec
 from control.model.ids import TopicPartition
+from control.model.log_dirs import file_systems
 
 GROUPS_PER_REQUEST: Final = 200
 GROUPS_JUDGED: Final = 50
@@ -124,7 +126,7 @@ class BrokerSource:
             self._gaps.open(Gap.LOG_DIRS)
             return None
         self._gaps.close(Gap.LOG_DIRS)
-        logs = _broker_logs(results)
+        logs = _broker_logs(self.broker, results)
         self._image.logs[self.broker] = logs
         return logs
 
@@ -259,29 +261,24 @@ def offset_fields(wanted: Iterable[tuple[PartitionState, int]]) -> Mapping[str, 
     }
 
 
-def _broker_logs(results: Iterable[Any]) -> BrokerLogs:
-    logs = BrokerLogs(read_ms=wall_ms())
-    cordoned: list[str] = []
-    totals: list[int] = []
-    usable: list[int] = []
-    for result in results:
-        if result.error_code is not ErrorCode.none:
-            continue
-        totals.append(getattr(result, "total_bytes", -1))
-        usable.append(getattr(result, "usable_bytes", -1))
-        if getattr(result, "is_cordoned", False):
-            cordoned.append(result.log_dir)
-        for topic in result.topics:
-            for partition in topic.partitions:
-                if not partition.is_future_key:
-                    key = TopicPartition(topic.name, partition.partition_index)
-                    logs.sizes[key] = partition.partition_size
-    if totals and min(totals) >= 0 and min(usable) >= 0:
-        logs.total_bytes, logs.usable_bytes = sum(totals), sum(usable)
-    logs.log_dirs = len(totals)
-    if any(hasattr(result, "is_cordoned") for result in results):
-        logs.cordoned = tuple(cordoned)
-    return logs
+def _broker_logs(broker: int, results: Iterable[Any]) -> BrokerLogs:
+    log_dirs = [log_dir_of(broker, result) for result in results]
+    directories = tuple(log_dir.sample for log_dir in log_dirs)
+    disks = file_systems(directories)
+    totals, usable = [it.total_bytes for it in disks], [it.usable_bytes for it in disks]
+    is_told = bool(disks) and None not in totals and None not in usable
+    return BrokerLogs(
+        sizes={
+            TopicPartition(replica.topic, replica.partition): replica.size_bytes
+            for log_dir in log_dirs
+            for replica in log_dir.replicas
+            if not replica.is_future
+        },
+        total_bytes=sum(it or 0 for it in totals) if is_told else None,
+        usable_bytes=sum(it or 0 for it in usable) if is_told else None,
+        directories=directories,
+        read_ms=wall_ms(),
+    )
 
 
 def _chunks(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:

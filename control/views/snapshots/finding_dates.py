@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from control.model.columns import BoolColumn, FloatColumn, IntColumn, floats, ints
+from control.model.disk_rules import DISK_WARNING_PERCENT
 from control.model.finding import Finding
 from control.model.finding_rules import (
-    DISK_WARNING_PERCENT,
     SKEW_BYTES_MIN,
     SKEW_MEASURES,
     SKEW_PERCENT_MAX,

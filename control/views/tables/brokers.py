@@ -8,17 +8,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import FloatColumn, floats
-from control.model.finding_rules import DISK_CRITICAL_PERCENT, DISK_WARNING_PERCENT, Evidence
+from control.model.disk_rules import (
+    directories_of,
+    disks_of,
+    fullest_percent,
+    is_cordoned,
+    room_bytes,
+)
+from control.model.finding_rules import Evidence
 from control.model.load import BrokerLoads
 from control.model.status import BROKER_SEVERITIES
-from control.views import format as text
 from control.views.tables import arrow, cells, units
 from control.views.tables.column import Table, column, name_column, worded
 from control.views.tables.filters import FieldKind, FilterField
 from control.views.tables.partitions import IN_HELP, OUT_HELP, SIZE_HELP
-from control.views.tables.rows import TONE_OF, Cell, Tone
+from control.views.tables.rows import TONE_OF, Cell
 
-_YEAR_MS: Final = 365 * cells.DAY_MS
 _KEPT: Final = ("broker", "host", "port", "rack", "is_fenced", "is_controller", "interval_ms")
 Record = Mapping[str, Any]
 
@@ -37,20 +42,6 @@ def _status_cell(record: Record) -> Cell:
 
 def _size_cell(record: Record) -> Cell:
     return cells.bytes_cell(record["size_bytes"], estimated=record["is_estimated"])
-
-
-def _disk_cell(record: Record) -> Cell:
-    used_percent, tone = record["disk_percent"], Tone.PLAIN
-    if used_percent is not None and used_percent >= DISK_WARNING_PERCENT:
-        tone = Tone.CRITICAL if used_percent >= DISK_CRITICAL_PERCENT else Tone.WARNING
-    return Cell(used_percent, text.percent_text(used_percent), tone)
-
-
-def full_cell(full_ms: float | None) -> Cell:
-    """``≈ 9 d`` until the disk is full."""
-    if full_ms is None:
-        return Cell(None, text.NA)
-    return Cell(full_ms, "> 1 y") if full_ms > _YEAR_MS else cells.soon_cell(full_ms)
 
 
 BROKERS: Final = Table(
@@ -81,11 +72,13 @@ BROKERS: Final = Table(
                "Bytes against the mean of all registered brokers", rank=2,
                source="skew_percent", filter="skew",
                cell=lambda record: cells.skew_cell(record["skew_percent"])),
-        column("disk", "disk", units.PERCENT, "Used share of its log directory's disk",
-               source="disk_percent", cell=_disk_cell, filter="disk"),
+        column("disk", "disk", units.PERCENT,
+               "Used share of its fullest disk; failed log directories are left out",
+               source="disk_percent", filter="disk",
+               cell=lambda record: cells.disk_cell(record["disk_percent"])),
         column("full_in", "full in", units.DURATION,
                "At the earliest, as fast as now and without retention", rank=2, source="full_ms",
-               cell=lambda record: full_cell(record["full_ms"]), filter="full",
+               cell=lambda record: cells.full_cell(record["full_ms"]), filter="full",
                is_time_left=True),
         column("age", "age", units.AGE, "Since it last sampled itself", source="age_ms"),
     ),
@@ -99,9 +92,7 @@ def broker_table(evidence: Evidence) -> pa.Table:
     one); disk and age come from the broker's own samples.
     """
     store = evidence.snapshot.brokers.sort_by("broker").combine_chunks()
-    total, usable = floats(store["disk_total_bytes"]), floats(store["disk_usable_bytes"])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        disk = np.where(total > 0, (total - usable) / total * 100.0, np.nan)
+    disks = [disks_of(row) for row in store.to_pylist()]
     columns = {name: store[name] for name in _KEPT}
     statuses = _statuses(store, evidence.freshness.silent)
     columns |= {
@@ -109,27 +100,35 @@ def broker_table(evidence: Evidence) -> pa.Table:
         "status": statuses,
         "status_rank": pc.index_in(statuses, pa.array(list(BROKER_SEVERITIES))),
         "disk_total_bytes": store["disk_total_bytes"],
-        "disk_percent": arrow.nullable(disk),
+        "disk_percent": pa.array(map(fullest_percent, disks), pa.float64()),
         "age_ms": arrow.nullable(np.maximum(evidence.now_ms - floats(store["sampled_ms"]), 0.0)),
         **load_columns(evidence.loads),
-        "full_ms": arrow.nullable(_full_ms(evidence, floats(store["disk_usable_bytes"]))),
+        "full_ms": arrow.nullable(
+            _full_ms(evidence, np.array([*map(room_bytes, disks)], np.float64))
+        ),
     }
     return pa.table(columns)
 
 
 def _statuses(store: pa.Table, silent: frozenset[int]) -> pa.Array:
-    is_silent = pc.is_in(store["broker"], pa.array(sorted(silent), pa.int32()))
-    named = pc.list_value_length(pc.split_pattern(store["cordoned_log_dirs"], ","))
-    is_cordoned = pc.and_(
-        pc.not_equal(store["cordoned_log_dirs"], ""), pc.greater_equal(named, store["log_dirs"])
-    )
-    alive = pc.if_else(pc.fill_null(is_cordoned, False), "cordoned", "alive")
-    return pc.if_else(store["is_fenced"], "fenced", pc.if_else(is_silent, "silent", alive))
+    known = store.select(["broker", "is_fenced", "directories"]).to_pylist()
+    return pa.array([_status(row, silent) for row in known], pa.string())
+
+
+def _status(row: Record, silent: frozenset[int]) -> str:
+    if row["is_fenced"]:
+        return "fenced"
+    directories = directories_of(row)
+    if any(it.is_failed for it in directories):
+        return "disk failed"
+    if row["broker"] in silent:
+        return "silent"
+    return "cordoned" if is_cordoned(directories) else "alive"
 
 
 def _full_ms(evidence: Evidence, usable: FloatColumn) -> FloatColumn:
-    """When each broker's disk is full at the earliest: what is free over what is written to all
-    its replicas. Retention, which makes room meanwhile, is not counted."""
+    """When the first disk of each broker is full at the earliest: what is free over what is written
+    to its replicas. Retention, which makes room meanwhile, is not counted."""
     placed, brokers = evidence.placement, evidence.loads.brokers
     rates = floats(evidence.snapshot.partitions["in_bytes_per_s"])[placed.row]
     is_known = np.isin(placed.broker, brokers) & ~np.isnan(rates)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from control.model.disk_rules import DISK_CRITICAL_PERCENT, DISK_WARNING_PERCENT
 from control.model.finding_rules import SKEW_PERCENT_MAX
 from control.model.status import FINE, GROUP_SEVERITIES, NOT_KNOWN, PARTITION_SEVERITIES, UNJUDGED
 from control.views import format as text
@@ -11,6 +12,7 @@ from control.views.tables.rows import TONE_OF, Cell, Tone
 
 STAR: Final = "★ "
 DAY_MS: Final = 86_400_000.0
+_YEAR_MS: Final = 365 * DAY_MS
 NEVER_MS: Final = float("inf")
 """Time to clear of lag that does not shrink."""
 NOTHING: Final = Cell(None, text.NONE, Tone.MUTED)
@@ -104,6 +106,21 @@ def leader_cell(leader: int, *, is_preferred: bool = False) -> Cell:
     if leader < 0:
         return Cell(leader, "none", Tone.CRITICAL)
     return Cell(leader, f"{STAR if is_preferred else ''}{leader}")
+
+
+def disk_cell(used_percent: float | None) -> Cell:
+    """Used share of a disk."""
+    tone = Tone.PLAIN
+    if used_percent is not None and used_percent >= DISK_WARNING_PERCENT:
+        tone = Tone.CRITICAL if used_percent >= DISK_CRITICAL_PERCENT else Tone.WARNING
+    return Cell(used_percent, text.percent_text(used_percent), tone)
+
+
+def full_cell(full_ms: float | None) -> Cell:
+    """``≈ 9 d`` until a disk is full."""
+    if full_ms is None:
+        return Cell(None, text.NA)
+    return Cell(full_ms, "> 1 y") if full_ms > _YEAR_MS else soon_cell(full_ms)
 
 
 def skew_cell(percent: float | None) -> Cell:

@@ -1,5 +1,6 @@
 """``partiscope brokers``: list and describe, by the figures that the screens show."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -8,6 +9,7 @@ from control.operations.catalogue.brokers.cordon import Cordon
 from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.views.snapshots.snapshot import broker_page
 from control.views.tables.export import values_of
+from control.views.tables.log_dirs import LOG_DIRS, log_dir_rows, several_log_dirs
 from control.views.tables.query import LIMIT_MAX, TableQuery
 from partiscope.cli.reassignments.drain import Broker, drain
 from partiscope.cli.resources.acks_lesson import acks_lesson
@@ -21,12 +23,13 @@ from partiscope.cli.shared.listing import (
     Limit,
     Sort,
     Wish,
+    cells_of,
     show_list,
     snapshot_for,
 )
 from partiscope.cli.shared.operations import Reason, run_operations
 from partiscope.cli.shared.options import Bootstrap, DryRun, Json, Store, Yes, write_json
-from partiscope.cli.shared.tables import write_figures
+from partiscope.cli.shared.tables import write_figures, write_rows
 
 app = typer.Typer(
     cls=ListByDefault,
@@ -68,16 +71,20 @@ def describe(
     store: Store = None,
     as_json: Json = False,
 ) -> None:
-    """All figures of one broker."""
+    """All figures of one broker, and of its log directories where it has several."""
     snapshot = snapshot_for(bootstrap=bootstrap, store=store, at=at)
     page = broker_page(snapshot, TableQuery(filter=f"broker={broker}"))
     if not page.rows:
         known = ", ".join(map(str, snapshot.broker_table["broker"].to_pylist()))
         raise CommandError(f"there is no broker {broker}; there are {known}", Exit.WRONG_USE)
     if as_json:
-        write_json(values_of(page)[0])
-    else:
-        write_figures(page.columns, page.rows[0])
+        directories = [cells_of(row) for row in log_dir_rows(snapshot.evidence, broker)]
+        write_json({**values_of(page)[0], "log_directories": directories})
+        return
+    write_figures(page.columns, page.rows[0])
+    if directories := several_log_dirs(snapshot.evidence, broker):
+        sys.stdout.write("\n")
+        write_rows(LOG_DIRS.columns, directories)
 
 
 @app.command("cordon", epilog="Example: partiscope brokers cordon 103 --reason 'disk to replace'")

@@ -29,6 +29,20 @@ def broker(broker_id: int, **known: Any) -> dict[str, Any]:
     }
 
 
+def log_dir(path: str, **known: Any) -> dict[str, Any]:
+    """An open one of a broker that does not tell its disk."""
+    return {
+        "path": path,
+        "total_bytes": None,
+        "usable_bytes": None,
+        "size_bytes": 0,
+        "replicas": 0,
+        "is_cordoned": False,
+        "is_failed": False,
+        **known,
+    }
+
+
 def partition(topic: str, number: int, replicas: Sequence[int], **known: Any) -> dict[str, Any]:
     return {
         "cluster": "c",

@@ -20,10 +20,11 @@ from control.views.series import broker_throughput, topic_throughput, total_lag
 from control.views.snapshots.blame import partition_to_blame
 from control.views.snapshots.snapshot import LISTS, OperatorSnapshot, list_page
 from control.views.tables.group_parts import member_words
+from control.views.tables.log_dirs import LOG_DIRS, several_log_dirs
 from control.views.tables.query import Page, TableQuery
 from tui.screens.details.history_charts import HistoryScreen, throughput_line
 from tui.screens.lists.table_screen import TableScreen
-from tui.tones import facts_text
+from tui.tones import facts_text, rows_text
 from tui.widgets.chart import Frame
 
 if TYPE_CHECKING:
@@ -100,18 +101,21 @@ class BrokerScreen(DetailScreen):
     UNKNOWN = "is not registered"
 
     def compose_body(self) -> ComposeResult:
-        """Also the line of the collector, where there is one."""
-        asked = Static(id="asked", classes="hint")
-        asked.display = False
-        yield asked
+        """Also the line of the collector, and log directories where there are several."""
+        for line in (Static(id="asked", classes="hint"), Static(id="log-dirs")):
+            line.display = False
+            yield line
         yield from super().compose_body()
 
     def show(self, snapshot: OperatorSnapshot) -> None:
-        """Also how much is asked."""
+        """Also how much is asked, and where its replicas lie."""
         super().show(snapshot)
         asked = load_cell(snapshot.watch, int(self.name_here))
         self.query_one("#asked").display = asked is not None
         self.put("#asked", "" if asked is None else f"collector: {asked.text}")
+        directories = several_log_dirs(snapshot.evidence, int(self.name_here))
+        self.query_one("#log-dirs").display = bool(directories)
+        self.put("#log-dirs", rows_text(LOG_DIRS.columns, directories))
 
     @property
     def plan_here(self) -> ViewPath:

@@ -116,14 +116,13 @@ def test_a_fenced_broker_that_holds_nothing_may_be_one_that_was_retired() -> Non
 @pytest.mark.parametrize(
     ("cordoned", "title", "reason"),
     [
-        ("/a,/b", "cordoned", "names it; 1 replica stay there"),
-        ("/b", "1 of 2 log directories cordoned", "They receive no new replicas: /b."),
+        ("ab", "cordoned", "names it; 1 replica stay there"),
+        ("b", "1 of 2 log directories cordoned", "They receive no new replicas: /b."),
     ],
 )
 def test_cordoned_log_directories_are_noticed(cordoned: str, title: str, reason: str) -> None:
-    told = {"log_dirs": 2, "cordoned_log_dirs": cordoned}
     (found,) = find(
-        brokers=[clusters.broker(1), clusters.broker(2, **told)],
+        brokers=[clusters.broker(1), clusters.broker(2, directories=two_dirs(cordoned))],
         partitions=[clusters.partition("t", 0, [1, 2])],
     )
     assert (found.kind, found.severity) == ("cordoned", Severity.NOTICE)
@@ -134,22 +133,106 @@ def test_cordoned_log_directories_are_noticed(cordoned: str, title: str, reason:
 
 def test_a_cordoned_broker_that_is_empty_waits_to_be_unregistered() -> None:
     """One with a single open directory is still used: it is not on its way out."""
-    for cordoned, step in (("/a,/b", "Stop it, then unregister it "), ("/a", "Drain it ")):
-        told = {"log_dirs": 2, "cordoned_log_dirs": cordoned}
+    for cordoned, step in (("ab", "Stop it, then unregister it "), ("a", "Drain it ")):
         (found,) = find(
-            brokers=[clusters.broker(1), clusters.broker(2, **told)],
+            brokers=[clusters.broker(1), clusters.broker(2, directories=two_dirs(cordoned))],
             partitions=[clusters.partition("t", 0, [1])],
         )
         assert found.next_step.startswith(f"{step}(`partiscope brokers drain 2`)")
-        assert ("It is empty and" in found.reason) == (cordoned == "/a,/b")
+        assert ("It is empty and" in found.reason) == (cordoned == "ab")
 
 
-@pytest.mark.parametrize("cordoned", ["", None])
-def test_open_log_directories_and_those_that_nobody_tells_are_no_finding(
-    cordoned: str | None,
+def two_dirs(cordoned: str = "", failed: str = "") -> list[dict[str, Any]]:
+    """Of a broker: /a with 100 bytes and /b with 1,000, of which half are free."""
+    return [
+        clusters.log_dir(
+            f"/{name}",
+            total_bytes=None if name in failed else size,
+            usable_bytes=None if name in failed else size // 2,
+            is_cordoned=name in cordoned,
+            is_failed=name in failed,
+        )
+        for name, size in (("a", 100), ("b", 1_000))
+    ]
+
+
+def test_open_log_directories_and_those_that_nobody_tells_are_no_finding() -> None:
+    for told in (two_dirs(), None):
+        assert find(brokers=[clusters.broker(1, directories=told)]) == ()
+
+
+def test_a_failed_log_directory_is_critical_and_named_with_its_broker() -> None:
+    down = clusters.broker(2, directories=two_dirs(failed="a"), is_fenced=True)
+    found = find(brokers=[clusters.broker(1, directories=two_dirs(failed="b")), down])
+    (failed,) = [it for it in found if it.kind == "log-dir-failed"]
+    assert (failed.severity, failed.label) == (Severity.CRITICAL, "broker 1")
+    assert phrase(failed.title, failed.facts) == "log directory /b failed"
+    assert "brokers drain 1" in failed.next_step
+
+
+def test_a_broker_with_a_failed_directory_is_not_cordoned_though_kafka_refuses_it() -> None:
+    found = find(brokers=[clusters.broker(1, directories=two_dirs(cordoned="a", failed="b"))])
+    assert kinds(found) == ["log-dir-failed", "cordoned"]
+    assert phrase(found[1].title, found[1].facts) == "1 of 2 log directories cordoned"
+    assert not lacking(found[1].reason, "others failed", "refuses every reassignment")
+
+
+def test_each_full_file_system_is_found_and_named_by_its_directories() -> None:
+    full = two_dirs()
+    full[0] |= {"usable_bytes": 5}
+    told = [{**full[0], "path": "/c"}, *full]
+    found = find(brokers=[clusters.broker(1, directories=told)])
+    assert [(it.kind, it.severity, it.label) for it in found] == [
+        ("log-dir-full", Severity.CRITICAL, "broker 1 /a")
+    ]
+    assert not lacking(phrase(found[0].reason, found[0].facts), "5 B", "/a and /c", "taken for one")
+
+
+@pytest.mark.parametrize(
+    ("retention_ms", "rate", "hours"),
+    [
+        (-1, 10.0, 23.15),
+        (-1, 9.0, None),
+        (7 * 86_400_000, 10.0, 23.15),
+        (None, 99_999.0, None),
+        (86_400_000, 20.0, None),
+        (86_400_000, 999.0, 0.473),
+    ],
+    ids=["for ever", "in more than a day", "for a week", "compacted", "as much as is kept", "fast"],
+)
+def test_a_disk_that_is_full_within_a_day_is_told_before(
+    retention_ms: int | None, rate: float, hours: float | None
 ) -> None:
-    told = {"log_dirs": 2, "cordoned_log_dirs": cordoned}
-    assert find(brokers=[clusters.broker(1, **told)]) == ()
+    usable = round(10 * 86_400 * 0.965)
+    found = find(
+        brokers=[
+            clusters.broker(1, disk_total_bytes=2 * usable, disk_usable_bytes=usable),
+            clusters.broker(2, disk_total_bytes=usable * 1000, disk_usable_bytes=usable * 900),
+        ],
+        partitions=[
+            clusters.partition(
+                "t", 0, [1, 2], in_bytes_per_s=rate, retention_ms=retention_ms, size_bytes=864_000
+            )
+        ],
+    )
+    told = [(it.kind, it.severity, it.label, it.operation) for it in found]
+    wanted = ("disk-filling", Severity.WARNING, "broker 1", Operation.REASSIGN)
+    assert told == ([] if hours is None else [wanted])
+    if hours is not None:
+        assert found[0].facts["full"] == pytest.approx(hours * 3_600_000, rel=0.01)
+
+
+def test_a_directory_grows_as_its_number_of_replicas() -> None:
+    told = two_dirs()
+    told[0] |= {"replicas": 1}
+    told[1] |= {"replicas": 9}
+    found = find(
+        brokers=[clusters.broker(1, directories=told)],
+        partitions=[clusters.partition("t", 0, [1], in_bytes_per_s=0.006, retention_ms=-1)],
+    )
+    assert [(it.kind, it.label) for it in found] == [("disk-filling", "broker 1")]
+    assert found[0].facts["room"] == 500.0, "then /a is full: it gets a tenth"
+    assert "number of replicas" in found[0].reason
 
 
 def test_skew_is_told_after_an_empty_broker_joined() -> None:

@@ -18,6 +18,7 @@ from control.operations.bus.events import (
 from control.operations.bus.state import OperationState, Phase
 from control.operations.reassignment.partition_results import Fate
 from control.planner.proposal import PartitionChange
+from control.views.snapshots.snapshot import build_snapshot
 from dashboard import router
 from dashboard.context import PageContext
 from dashboard.page_frame import shell
@@ -32,6 +33,9 @@ from dashboard.pages import (
     partition,
     what_if,
 )
+from tests.support.phrases import lacking
+from tests.unit.control import clusters
+from tests.unit.control.clusters import log_dir
 from tests.unit.dashboard.page_context import context_on, has_nested_lists, words_of
 
 PATHS = (
@@ -204,6 +208,18 @@ def test_a_broker(context: PageContext) -> None:
 
     assert "rack c" in words
     assert "disk 40 %" in words
+    assert "Log directories" not in words
+
+
+def test_several_log_directories_are_rows_of_their_brokers_page() -> None:
+    directories = [
+        log_dir("/small", total_bytes=1_000, usable_bytes=20, replicas=3, is_cordoned=True),
+        log_dir("/large", is_failed=True),
+    ]
+    tables = clusters.tables(brokers=[clusters.broker(1, directories=directories)])
+    found = broker.broker_tiles(build_snapshot(tables, version=1, now_ms=clusters.NOW_MS), 1)
+    words = words_of(found)
+    assert not lacking(words, "Log directories", "/large", "failed", "/small", "cordoned", "98 %")
 
 
 def test_top_bar(context: PageContext) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from broker.metrics_schema import NO_COMMIT, CommitSample
+from broker.metrics_schema import NO_COMMIT, CommitSample, LogDirSample
 from control.kafka.collector.image import ClusterImage
 from control.kafka.collector.rights import Gap, Gaps
 from control.kafka.collector.source import BrokerSource
@@ -157,13 +157,22 @@ async def test_sizes_that_we_may_not_read_are_a_gap_and_no_zero(
         logs = await asked.read_logs()
         assert logs is not None
         assert logs.sizes == {A: 5}
-        assert (logs.total_bytes, logs.usable_bytes, logs.log_dirs) == (100, 40, 1)
+        assert (logs.total_bytes, logs.usable_bytes) == (100, 40), "without the failed one"
+        assert logs.directories == (
+            LogDirSample(path="/a", total_bytes=100, usable_bytes=40, size_bytes=10, replicas=2),
+            LogDirSample(path="/b", is_failed=True),
+        )
+        same = {**good, "log_dir": "/z", "topics": ()}
+        cluster.on(apis.DESCRIBE_LOG_DIRS, {"error_code": 0, "results": (good, same)})
+        logs = await asked.read_logs()
+        assert logs is not None
+        assert (logs.total_bytes, logs.usable_bytes) == (100, 40), "one file system counts once"
         assert gaps.all() == ()
         untold = {**good, "log_dir": "/c", "total_bytes": -1, "usable_bytes": -1}
         cluster.on(apis.DESCRIBE_LOG_DIRS, {"error_code": 0, "results": (good, untold)})
         logs = await asked.read_logs()
         assert logs is not None
-        assert (logs.total_bytes, logs.log_dirs) == (None, 2)
+        assert (logs.total_bytes, len(logs.directories)) == (None, 2)
     finally:
         await wire.close()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from control.views.snapshots.snapshot import broker_page, build_snapshot
-from control.views.tables.brokers import full_cell
+from control.views.tables.cells import full_cell
 from control.views.tables.rows import Tone
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes

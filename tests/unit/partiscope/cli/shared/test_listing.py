@@ -6,6 +6,7 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ import pytest
 from control.views.tables.brokers import BROKERS
 from control.views.tables.partitions import PARTITIONS
 from partiscope.cli.app import run
-from tests.support.store_builder import StoreBuilder
+from tests.support.phrases import lacking
+from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
+from tests.unit.control.clusters import log_dir
 from tests.unit.partiscope.cli.test_told import store
 
 __all__ = ["store"]
@@ -73,6 +76,31 @@ def test_wide_screens_and_chosen_columns_have_more(
     heads = lines("brokers", "--columns", "all")[0]
     assert all(column.title in heads for column in BROKERS.columns)
     assert lines("brokers", "--columns", "leaders")[0].split() == ["broker", "leaders"]
+
+
+def test_a_broker_is_described_with_its_log_directories_where_it_has_several(
+    typed: Typed, store: str, capsys: Capture
+) -> None:
+    sizes = SyntheticSizes(topics=3, partitions=4, groups=3)
+    now = synthetic_rows(sizes, at_ms=time.time_ns() // 1_000_000)
+    first, second, _ = now["brokers"]
+    small = log_dir("/small", total_bytes=1_000, usable_bytes=20, replicas=3)
+    first["directories"] = [small, log_dir("/large", is_failed=True)]
+    second["directories"] = [small]
+    builder = StoreBuilder(Path(store))
+    builder._batch_id = 1_000
+    builder.write(now)
+    assert typed("brokers", "describe", str(first["broker"])) == 0
+    told = capsys.readouterr().out
+    assert not lacking(told, "disk failed", "log directory", "/large", "failed", "/small", "98 %")
+    assert typed("brokers", "describe", str(second["broker"])) == 0
+    assert "/small" not in capsys.readouterr().out
+    assert typed("brokers", "describe", str(first["broker"]), "--json") == 0
+    found = json.loads(capsys.readouterr().out)["log_directories"]
+    assert [(it["path"], it["state"], it["usable_bytes"]) for it in found] == [
+        ("/large", "failed", None),
+        ("/small", "open", 20),
+    ]
 
 
 def test_filter_order_and_formats_are_those_of_the_screens(lines: Lines) -> None:

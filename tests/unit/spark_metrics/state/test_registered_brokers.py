@@ -1,0 +1,67 @@
+"""Registered brokers as the job remembers them, and their log directories."""
+
+import json
+
+from broker.metrics_schema import BrokerSample, Envelope, LogDirSample, encode_round
+from spark_metrics.decode.record_head import KafkaRecord, observed, read_head
+from spark_metrics.state.job_state import JobState, decode_job_state, encode_job_state
+from spark_metrics.state.rounds import SourceKey
+
+DIRECTORIES = (
+    LogDirSample(path="/a", total_bytes=100, usable_bytes=40, size_bytes=10, replicas=2),
+    LogDirSample(path="/b", is_failed=True),
+)
+
+
+def state_of(*told: tuple[LogDirSample, ...] | None) -> JobState:
+    """After one round of broker 1 per told list of directories."""
+    state = JobState()
+    for number, directories in enumerate(told):
+        round_ms = 1_000 + number
+        row = BrokerSample(
+            id=1, host="h", port=1, fenced=False, read_ms=round_ms, directories=directories
+        )
+        envelope = Envelope(
+            cluster="c", broker=1, broker_epoch=1, round_ms=round_ms, interval_ms=1_000
+        )
+        (encoded,) = encode_round(envelope, [row])
+        record = KafkaRecord(partition=0, offset=number, timestamp_ms=round_ms, value=encoded)
+        heads = [read_head(record)]
+        state = state.observe(observed(heads, offsets_of=heads, at_ms=round_ms))
+    return state
+
+
+def directories_in(state: JobState) -> tuple[LogDirSample, ...] | None:
+    return state.registry[SourceKey("c", 1)].directories
+
+
+def test_log_directories_stay_until_their_broker_tells_others() -> None:
+    assert directories_in(state_of(DIRECTORIES, None)) == DIRECTORIES
+    assert directories_in(state_of(DIRECTORIES, DIRECTORIES[:1])) == DIRECTORIES[:1]
+    state = state_of(DIRECTORIES)
+    assert decode_job_state(json.loads(json.dumps(encode_job_state(state)))) == state
+
+
+def test_what_an_older_version_kept_of_a_broker_is_read() -> None:
+    document = json.loads(json.dumps(encode_job_state(state_of(DIRECTORIES))))
+    (row,) = document["registry"]
+    del row["directories"]
+    row |= {"log_dirs": 2, "cordoned_log_dirs": "/b"}
+    assert directories_in(decode_job_state(document)) is None
+
+
+def test_a_broker_whose_directories_cannot_be_read_is_a_bad_row() -> None:
+    row = {"id": 1, "host": "h", "port": 1, "fenced": False, "read_ms": 1}
+    for told in (
+        "/a",
+        [{}],
+        [{"path": 7}],
+        [{"path": "/a", "replicas": -1}],
+        [{"path": "/"}] * 1_001,
+    ):
+        rows = [{**row, "directories": told}]
+        value = {"v": 2, "cluster": "c", "broker": 1, "round_ms": 1, "brokers": rows}
+        head = read_head(
+            KafkaRecord(partition=0, offset=0, timestamp_ms=1, value=json.dumps(value).encode())
+        )
+        assert (head.is_bad, head.brokers) == (True, ())
