@@ -132,9 +132,14 @@ class MoveWatch:
         """Changes of a wave that are not there yet, and can be."""
         return [c for c in wave if c.key not in self._gone and not self.places.is_there(c)]
 
-    def sized(self, changes: Iterable[PartitionChange]) -> list[PartitionChange]:
-        """The same changes with the newest known bytes."""
-        return [replace(change, size_bytes=self._sizes[change.key]) for change in changes]
+    def as_now(self, changes: Iterable[PartitionChange]) -> list[PartitionChange]:
+        """The same changes from where their partitions are now, with the newest known bytes."""
+        now = []
+        for change in changes:
+            placed = self.places.placed.get(change.key)
+            before = change.before if placed is None else placed.replicas
+            now.append(replace(change, before=before, size_bytes=self._sizes[change.key]))
+        return now
 
     @property
     def alive(self) -> frozenset[int]:

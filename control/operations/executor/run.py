@@ -230,8 +230,8 @@ class ReassignRun:
     async def _wait_to_begin(self, wave: Sequence[PartitionChange]) -> None:
         """Until no consumer, no operator and no disk holds up a new wave."""
         has_yielded = await wait_for_turn(self._yield, self._context)
-        sized = self._watch.sized(wave)
-        if await wait_for_room(self._admin, sized, self._context) or has_yielded:
+        wave = self._watch.as_now(wave)
+        if await wait_for_room(self._admin, wave, self._context) or has_yielded:
             self._forecast.begin_anew()
 
     async def _run_wave(self, number: int, wave: Wave) -> None:

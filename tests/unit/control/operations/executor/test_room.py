@@ -8,7 +8,13 @@ from control.operations.bus.events import EventKind, Outcome
 from control.operations.executor import run as reassign_run
 from control.planner.proposal import PartitionChange
 from tests.support.phrases import lacking
-from tests.unit.control.operations.fake_cluster import FakeCluster, FakeContext, command_of, run
+from tests.unit.control.operations.fake_cluster import (
+    FakeCluster,
+    FakeContext,
+    command_of,
+    idle,
+    run,
+)
 from tests.unit.control.operations.reassignment.test_preflight_disk import GIB, log_dir
 
 LEAVES = PartitionChange(topic="b", partition=0, before=(3, 2), after=(1, 2), size_bytes=2 * GIB)
@@ -60,6 +66,18 @@ async def test_it_can_be_cancelled_while_it_waits() -> None:
     ended = await run(cluster, context, cluster.arrive, cancel)
     assert ended.outcome is Outcome.CANCELLED
     assert [list(asked) for asked in cluster.asked] == [[LEAVES.key]]
+
+
+async def test_nobody_waits_for_room_of_what_is_there_already() -> None:
+    cluster, context = swapped()
+
+    def copy_by_hand() -> None:
+        cluster.arrive()
+        cluster.placed[COMES.key] = (1, 3, 2)
+
+    ended = await run(cluster, context, copy_by_hand, idle)
+    assert "somebody else has moved it" in ended.message
+    assert not [it for it in context.said(EventKind.NOTE) if "room" in it]
 
 
 async def test_nobody_waits_for_a_disk_that_is_not_told() -> None:
