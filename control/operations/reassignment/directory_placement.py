@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, nlargest
 
-from control.kafka.ports import LogDir
+from control.kafka.ports import LogDir, OngoingReassignment
 from control.model.ids import TopicPartition
 from control.model.log_dirs import FileSystem, file_systems
 
@@ -52,6 +52,30 @@ class Disks:
     """Of all file systems that new replicas may come to, by broker that tells."""
     log_dirs: Mapping[int, tuple[LogDir, ...]]
     """Of brokers that have several or a failed one."""
+    in_flight: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
+    """Bytes that running reassignments have still to copy to a broker."""
+
+
+def read_in_flight(
+    moving: Collection[OngoingReassignment],
+    log_dirs: Iterable[LogDir],
+    sizes: Mapping[TopicPartition, int],
+) -> dict[int, dict[TopicPartition, int]]:
+    """Bytes that running reassignments have still to copy, by broker."""
+    topics = {move.topic for move in moving}
+    here = {
+        (replica.broker, replica.topic, replica.partition): replica.size_bytes
+        for log_dir in (log_dirs if topics else ())
+        for replica in log_dir.replicas
+        if replica.topic in topics and not replica.is_future
+    }
+    found: dict[int, dict[TopicPartition, int]] = {}
+    for move in moving:
+        for broker in move.adding_replicas:
+            copied = here.get((broker, move.topic, move.partition), 0)
+            rest = max(0, sizes.get(move.key, 0) - copied)
+            found.setdefault(broker, {})[move.key] = rest
+    return found
 
 
 def read_disks(log_dirs: Iterable[LogDir]) -> Disks:
@@ -111,7 +135,7 @@ class _Filling:
     """A heap of the largest replicas that may have come to it."""
     arrived_bytes: int = 0
     freed: int = 0
-    """Bytes that left with earlier waves."""
+    """Bytes that left with earlier waves, less those that other reassignments still bring."""
     least: int = 0
     """So many replicas have come to it at least, before the wave."""
     peak: int = 0
@@ -150,6 +174,17 @@ class DirectoryPlacement:
             _Filling(file_system=found, paths=frozenset(self._held.keys() & set(found.paths)))
             for found in open_file_systems(log_dirs)
         ]
+
+    def still_coming(self, rest: Mapping[TopicPartition, int]) -> None:
+        """Take bytes that running reassignments have still to copy, before the first wave."""
+        unplaced = [size for key, size in rest.items() if key not in self._replicas]
+        for filling in self._fillings:
+            filling.freed -= sum(
+                size
+                for key, size in rest.items()
+                if key in self._replicas and self._replicas[key].log_dir in filling.paths
+            )
+        self.wave(unplaced, ())
 
     def wave(self, arrivals: Arrivals, leaving: Iterable[TopicPartition]) -> None:
         """The next wave. What it frees counts from the wave after it on: the executor waits until

@@ -17,7 +17,12 @@ from control.kafka.ports import (
     PartitionMetadata,
 )
 from control.model.ids import TopicPartition
-from control.operations.reassignment.directory_placement import Disks, even_room, read_disks
+from control.operations.reassignment.directory_placement import (
+    Disks,
+    even_room,
+    read_disks,
+    read_in_flight,
+)
 from control.operations.reassignment.placements import Placements, left_as_they_are
 from control.planner.in_sync import why_too_few, why_unsafe
 from control.planner.proposal import PartitionChange
@@ -49,6 +54,8 @@ class ClusterFacts:
     """Groups that have committed in moving partitions, with these partitions."""
     log_dirs: Mapping[int, tuple[LogDir, ...]] = field(default_factory=dict)
     """Log directories of brokers that have several or a failed one."""
+    in_flight: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
+    """Bytes that running reassignments have still to copy, by broker."""
     missing_rights: tuple[MissingRight, ...] = ()
     """What we lack to move them; empty also where brokers do not tell."""
     fetch_backoff_ms: Mapping[int, int] = field(default_factory=dict)
@@ -79,7 +86,9 @@ class ClusterFacts:
     @property
     def disks(self) -> Disks:
         """What is free on brokers."""
-        return Disks(usable_bytes=self.usable_bytes, log_dirs=self.log_dirs)
+        return Disks(
+            usable_bytes=self.usable_bytes, log_dirs=self.log_dirs, in_flight=self.in_flight
+        )
 
     @property
     def places(self) -> Placements:
@@ -213,7 +222,7 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
     metadata, moving, log_dirs = await asyncio.gather(
         admin.topics(), admin.list_reassignments(), _log_dirs(admin)
     )
-    disks = read_disks(log_dirs)
+    disks, sizes = read_disks(log_dirs), sizes_of(log_dirs)
     known = {topic.name for topic in metadata}
     partitions = {p.key: p for topic in metadata for p in topic.partitions}
     near = {c.topic for c in changes if nears_min_isr(c, partitions.get(c.key))} & known
@@ -222,9 +231,10 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
         brokers=cluster.brokers,
         partitions=partitions,
         reassigning={reassignment.key: reassignment for reassignment in moving},
-        sizes=sizes_of(log_dirs),
+        sizes=sizes,
         usable_bytes=disks.usable_bytes,
         log_dirs=disks.log_dirs,
+        in_flight=read_in_flight(moving, log_dirs, sizes),
         cordoned=_cordoned(log_dirs),
         untold_cordons=frozenset(
             {broker.id for broker in cluster.brokers} - {it.broker for it in log_dirs}

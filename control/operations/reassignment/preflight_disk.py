@@ -52,11 +52,16 @@ def disk_needs(disks: Disks, waves: Waves, written: Bytes | None = None) -> list
     directories; nothing of brokers that do not tell their free space."""
     more = written or {}
     peaks = {b: peak for b, peak in peak_bytes(waves, more).items() if b in disks.usable_bytes}
-    placements = {
-        broker: DirectoryPlacement(broker, disks.log_dirs[broker])
-        for broker in sorted(peaks.keys() & disks.log_dirs.keys())
-    }
-    arriving = dict.fromkeys(peaks, 0)
+    ours = {change.key for wave in waves for change in wave}
+    arriving, placements = {}, {}
+    for broker in peaks:
+        others = disks.in_flight.get(broker, {})
+        rest = {key: size for key, size in others.items() if key not in ours}
+        arriving[broker] = sum(rest.values())
+        peaks[broker] += arriving[broker]
+        if broker in disks.log_dirs:
+            placements[broker] = DirectoryPlacement(broker, disks.log_dirs[broker])
+            placements[broker].still_coming(rest)
     for wave in waves:
         comes: dict[int, list[int]] = {}
         goes: dict[int, list[TopicPartition]] = {}

@@ -218,6 +218,31 @@ def test_what_leaves_in_earlier_waves_makes_room_where_it_lay() -> None:
     assert "file.delete" not in check_disk(facts, [(leaves,), (small,)]).reason
 
 
+async def test_what_running_reassignments_still_bring_needs_room_as_well() -> None:
+    other = TopicPartition("u", 0)
+    cluster: Any = FakeCluster({KEY: (1, 2), other: (1, 2)})
+    cluster.begin(other, (3, 2))
+    cluster.logs = (
+        log_dir(1, "/d", 9 * GIB, t=4 * GIB, u=5 * GIB),
+        log_dir(3, "/d", 9 * GIB, u=GIB),
+    )
+    moves = replace(MOVE, size_bytes=4 * GIB)
+    check = check_disk(await read_facts(cluster), [(moves,)])
+    assert "or move" not in check.reason
+    assert check.verdict is Verdict.OK, "4 GiB, and 4 of 5 GiB"
+    log_dirs = (log_dir(3, "/a", 7 * GIB, u=GIB), log_dir(3, "/b", 9 * GIB))
+    cluster.logs = (cluster.logs[0], *log_dirs)
+    assert check_disk(await read_facts(cluster), [(moves,)]).verdict is Verdict.OK
+    cluster.logs = (cluster.logs[0], log_dirs[0], log_dir(3, "/b", 9 * GIB, v=0, w=0))
+    check = check_disk(await read_facts(cluster), [(moves,)])
+    assert check.verdict is Verdict.FAIL, "/a takes the rest of u, and t"
+    assert "8.0 GiB more in /a" in check.reason
+    cluster.logs = (cluster.logs[0], log_dir(3, "/d", 7 * GIB, u=GIB))
+    check = check_disk(await read_facts(cluster), [(moves,)])
+    assert check.verdict is Verdict.FAIL
+    assert "broker 3 needs 8.0 GiB more" in check.reason
+
+
 def test_a_broker_is_named_only_where_its_tightest_directory_can_take_it() -> None:
     large = replace(MOVE, size_bytes=5 * GIB)
     usable = {3: GIB, 4: 20 * GIB}
