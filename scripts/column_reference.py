@@ -15,12 +15,12 @@ from control.views.cluster.racks import RACKS
 from control.views.cluster.what_if import SURVIVORS
 from control.views.plans import PLAN_BROKERS
 from control.views.snapshots.snapshot import LISTS
+from control.views.tables.brokers import LOG_DIRS
 from control.views.tables.column import Column, Table
 from control.views.tables.configs import CONFIGS
 from control.views.tables.findings import FINDINGS
 from control.views.tables.group_parts import LISTED, MEMBERS, OFFSETS, SHARE_OFFSETS
 from control.views.tables.journal import JOURNAL
-from control.views.tables.log_dirs import LOG_DIRS
 from control.views.tables.messages import MESSAGES
 from control.views.tables.moves import CHANGES, MOVES, MOVING
 from control.views.tables.partition_parts import REPLICAS, SEGMENTS

@@ -12,8 +12,7 @@ from control.views.cluster.collector_requests import load_cell
 from control.views.paths import ViewPath
 from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables.brokers import BROKERS
-from control.views.tables.log_dirs import LOG_DIRS, several_log_dirs
+from control.views.tables.brokers import BROKERS, LOG_DIRS, several_log_dirs
 from control.views.tables.partitions import PARTITIONS
 from control.views.tables.query import TableQuery
 from dashboard import ids

@@ -11,8 +11,8 @@ import pytest
 
 from control.kafka.ports import BrokerNode, LogDir, ReplicaLog
 from control.operations.preflight_check import Verdict
+from control.operations.reassignment.disks.preflight_disk import check_disk
 from control.operations.reassignment.facts import ClusterFacts, read_facts
-from control.operations.reassignment.preflight_disk import check_disk
 from control.planner.proposal import PartitionChange
 
 BROKER: Final = 9

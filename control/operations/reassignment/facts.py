@@ -17,7 +17,7 @@ from control.kafka.ports import (
     PartitionMetadata,
 )
 from control.model.ids import TopicPartition
-from control.operations.reassignment.directory_placement import (
+from control.operations.reassignment.disks.directory_placement import (
     Disks,
     even_room,
     read_disks,

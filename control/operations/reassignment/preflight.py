@@ -6,6 +6,7 @@ from typing import Final
 from control.model.units import counted
 from control.operations.preflight_check import NAMES_MAX, Check, Verdict
 from control.operations.preflight_check import check_of as _check
+from control.operations.reassignment.disks.preflight_disk import check_disk
 from control.operations.reassignment.facts import (
     ClusterFacts,
     cannot_move,
@@ -16,7 +17,6 @@ from control.operations.reassignment.facts import (
     topology_of,
 )
 from control.operations.reassignment.placements import left_as_they_are
-from control.operations.reassignment.preflight_disk import check_disk
 from control.operations.reassignment.preflight_load import (
     check_throttle,
     check_time,

@@ -8,8 +8,8 @@ import typer
 from control.operations.catalogue.brokers.cordon import Cordon
 from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.views.snapshots.snapshot import broker_page
+from control.views.tables.brokers import LOG_DIRS, log_dir_rows, several_log_dirs
 from control.views.tables.export import values_of
-from control.views.tables.log_dirs import LOG_DIRS, log_dir_rows, several_log_dirs
 from control.views.tables.query import LIMIT_MAX, TableQuery
 from partiscope.cli.reassignments.drain import Broker, drain
 from partiscope.cli.resources.acks_lesson import acks_lesson

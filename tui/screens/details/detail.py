@@ -19,8 +19,8 @@ from control.views.printable import printable
 from control.views.series import broker_throughput, topic_throughput, total_lag
 from control.views.snapshots.blame import partition_to_blame
 from control.views.snapshots.snapshot import LISTS, OperatorSnapshot, list_page
+from control.views.tables.brokers import LOG_DIRS, several_log_dirs
 from control.views.tables.group_parts import member_words
-from control.views.tables.log_dirs import LOG_DIRS, several_log_dirs
 from control.views.tables.query import Page, TableQuery
 from tui.screens.details.history_charts import HistoryScreen, throughput_line
 from tui.screens.lists.table_screen import TableScreen

@@ -9,6 +9,7 @@ from control.kafka.ports import BrokerNode, MissingRight, OngoingReassignment, P
 from control.model.ids import TopicPartition
 from control.operations.bus.change_codec import pack, unpack
 from control.operations.errors import InvalidInputError
+from control.operations.reassignment.disks.preflight_disk import check_disk, peak_bytes
 from control.operations.reassignment.existing_throttles import lower_rates
 from control.operations.reassignment.facts import ClusterFacts, to_go, topology_of
 from control.operations.reassignment.planning import preview_of, proposal_for, resolve_throttle
@@ -19,7 +20,6 @@ from control.operations.reassignment.preflight import (
     is_refused,
     preflight,
 )
-from control.operations.reassignment.preflight_disk import check_disk, peak_bytes
 from control.operations.reassignment.preflight_load import expected_seconds, waves_now
 from control.operations.reassignment.producer_traffic import seconds_of
 from control.planner.proposal import PartitionChange, Proposal

@@ -10,10 +10,10 @@ from control.model.ids import TopicPartition
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.executor import run as reassign_run
 from control.operations.preflight_check import Check, Verdict
+from control.operations.reassignment.disks.preflight_disk import check_disk, peak_bytes
 from control.operations.reassignment.facts import read_facts, topology_of
 from control.operations.reassignment.planning import preview_of
 from control.operations.reassignment.preflight import preflight
-from control.operations.reassignment.preflight_disk import check_disk, peak_bytes
 from control.planner.proposal import PartitionChange, Proposal
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from control.model.finding_rules import Evidence
-from control.views.tables.brokers import broker_table
-from control.views.tables.log_dirs import log_dir_rows, several_log_dirs
+from control.views.tables.brokers import broker_table, log_dir_rows, several_log_dirs
 from control.views.tables.rows import Tone
 from tests.unit.control import clusters
 from tests.unit.control.clusters import NOW_MS, log_dir

@@ -12,7 +12,7 @@ from control.model.ids import TopicPartition
 from control.model.log_dirs import SAME_WITHIN_BYTES
 from control.model.units import bytes_text, duration_text
 from control.operations.preflight_check import Check, Verdict, check_of
-from control.operations.reassignment.directory_placement import (
+from control.operations.reassignment.disks.directory_placement import (
     DirectoryPlacement,
     Disks,
     Need,
