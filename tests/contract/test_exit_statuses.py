@@ -7,19 +7,28 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from control.operations.bus import client
 from control.operations.bus.client import OperationsClient
+from control.operations.bus.commands import ReassignCommand
+from control.operations.bus.events import Event, EventKind
 from control.operations.bus.journal import Journal
+from control.operations.bus.state import accepted_data
+from control.operations.bus.topics import Bus
 from control.planner.proposal import PartitionChange, Proposal
 from partiscope.cli.app import run
+from partiscope.cli.reassignments import moves
 from partiscope.cli.shared.exits import Exit
 from partiscope.cli.shared.options import target_with
 from partiscope.identity import Target
 from tests.support.cluster import LocalCluster
 from tests.support.patience import WAIT_S
+from tests.support.phrases import lacking
+from tests.support.settle import wait_until
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 from tests.unit.partiscope.cli.test_told import store
 
@@ -111,6 +120,28 @@ def test_who_ends_a_command_is_told_by_its_status(typed: Typed, tmp_path: Path) 
         assert (interrupted.returncode, unheard.wait(WAIT_S)) == (130, 0)
 
 
+def test_a_watch_whose_bus_dies_says_what_goes_on_and_how_to_watch_again(
+    tmp_path: Path, alone: Typed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    for module in (client, moves):
+        monkeypatch.setattr(module, "WATCH_OUTAGE_S", 1.0)
+    monkeypatch.setattr(moves, "note", said.append)
+    with ThreadPoolExecutor(1) as pool, LocalCluster(tmp_path / "bus", 2) as bus:
+        for name in ("BOOTSTRAP", "BUS"):
+            monkeypatch.setenv(f"PARTISCOPE_{name}", bus.bootstrap)
+        move = asyncio.run(_accepted(target_with(bootstrap=bus.bootstrap, bus=bus.bootstrap)))
+        watching = pool.submit(alone, "moves", "watch")
+        wait_until(lambda: bool(said), "it watches")
+        bus.stop()
+        status, _, told = watching.result(WAIT_S)
+    assert (status, Exit.UNREACHABLE) == (4, 4), told
+    assert any("waiting up to" in line for line in said)
+    wanted = (move, "not cancelled", "the executor goes on", f"`partiscope moves watch {move}")
+    assert not lacking(told, *wanted)
+    assert len(told.splitlines()) == 1
+
+
 @pytest.fixture
 def kathmandu(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     with monkeypatch.context() as zone:
@@ -138,14 +169,31 @@ def test_findings_carry_their_zone(store: str, alone: Typed) -> None:
     assert ZONED.search(alone("status", "--store", store)[1])
 
 
-async def _change_something(target: Target) -> None:
+async def _submitted(target: Target) -> str:
+    """The id of a reassignment that nobody runs."""
     change = PartitionChange(topic="t", partition=0, before=(1,), after=(2,), size_bytes=0)
-    async with OperationsClient(target.bus, of=target.watched) as client:
-        await client.submit_reassign(
+    async with OperationsClient(target.bus, of=target.watched) as asking:
+        return await asking.submit_reassign(
             Proposal(name="p", changes=(change,)),
             bootstrap=target.bus or "",
             cluster_id=target.watched.cluster_id or "",
         )
+
+
+async def _accepted(target: Target) -> str:
+    """The same, once an executor has accepted it."""
+    move = await _submitted(target)
+    async with Bus(target.bus) as bus:
+        (command,), _ = await bus.read_commands()
+        assert isinstance(command, ReassignCommand)
+        told = accepted_data(command)
+        kind = EventKind.ACCEPTED
+        await bus.publish_event(Event(operation_id=move, kind=kind, at_ms=1, data=told))
+    return move
+
+
+async def _change_something(target: Target) -> None:
+    await _submitted(target)
     journal = Journal(target.bus, of=target.watched, who="ada")
     try:
         async with journal.entry("create topic t", before={}, after={"partitions": 1}):

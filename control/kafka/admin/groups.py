@@ -1,6 +1,5 @@
 """Consumer groups over the wire: the GroupsPort. Requests go to each group's coordinator."""
 
-import asyncio
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeVar
@@ -10,6 +9,7 @@ from kio.schema.errors import ErrorCode
 from control.kafka.admin.streams_topology import StreamsTopology, streams_topology_of
 from control.kafka.connection import apis
 from control.kafka.connection.retry import retry_passing
+from control.kafka.connection.together import together
 from control.kafka.connection.wire import Answer, Api, KafkaWire
 from control.kafka.errors import (
     IncompleteAnswerError,
@@ -46,8 +46,10 @@ class KafkaGroups:
         :raises UnreachableError: no broker answers, or one of them does not.
         """
         brokers = await self._wire.live_nodes()
-        answers = await asyncio.gather(*(self._groups_of(broker) for broker in brokers))
-        return tuple(sorted((g for found in answers for g in found), key=lambda g: g.group_id))
+        async with together() as group:
+            answers = [group.create_task(self._groups_of(broker)) for broker in brokers]
+        listed = (it for answer in answers for it in answer.result())
+        return tuple(sorted(listed, key=lambda it: it.group_id))
 
     async def describe_group(self, group_id: str) -> GroupDescription:
         """State and members of a group of any type.

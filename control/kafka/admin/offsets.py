@@ -1,6 +1,5 @@
 """Offsets of partitions: ListOffsets and DeleteRecords, one request per leader."""
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
@@ -8,6 +7,7 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka.connection import apis
 from control.kafka.connection.retry import retry_passing
+from control.kafka.connection.together import together
 from control.kafka.connection.wire import Api, KafkaWire
 from control.kafka.errors import (
     IncompleteAnswerError,
@@ -123,7 +123,9 @@ class KafkaOffsets:
             by_leader: dict[int, list[TopicPartition]] = {}
             for key in partitions:
                 by_leader.setdefault(leaders[key], []).append(key)
-            await asyncio.gather(*(ask_leader(*item) for item in sorted(by_leader.items())))
+            async with together() as group:
+                for leader, keys in sorted(by_leader.items()):
+                    group.create_task(ask_leader(leader, keys))
 
         await retry_passing(ask_all)
 

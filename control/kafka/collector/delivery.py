@@ -35,12 +35,10 @@ class Delivery:
 
     async def __aenter__(self) -> "Delivery":
         async with KafkaAdmin.to(self._bus) as admin:
-            self._partitions, _ = await asyncio.gather(
-                ensure_topic(
-                    admin, METRICS_TOPIC, partitions=METRICS_PARTITIONS, configs=METRICS_CONFIGS
-                ),
-                ensure_topic(admin, REPORTS_TOPIC, configs=REPORTS_CONFIGS),
+            self._partitions = await ensure_topic(
+                admin, METRICS_TOPIC, partitions=METRICS_PARTITIONS, configs=METRICS_CONFIGS
             )
+            await ensure_topic(admin, REPORTS_TOPIC, configs=REPORTS_CONFIGS)
         await self._producer.__aenter__()
         return self
 

@@ -322,15 +322,14 @@ class KafkaWire:
     async def _open(self, address: tuple[str, int]) -> AIOKafkaConnection:
         settings = self.settings
         try:
-            opened = await asyncio.wait_for(
-                create_conn(
+            # Not wait_for: cancelled, it may raise what the attempt failed by instead.
+            async with asyncio.timeout(settings.connect_timeout_ms / 1000):
+                opened = await create_conn(
                     *address,
                     client_id=settings.client_id,
                     request_timeout_ms=settings.request_timeout_ms,
                     **settings.security_options(),
-                ),
-                settings.connect_timeout_ms / 1000,
-            )
+                )
         except (*_NO_CONNECTION, *TICKET_ERRORS) as error:
             maybe_raise_for_good(error, address, settings)
             raise

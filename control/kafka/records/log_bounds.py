@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.together import together
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import OffsetAt, OffsetSpec
 from control.kafka.records.record import Unread
@@ -60,11 +61,13 @@ class LogExtents:
         """
         wanted = list(keys)
         list_offsets = self._admin.offsets.list_offsets
-        first, end, stable = await asyncio.gather(
-            list_offsets(wanted, OffsetSpec.EARLIEST),
-            list_offsets(wanted, OffsetSpec.LATEST),
-            list_offsets(wanted, OffsetSpec.LATEST, is_committed=True),
-        )
+        async with together() as group:
+            asked = (
+                group.create_task(list_offsets(wanted, OffsetSpec.EARLIEST)),
+                group.create_task(list_offsets(wanted, OffsetSpec.LATEST)),
+                group.create_task(list_offsets(wanted, OffsetSpec.LATEST, is_committed=True)),
+            )
+        first, end, stable = (answer.result() for answer in asked)
         return {
             key: LogExtent(first=first[key].offset, end=end[key].offset, stable=stable[key].offset)
             for key in wanted

@@ -18,9 +18,9 @@ from typing import Final, Self
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.connection.wire import answers_soon
-from control.kafka.errors import KafkaPortError
+from control.kafka.errors import KafkaPortError, UnreachableError
 from control.kafka.records.reader import RecordReader, Start, StartKind
-from control.model.units import byte_rate_text
+from control.model.units import byte_rate_text, duration_text
 from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.commands import (
     THROTTLE_AUTO,
@@ -34,7 +34,7 @@ from control.operations.bus.commands import (
 from control.operations.bus.events import Event, EventKind, decode_event
 from control.operations.bus.ledger import Ledger, Slices
 from control.operations.bus.state import OperationState, apply_event
-from control.operations.bus.topics import EVENTS, Bus, Outage, operation_of
+from control.operations.bus.topics import EVENTS, Bus, Outage, is_outage, operation_of
 from control.operations.errors import (
     CommandDecodeError,
     ConflictError,
@@ -57,6 +57,20 @@ WATCH_OUTAGE_S: Final = 60.0
 def whoami() -> str:
     """user@host, for the journal."""
     return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+class WatchLostError(UnreachableError):
+    """The bus no longer tells how an operation gets on."""
+
+    def __init__(self, operation_id: str, error: KafkaPortError) -> None:
+        patience = duration_text(WATCH_OUTAGE_S * 1000)
+        super().__init__(
+            f"{operation_id} is no longer watched",
+            reason=f"the operations bus has not answered for {patience} ({error}). It is not "
+            "cancelled: partitions in flight arrive, and the executor goes on with the others "
+            "once the bus answers",
+            next_step=f"start the brokers of the bus, then `partiscope moves watch {operation_id}`",
+        )
 
 
 class MovesReader:
@@ -109,25 +123,36 @@ class MovesReader:
             raise ElsewhereError(operation_id, state.bootstrap)
         return state
 
-    async def watch(self, operation_id: str) -> AsyncIterator[OperationState]:
+    async def watch(
+        self, operation_id: str, *, outage: Outage | None = None
+    ) -> AsyncIterator[OperationState]:
         """The state after each event, from its first to its end; bears with an outage of the
-        bus of up to WATCH_OUTAGE_S."""
+        bus of up to WATCH_OUTAGE_S.
+
+        :raises WatchLostError: it lasts longer.
+        """
         state = OperationState(operation_id=operation_id)
-        async for event in self.events(patience_s=WATCH_OUTAGE_S, of=operation_id):
-            if event.kind is not EventKind.JOURNAL:
-                state = apply_event(state, event)
-                yield state
-                if state.is_finished:
-                    return
+        outage = outage or Outage(WATCH_OUTAGE_S)
+        try:
+            async for event in self.events(outage, of=operation_id):
+                if event.kind is not EventKind.JOURNAL:
+                    state = apply_event(state, event)
+                    yield state
+                    if state.is_finished:
+                        return
+        except KafkaPortError as error:
+            if not is_outage(error):
+                raise
+            raise WatchLostError(operation_id, error) from error
 
     async def events(
-        self, *, patience_s: float = 0.0, of: str | None = None
+        self, outage: Outage | None = None, *, of: str | None = None
     ) -> AsyncIterator[Event]:
         """Every event of every operation, or of one, from the first on, for ever, as they come.
 
-        :raises KafkaPortError: the bus has not answered for `patience_s`.
+        :raises KafkaPortError: the bus does not answer, and has not for as long as `outage` bears.
         """
-        outage, slices = Outage(patience_s), Slices()
+        outage, slices = outage or Outage(0.0), Slices()
         start = Start(kind=StartKind.EARLIEST)
         while True:
             try:

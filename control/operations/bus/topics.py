@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Final
 
 from kio.schema.errors import ErrorCode
@@ -85,23 +85,38 @@ class BusUnreachableError(UnreachableError):
 class Outage:
     """How long it is borne that the bus does not answer: a broker of it may just have died."""
 
-    def __init__(self, patience_s: float) -> None:
+    def __init__(
+        self, patience_s: float, tell: Callable[[KafkaPortError | None], None] = lambda _: None
+    ) -> None:
+        """``tell`` hears why it begins, and None at its end."""
         self._patience_s = patience_s
+        self._tell = tell
         self._since_s: float | None = None
 
     def is_over(self) -> None:
         """It answers."""
-        self._since_s = None
+        if self._since_s is not None:
+            self._since_s = None
+            self._tell(None)
 
     async def wait_after(self, error: KafkaPortError) -> None:
         """A moment, or the error again once patience is at its end."""
         if isinstance(error, UnreachableError) and error.is_for_good:
             raise error
         now_s = asyncio.get_running_loop().time()
-        self._since_s = now_s if self._since_s is None else self._since_s
+        if self._since_s is None:
+            self._since_s = now_s
+            self._tell(error)
         if now_s - self._since_s >= self._patience_s:
             raise error
         await asyncio.sleep(_OUTAGE_POLL_S)
+
+
+def is_outage(error: KafkaPortError) -> bool:
+    """Whether it passes once the bus answers, or has its leaders."""
+    if isinstance(error, RefusedError):
+        return error.code in _PASSING
+    return isinstance(error, UnreachableError) and not error.is_for_good
 
 
 class Bus:

@@ -5,7 +5,6 @@ a crash the executor starts it anew and it goes on where the cluster is. `hold` 
 each change; it raises FencedError when the operations belong to another executor.
 """
 
-import asyncio
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,6 +14,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from control.kafka.connection.together import together
 from control.kafka.errors import RefusedError
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
@@ -443,17 +443,16 @@ class ReassignRun:
 async def _read(admin: AdminPort, command: ReassignCommand) -> ClusterFacts:
     """Facts for pre-flight, without topics that were created anew since the operation to roll
     back."""
-    facts, produced, backoffs, standing = await asyncio.gather(
-        read_facts(admin, changes=command.changes),
-        measure_produced(admin, command.changes),
-        read_fetch_backoffs(admin, command.changes),
-        read_standing_rates(admin, command.changes),
-    )
+    async with together() as group:
+        facts = group.create_task(read_facts(admin, changes=command.changes))
+        produced = group.create_task(measure_produced(admin, command.changes))
+        backoffs = group.create_task(read_fetch_backoffs(admin, command.changes))
+        standing = group.create_task(read_standing_rates(admin, command.changes))
     return replace(
-        facts_of(command.topic_ids, facts),
-        produced=produced,
-        fetch_backoff_ms=backoffs,
-        standing_rates=standing,
+        facts_of(command.topic_ids, facts.result()),
+        produced=produced.result(),
+        fetch_backoff_ms=backoffs.result(),
+        standing_rates=standing.result(),
     )
 
 

@@ -1,10 +1,10 @@
 """State of a cluster right now, as far as planning and pre-flight need it."""
 
-import asyncio
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from control.kafka.connection.together import together
 from control.kafka.errors import KafkaPortError, RefusedError
 from control.kafka.ports import (
     AdminPort,
@@ -219,9 +219,11 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
     """
     changes = tuple(changes)
     cluster = await admin.describe_cluster()
-    metadata, moving, log_dirs = await asyncio.gather(
-        admin.topics(), admin.list_reassignments(), _log_dirs(admin)
-    )
+    async with together() as group:
+        topics = group.create_task(admin.topics())
+        ongoing = group.create_task(admin.list_reassignments())
+        directories = group.create_task(_log_dirs(admin))
+    metadata, moving, log_dirs = topics.result(), ongoing.result(), directories.result()
     disks, sizes = read_disks(log_dirs), sizes_of(log_dirs)
     known = {topic.name for topic in metadata}
     partitions = {p.key: p for topic in metadata for p in topic.partitions}
@@ -418,5 +420,7 @@ async def _min_isr(admin: AdminPort, topics: Iterable[str]) -> dict[str, int]:
         return next((int(entry.value) for entry in entries if entry.value is not None), 1)
 
     named = sorted(topics)
-    told = await asyncio.gather(*map(of_one, named))
-    return {topic: least for topic, least in zip(named, told, strict=True) if least is not None}
+    async with together() as group:
+        told = {topic: group.create_task(of_one(topic)) for topic in named}
+    found = {topic: answer.result() for topic, answer in told.items()}
+    return {topic: least for topic, least in found.items() if least is not None}

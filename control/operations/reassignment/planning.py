@@ -1,9 +1,9 @@
 """Plan and preview on a live cluster. Nothing here changes it."""
 
-import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from control.kafka.connection.together import together
 from control.kafka.ports import ClusterPort
 from control.model.ids import TopicPartition, no_partition_words
 from control.model.units import byte_rate_text, duration_text, parse_byte_rate
@@ -194,19 +194,21 @@ class Planning:
         self, changes: tuple[PartitionChange, ...], throttled_by_us: Collection[int]
     ) -> ClusterFacts:
         """All that pre-flight looks at."""
-        facts, produced, readers, backoffs, standing = await asyncio.gather(
-            read_facts(self._admin, changes=changes),
-            measure_produced(self._admin, changes),
-            read_readers(self._admin.groups, changes),
-            read_fetch_backoffs(self._admin, changes),
-            read_standing_rates(self._admin, changes, except_on=throttled_by_us),
-        )
+        admin = self._admin
+        async with together() as group:
+            facts = group.create_task(read_facts(admin, changes=changes))
+            produced = group.create_task(measure_produced(admin, changes))
+            readers = group.create_task(read_readers(admin.groups, changes))
+            backoffs = group.create_task(read_fetch_backoffs(admin, changes))
+            standing = group.create_task(
+                read_standing_rates(admin, changes, except_on=throttled_by_us)
+            )
         return replace(
-            facts,
-            produced=produced,
-            readers=readers,
-            fetch_backoff_ms=backoffs,
-            standing_rates=standing,
+            facts.result(),
+            produced=produced.result(),
+            readers=readers.result(),
+            fetch_backoff_ms=backoffs.result(),
+            standing_rates=standing.result(),
         )
 
 

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from control.kafka.errors import UnreachableError
+from control.model.command_line import typed
 from control.operations import checks
 from control.operations.bus.commands import THROTTLE_AUTO
 from control.operations.catalogue.brokers.drain import Drain
@@ -64,8 +66,15 @@ def drain(
     if dry_run:
         steps.show(asyncio.run(steps.preview()))
         return
-    while steps.next():
-        pass
+    try:
+        while steps.next():
+            pass
+    except UnreachableError as error:
+        error.next_step = typed(
+            "start the brokers that do not answer, then run "
+            f"`partiscope brokers drain {broker}` again: it goes on where it is"
+        )
+        raise
 
 
 class _Steps:

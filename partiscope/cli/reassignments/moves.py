@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
-from control.kafka.errors import UnreachableError
+from control.kafka.errors import KafkaPortError, UnreachableError
 from control.model.watched_cluster import WatchedCluster
-from control.operations.bus.client import MovesReader, whoami
+from control.operations.bus.client import WATCH_OUTAGE_S, MovesReader, whoami
 from control.operations.bus.events import MoveProgress, Outcome
 from control.operations.bus.state import HELD, OperationState
+from control.operations.bus.topics import Outage
 from control.operations.catalogue import move_operation
 from control.operations.catalogue.moves.control import MoveOperation
 from control.operations.catalogue.moves.roll_back import RollBack
@@ -284,7 +285,8 @@ async def follow(client: MovesReader, operation_id: str, *, as_json: bool = Fals
     """Show an operation until it ends; its outcome as an exit status."""
     state: OperationState | None = None
     said = ""
-    async for state in client.watch(operation_id):
+    outage = Outage(WATCH_OUTAGE_S, _tell_outage)
+    async for state in client.watch(operation_id, outage=outage):
         said, before = progress_line(state), said
         if as_json:
             sys.stdout.write(json.dumps(state.document()) + "\n")
@@ -297,6 +299,12 @@ async def follow(client: MovesReader, operation_id: str, *, as_json: bool = Fals
     if sys.stderr.isatty() and not as_json:
         note("")
     return _STATUS[state.outcome] if state.outcome is not None else Exit.FAILED
+
+
+def _tell_outage(error: KafkaPortError | None) -> None:
+    patience = duration_text(WATCH_OUTAGE_S * 1000)
+    words = f"does not answer; waiting up to {patience} for it: {error}"
+    note(f"the operations bus {'answers again' if error is None else words}")
 
 
 def progress_line(state: OperationState) -> str:

@@ -1,6 +1,7 @@
 """Reassignments, running and past; one of them live, with cancel and undo."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
@@ -12,8 +13,10 @@ from textual.widgets import ProgressBar, Static
 
 from control.kafka.errors import KafkaPortError
 from control.model.command_line import command
+from control.operations.bus.client import WATCH_OUTAGE_S, WatchLostError
 from control.operations.bus.events import MoveProgress, Outcome
 from control.operations.bus.state import HELD, OperationState
+from control.operations.bus.topics import Outage
 from control.operations.catalogue.forms import Confirmation
 from control.operations.catalogue.moves.cancel import Cancel
 from control.operations.catalogue.moves.cancel_after_wave import CancelAfterWave
@@ -169,12 +172,24 @@ class MoveScreen(ViewScreen):
         try:
             known = await moves.get(self._move)  # refuses a name that nothing has
             self.take(known)
-            async for state in moves.watch(self._move):
-                if state.updated_ms >= known.updated_ms:  # it begins with its first event
-                    self.take(state)
+            while not known.is_finished:
+                with contextlib.suppress(WatchLostError):
+                    outage = Outage(WATCH_OUTAGE_S, self._tell_outage)
+                    async for state in moves.watch(self._move, outage=outage):
+                        if state.updated_ms >= known.updated_ms:  # it begins with its first event
+                            known = state
+                            self.take(state)
         except (KafkaPortError, OperationError) as error:
             self.put("#move-head", self._move)
             self.put("#move-body", Text(f"✖ {error}", style="bold red"))
+
+    def _tell_outage(self, error: KafkaPortError | None) -> None:
+        """What is shown stays, as it was."""
+        if error is None and self._state is not None:
+            self.take(self._state)
+            return
+        words = f" {self._move}  ▲ as it was; no news, the bus does not answer: {error}"
+        self.put("#move-head", Text(words, style="yellow"))
 
     def take(self, state: OperationState) -> None:
         """Show how far it is; keys are those that make sense now."""

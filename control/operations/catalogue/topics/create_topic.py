@@ -247,7 +247,7 @@ class CreateTopic(Operation):
 
 async def _open_brokers(admin: KafkaAdmin) -> tuple[BrokerNode, ...]:
     """Live brokers that take new replicas."""
-    cluster, cordoned = await asyncio.gather(admin.describe_cluster(), cordoned_brokers(admin))
+    cluster, cordoned = await admin.describe_cluster(), await cordoned_brokers(admin)
     return tuple(broker for broker in cluster.brokers if broker.id not in cordoned)
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Protocol
 
+from control.kafka.connection.together import together
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import GroupsPort, OffsetAt, OffsetSpec
 from control.model.ids import TopicPartition
@@ -63,12 +64,13 @@ class ConsumerProbe:
             return {}
         now_ms = int(time.time() * 1000)
         late_ms = int(self._rules.behind_s * 1000)
-        ends, late, half = await asyncio.gather(
-            self._offsets.list_offsets(keys),
-            self._offsets.list_offsets(keys, now_ms - late_ms),
-            self._offsets.list_offsets(keys, now_ms - int(late_ms * CAUGHT_UP_SHARE)),
-        )
-        return {group: _reading(read, (ends, late, half)) for group, read in commits.items()}
+        half_ms, list_offsets = int(late_ms * CAUGHT_UP_SHARE), self._offsets.list_offsets
+        async with together() as tasks:
+            ends = tasks.create_task(list_offsets(keys))
+            late = tasks.create_task(list_offsets(keys, now_ms - late_ms))
+            half = tasks.create_task(list_offsets(keys, now_ms - half_ms))
+        at = ends.result(), late.result(), half.result()
+        return {group: _reading(read, at) for group, read in commits.items()}
 
     async def _commits(self) -> dict[str, Commits]:
         listed = await self._groups.list_groups()
