@@ -46,7 +46,7 @@ from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
 from control.operations.preflight_check import Verdict
 from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import resolve_throttle
-from control.operations.reassignment.rollback_plan import RollbackPlan
+from control.operations.reassignment.rollback_plan import SETTLED_WITHIN_S, RollbackPlan
 from control.operations.reassignment.topic_ids import NO_IDS, TopicIds
 from control.planner.proposal import Proposal
 from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
@@ -307,6 +307,7 @@ class OperationsClient(MovesReader):
             throttle=throttle,
             waves=waves,
             is_running=not state.is_finished,
+            is_settled=_now_ms() - (state.finished_ms or _now_ms()) > SETTLED_WITHIN_S * 1000,
             topic_ids=state.topic_ids,
         )
 

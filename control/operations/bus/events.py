@@ -31,6 +31,9 @@ class EventKind(StrEnum):
     RESUMED = "resumed"
     YIELDED = "yielded"
     """To consumer groups that fall behind (`groups`), or no longer (none)."""
+    INTERFERED = "interfered"
+    """Another tool changed what the operation had set (`changed`); `stops`: why it is paused then,
+    `refused`: partitions that will not arrive."""
     CANCELLING = "cancelling"
     ELECTED = "elected"
     THROTTLE_REMOVED = "throttle_removed"

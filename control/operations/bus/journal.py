@@ -47,6 +47,8 @@ PARTLY: Final = "partly done"
 INTERRUPTED: Final = "interrupted"
 """Nobody waited for the answer: it may have been done."""
 
+_OWN_LINE: Final = frozenset({EventKind.YIELDED, EventKind.INTERFERED})
+
 logger = logging.getLogger(__name__)
 Values = Mapping[str, str | int | None]
 
@@ -235,9 +237,10 @@ def line_of_event(event: Event) -> JournalLine:
 
 
 def lines_of_state(state: OperationState) -> list[JournalLine]:
-    """The line of a reassignment, and one for each time that it yielded to consumers."""
-    told = [moment for moment in state.moments if moment.kind is EventKind.YIELDED]
-    yields = [
+    """The line of a reassignment, and one for each time that it yielded to consumers or another
+    tool changed what it had set."""
+    told = [moment for moment in state.moments if moment.kind in _OWN_LINE]
+    parts = [
         JournalLine(
             at_ms=moment.at_ms,
             who=EXECUTOR,
@@ -250,7 +253,7 @@ def lines_of_state(state: OperationState) -> list[JournalLine]:
         )
         for number, moment in enumerate(told, 1)
     ]
-    return [line_of_state(state), *yields]
+    return [line_of_state(state), *parts]
 
 
 def line_of_state(state: OperationState) -> JournalLine:

@@ -108,6 +108,10 @@ class OperationState:
     """Consumer groups for which it holds back now; empty: it does not."""
     yield_words: str = ""
     """Why it yields now."""
+    interfered: frozenset[str] = frozenset()
+    """What another tool has changed since the operation was last resumed."""
+    stopped_for: str = ""
+    """Why it was paused without an operator; empty: it was not."""
     moments: tuple[Moment, ...] = ()
     """What happened when, the newest MOMENTS_MAX."""
     message: str = ""
@@ -218,6 +222,7 @@ class OperationState:
             "progress": None if self.progress is None else self.progress.document(),
             "message": self.message,
             "yields_to": list(self.yields_to),
+            "stopped_for": self.stopped_for,
             "notes": list(self.notes),
             "fates": {fate.value: count for fate, count in fate_counts(self.fates).items()},
             "changes": [
@@ -290,7 +295,7 @@ def apply_event(state: OperationState, event: Event) -> OperationState:
         changed["message"] = event.message
     changed["moments"] = _moments(state, event)
     newer = replace(state, **changed, **_changed_by(state, event))
-    return _counted(newer) if newer.phase in HELD else newer
+    return _with_cause(_counted(newer)) if newer.phase in HELD else newer
 
 
 def _counted(state: OperationState) -> OperationState:
@@ -311,6 +316,13 @@ def _counted(state: OperationState) -> OperationState:
         return replace(state, phase=Phase.PAUSED, message=f"paused: {words}")
     words = "paused: nothing is copied" if state.phase is Phase.PAUSING else state.message
     return replace(state, phase=Phase.PAUSED, message=words)
+
+
+def _with_cause(state: OperationState) -> OperationState:
+    """A paused operation that tells why, where no operator asked for it."""
+    if not state.stopped_for or state.message.endswith(state.stopped_for):
+        return state
+    return replace(state, message=f"{state.message}; {state.stopped_for}")
 
 
 def _moments(state: OperationState, event: Event) -> tuple[Moment, ...]:
@@ -355,28 +367,58 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
                 "yields": YieldRules.parse(data.get("yields", {})),
             }
         case EventKind.STARTED:
-            return _started_by(event)
+            return {**_started_by(event), **_ordered(state, event)}
         case EventKind.THROTTLE_RECORDED | EventKind.THROTTLE_REMOVED:
             is_set = event.kind is EventKind.THROTTLE_RECORDED
             rate = {"throttle_bytes_per_s": data["rate"]} if is_set else {}
             return {"throttle": data if is_set else None, **rate}
         case EventKind.WAVE_STARTED:
-            return {"waves_begun": max(state.waves_begun, data.get("wave", 0))}
-        case EventKind.YIELDED:
-            groups = tuple(data.get("groups", ()))
-            return {"yields_to": groups, "yield_words": event.message if groups else ""}
-        case EventKind.CANCELLING:
-            going_back = {*state.going_back, *data.get("going_back", ())}
-            return {"going_back": tuple(sorted(going_back))}
+            begun = max(state.waves_begun, data.get("wave", 0))
+            return {"waves_begun": begun, **_ordered(state, event)}
         case EventKind.PROGRESS:
             return {"progress": MoveProgress.parse(data)}
         case EventKind.NOTE:
-            notes = (*state.notes, event.message)[-NOTES_MAX:]
-            return {"notes": notes, "refused": {**state.refused, **data.get("refused", {})}}
+            return _noted(state, event)
         case EventKind.REFUSED | EventKind.FINISHED:
             return _ended_by(state, event)
         case _:
+            return _held_by(state, event)
+
+
+def _held_by(state: OperationState, event: Event) -> dict[str, Any]:
+    """What holds it back, or no longer does."""
+    data = event.data
+    match event.kind:
+        case EventKind.YIELDED:
+            groups = tuple(data.get("groups", ()))
+            return {"yields_to": groups, "yield_words": event.message if groups else ""}
+        case EventKind.INTERFERED:
+            return {
+                **_noted(state, event),
+                "interfered": state.interfered.union(data.get("changed", ())),
+                "stopped_for": data.get("stops", state.stopped_for),
+            }
+        case EventKind.RESUMED:
+            return {"interfered": frozenset(), "stopped_for": ""}
+        case EventKind.CANCELLING:
+            going_back = {*state.going_back, *data.get("going_back", ())}
+            return {"going_back": tuple(sorted(going_back))}
+        case _:
             return {}
+
+
+def _ordered(state: OperationState, event: Event) -> dict[str, Any]:
+    """Its changes, with replicas of before in the order in which they were found."""
+    found = {int(place): tuple(order) for place, order in event.data.get("before", {}).items()}
+    if not found or not state.changes:
+        return {}
+    changes = enumerate(state.changes)
+    return {"changes": tuple(replace(c, before=found.get(n, c.before)) for n, c in changes)}
+
+
+def _noted(state: OperationState, event: Event) -> dict[str, Any]:
+    notes = (*state.notes, event.message)[-NOTES_MAX:]
+    return {"notes": notes, "refused": {**state.refused, **event.data.get("refused", {})}}
 
 
 def _started_by(event: Event) -> dict[str, Any]:
@@ -401,6 +443,7 @@ def _ended_by(state: OperationState, event: Event) -> dict[str, Any]:
         "finished_ms": event.at_ms,
         "yields_to": (),
         "yield_words": "",
+        "stopped_for": "",
         "misses": None if misses is None else Misses.parse(misses),
         "told_fates": _fates(data.get("fates", ""), state.partitions_count),
         "progress": MoveProgress.parse(progress) if progress else state.progress,

@@ -109,5 +109,6 @@ def went_back_before(command: ReassignCommand, context: RunContext) -> set[Topic
 
 
 def _begun(command: ReassignCommand, context: RunContext) -> Collection[PartitionChange]:
-    waves = plan_waves(command.changes, command.waves)
-    return [change for wave in waves[: context.state().waves_begun] for change in wave]
+    state, waves = context.state(), plan_waves(command.changes, command.waves)
+    begun = {change.key for wave in waves[: state.waves_begun] for change in wave}
+    return [change for change in state.changes or command.changes if change.key in begun]

@@ -23,9 +23,10 @@ from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
 from control.model.units import counted
 from control.model.watched_cluster import Site
-from control.operations.bus.commands import ReassignCommand
+from control.operations.bus.commands import ControlAction, ControlCommand, ReassignCommand
 from control.operations.bus.commands_topic import take_over, without_plan
 from control.operations.bus.events import Event, EventKind, Outcome
+from control.operations.bus.journal import EXECUTOR
 from control.operations.bus.state import OperationState, accepted_data
 from control.operations.bus.topics import Bus, BusUnreachableError
 from control.operations.errors import FencedError, OperationError
@@ -262,6 +263,18 @@ class Executor:
             self._clusters[cluster] = KafkaAdmin.to(where)
         return self._clusters[cluster]
 
+    async def pause(self, operation_id: str, reason: str) -> None:
+        """Pause an operation as an operator would."""
+        command = ControlCommand(
+            operation_id=operation_id,
+            action=ControlAction.PAUSE,
+            who=EXECUTOR,
+            reason=reason,
+            submitted_ms=int(time.time() * 1000),
+        )
+        await self._bus.publish_command(command)
+        self.memory.take(command)
+
     async def emit(self, event: Event) -> None:
         """Write an event and fold it into the memory."""
         await self._bus.publish_event(event)
@@ -309,6 +322,9 @@ class _Context:
         await self._executor.emit(event)
         if self._outage is not None and kind in ANSWERED:
             await self._outage.end()
+
+    async def pause(self, reason: str) -> None:
+        await self._executor.pause(self._operation_id, reason)
 
     async def remove_left_throttles(self, *, also_on: Collection[int] = ()) -> None:
         """Not on brokers of this operation: it has set its own there, or taken what was left there

@@ -10,6 +10,7 @@ from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.operations.bus.events import MoveProgress, StalledMove
 from control.operations.executor.catching_up import CatchUpWatch
+from control.operations.executor.interference import CordonWatch, PartitionWatch
 from control.operations.executor.pacing.debounce import Debounce
 from control.operations.executor.stalls import StallWatch
 from control.operations.executor.throttles.adaptive_throttle import Reading
@@ -51,8 +52,11 @@ class MoveWatch:
         self.places = Placements()
         self._alive: frozenset[int] = frozenset()
         self._asked: set[TopicPartition] = set()
-        self._astray = Debounce()
-        """Asked to move, and neither moving nor there: somebody took it back."""
+        self.others = PartitionWatch()
+        self._cordons = CordonWatch()
+        self._cordon_news: list[str] = []
+        self.emptied: tuple[int, ...] = ()
+        """Brokers that hold nothing once the operation is done."""
         self._absent = Debounce()
         """Without a trace: deleted."""
         self._gone: set[TopicPartition] = set()
@@ -104,9 +108,8 @@ class MoveWatch:
         self._absent.read(self._change_of.keys() - known, now_s)
         self._gone.update(self._absent.found())
         self._gone.update(c.key for c in self._changes if c.topic in self.created_anew)
-        asked = [self._change_of[key] for key in self._asked & known]
-        left = (change for change in asked if not self.places.is_there(change))
-        self._astray.read([c.key for c in left if not self.places.is_moving(c)], now_s)
+        asked = [self._change_of[key] for key in (self._asked & known) - self._gone]
+        self.others.read(asked, self.places, now_s)
 
     def note_gone(self, keys: Iterable[TopicPartition]) -> None:
         """Notes partitions that the controller does not know; unseen ones of their topics are gone
@@ -124,9 +127,19 @@ class MoveWatch:
         """These were just asked to move."""
         self._asked.update(keys)
 
-    def gone_astray(self) -> list[TopicPartition]:
-        """Asked to move, but neither moving nor there for long."""
-        return self._astray.found()
+    def forget_rates(self) -> None:
+        """What was measured until now says nothing of what comes."""
+        self._arrivals = ArrivalWindow()
+        self._forecast.begin_anew()
+
+    def change_of(self, key: TopicPartition) -> PartitionChange:
+        """The change of one partition."""
+        return self._change_of[key]
+
+    def take_cordon_news(self) -> list[str]:
+        """What other tools have cordoned and uncordoned since it was last told."""
+        news, self._cordon_news = self._cordon_news, []
+        return news
 
     def left(self, wave: Iterable[PartitionChange]) -> list[PartitionChange]:
         """Changes of a wave that are not there yet, and can be."""
@@ -278,7 +291,7 @@ class MoveWatch:
         moving = [change for change in self._changes if self.places.is_moving(change)]
         receiving = {broker for change in moving for broker in change.adding}
         sending = {self.places.placed[c.key].leader for c in moving if c.key in self.places.placed}
-        brokers = (receiving | sending) & self._alive
+        brokers = (receiving | sending | set(self.emptied)) & self._alive
         if not brokers:
             return
         started_s = time.monotonic()
@@ -288,6 +301,7 @@ class MoveWatch:
         except KafkaPortError:
             return
         self._answered_in_s = time.monotonic() - started_s
+        self._cordon_news += self._cordons.read(log_dirs, self.emptied)
         adding = {(change.key, broker) for change in moving for broker in change.adding}
         for log_dir in log_dirs:
             for replica in log_dir.replicas:

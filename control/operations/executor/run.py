@@ -36,6 +36,7 @@ from control.operations.executor.progress_words import PAUSED_WORDS, first_words
 from control.operations.executor.room import wait_for_room
 from control.operations.executor.run_context import RunContext, tell_once
 from control.operations.executor.throttles.throttle_at_ends import rates_of_others, remove_at_end
+from control.operations.executor.throttles.throttle_guard import ThrottleGuard
 from control.operations.executor.throttles.throttle_of_move import MoveThrottle
 from control.operations.executor.timing.calibration import Calibration
 from control.operations.executor.timing.forecast import Forecast
@@ -86,6 +87,7 @@ class ReassignRun:
             admin, command.changes, waves=len(self._waves), forecast=self._forecast
         )
         self._throttle = MoveThrottle(admin, command, context)
+        self._guard = ThrottleGuard(self._throttle, context)
         self._yield = YieldWatch(consumers, command.yields, context)
         self._went_back: frozenset[TopicPartition] = frozenset()
         self._produced: Mapping[TopicPartition, float] | None = None
@@ -191,6 +193,7 @@ class ReassignRun:
             expected_s=expected,
             empties=list(empties),
             topic_ids=self._watch.topic_ids,
+            before=facts.places.orders_found(command.changes),
         )
         await self._refuse(others)
         return True
@@ -201,6 +204,9 @@ class ReassignRun:
         begun_before = context.state().waves_begun
         if self._command.rolled_back is not None:
             await settle(self._watch, self._command.changes, context)
+        self._watch.emptied = context.state().empties
+        for wave in self._waves[: max(begun_before - 1, 0)]:
+            self._watch.note_submitted(c.key for c in wave if c.key not in self._refused)
         if begun_before:  # What arrived meanwhile is told also where the next wave has to wait.
             await self._watch.refresh()
             await self._emit_progress(begun_before)
@@ -232,18 +238,20 @@ class ReassignRun:
         has_yielded = await wait_for_turn(self._yield, self._context)
         wave = self._watch.as_now(wave)
         if await wait_for_room(self._admin, wave, self._context) or has_yielded:
-            self._forecast.begin_anew()
+            self._watch.forget_rates()
 
     async def _run_wave(self, number: int, wave: Wave) -> None:
         context = self._context
         is_asked = number <= context.state().waves_begun
         message = f"wave {number} of {len(self._waves)}: {counted(len(wave), 'partition')}"
-        await context.emit(EventKind.WAVE_STARTED, message, wave=number)
+        orders = self._watch.places.orders_found(context.state().changes)
+        await context.emit(EventKind.WAVE_STARTED, message, wave=number, before=orders)
         await context.hold()
         gone = self._watch.gone
         await self._throttle.begin_wave(c.key for c in wave if c.key not in gone)
         if context.flags().is_cancelled:
             return
+        await self._guard_throttle(wave)
         asking = self._asking
         asking.begin(number, wave, throttle=self._throttle.rate, now_s=time.monotonic())
         await self._ask_next(wave, is_asked=is_asked)
@@ -252,17 +260,19 @@ class ReassignRun:
             await self._note_last_wave(number)
             await self._tell_pause(number)
             if await self._yield.tell():
-                self._forecast.begin_anew()
+                self._watch.forget_rates()
             next_s = None if self._is_held else asking.wait_s(time.monotonic())
             soon_s = tick_s if next_s is None else max(next_s, LAST_TICK_S)
             await context.flags().wait(min(soon_s, tick_s))
             await self._watch.refresh()
+            await self._guard_throttle(wave)
             await self._ask_next(wave, is_asked=is_asked)
             reading = replace(
                 self._watch.reading(time.monotonic()), is_yielding=self._yield.is_slowing
             )
-            if await self._throttle.tick(reading, self._watch.alive):
-                self._forecast.begin_anew()
+            is_stopped = bool(context.state().stopped_for)
+            if await self._throttle.tick(reading, self._watch.alive, adapts=not is_stopped):
+                self._watch.forget_rates()
             there = [change.key for change in wave if self._watch.places.is_there(change)]
             await self._throttle.let_go(there, self._watch.catching_up)
             await context.remove_left_throttles()
@@ -271,13 +281,38 @@ class ReassignRun:
                 rates = await rates_of_others(self._admin, self._command, context)
                 self._watch.take_standing(rates)
             tick_s = next_tick_s(tick_s, progress)
-            astray = self._watch.gone_astray()
-            await self._refuse(dict.fromkeys(astray, "was cancelled by somebody else"))
+            await self._tell_others()
             await self._tell_gone()
             asked = self._watch.left(c for c in wave if c.key not in asking.dropped)
             if all(change.key in self._refused for change in asked):
                 await context.emit(EventKind.WAVE_DONE, f"wave {number} done", wave=number)
                 return
+
+    async def _guard_throttle(self, wave: Wave) -> None:
+        watch = self._watch
+        is_copying, gone = any(map(watch.places.is_moving, wave)), {key.topic for key in watch.gone}
+        if await self._guard.check(watch.alive, gone, is_copying=is_copying):
+            watch.forget_rates()
+
+    async def _tell_others(self) -> None:
+        """Says what other tools have done to partitions and brokers. An order is set again once."""
+        watch, state = self._watch, self._context.state()
+        taken = watch.others.taken()
+        for key in watch.others.reordered():
+            change, item = watch.change_of(key), f"order of {key}"
+            now = list(watch.places.placed[key].replicas)
+            words = f"another tool has put its replicas into the order {now}"
+            if item in state.interfered:
+                taken[key] = f"{words}, for the second time"
+                continue
+            words = f"{key}: {words}; {list(change.after)} is set again"
+            await self._context.emit(EventKind.INTERFERED, words, changed=[item])
+            await self._context.hold()
+            refused = await self._admin.alter_reassignments({key: change.after})
+            taken |= {key: f"{words}: {error}" for key, error in refused.items()}
+        await self._refuse(taken, EventKind.INTERFERED)
+        for words in watch.take_cordon_news():
+            await self._context.emit(EventKind.INTERFERED, words)
 
     async def _spread(self, produced: Mapping[TopicPartition, float], *, goes_on: bool) -> None:
         """Sets the pace; a run that goes on says here that producers' traffic is not known."""
@@ -340,14 +375,16 @@ class ReassignRun:
         self._watch.note_gone(unknown)
         await self._refuse({k: str(error) for k, error in refused.items() if k not in unknown})
 
-    async def _refuse(self, found: Mapping[TopicPartition, str]) -> None:
+    async def _refuse(
+        self, found: Mapping[TopicPartition, str], kind: EventKind = EventKind.NOTE
+    ) -> None:
         """These will not arrive: said, and known also after a crash."""
         new = {key: why for key, why in found.items() if key not in self._refused}
         if not new:
             return
         self._refused |= new
         refused = {str(key): why for key, why in new.items()}
-        await self._context.emit(EventKind.NOTE, reasons(new), refused=refused)
+        await self._context.emit(kind, reasons(new), refused=refused)
 
     async def _tell_gone(self) -> None:
         """Say once which topics do not exist any more."""
@@ -381,7 +418,7 @@ class ReassignRun:
             await self._context.emit(EventKind.PAUSED, PAUSED_WORDS)
         else:
             await self._context.emit(EventKind.RESUMED, "resumed")
-            self._forecast.begin_anew()
+            self._watch.forget_rates()
 
     async def _cancel(self) -> Outcome:
         """Cancels the moves in flight. Partitions that have arrived stay."""

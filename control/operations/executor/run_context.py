@@ -55,6 +55,9 @@ class RunContext(Protocol):
     async def emit(self, kind: EventKind, message: str = "", **data: Any) -> None:
         """Write an event, durably."""
 
+    async def pause(self, reason: str) -> None:
+        """Pause the operation, durably, until an operator resumes it."""
+
     async def remove_left_throttles(self, *, also_on: Collection[int] = ()) -> None:
         """Remove throttles that ended operations left on brokers of the cluster that were down,
         where they are back and this operation has none of its own, or not yet (`also_on`)."""

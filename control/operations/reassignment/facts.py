@@ -72,6 +72,8 @@ class ClusterFacts:
     """Share of what is free that a move must leave."""
     created_anew: frozenset[str] = frozenset()
     """Topics that were left out: others than those asked for, under their names."""
+    is_settled: bool = False
+    """Whether every broker has heard of the end of the operation to roll back."""
 
     @property
     def broker_ids(self) -> frozenset[int]:
@@ -93,7 +95,9 @@ class ClusterFacts:
     @property
     def places(self) -> Placements:
         """Where partitions are and where they are going."""
-        return Placements(placed=self.partitions, moving=self.reassigning)
+        return Placements(
+            placed=self.partitions, moving=self.reassigning, is_settled=self.is_settled
+        )
 
     def as_now(self, changes: Iterable[PartitionChange]) -> tuple[PartitionChange, ...]:
         """The same changes with what their partitions hold now and who leads them; where that is
@@ -146,17 +150,17 @@ def to_go(
 ) -> tuple[PartitionChange, ...]:
     """Changes that a run which begins now has to make: partitions that exist, are elsewhere and are
     not on their way anywhere. A rollback (`rolled_back`) leaves out what others have moved since
-    and what cannot move now; of partitions in flight it finds the old copies."""
+    and what cannot move now; it finds the copies that are there already."""
     existing = [change for change in changes if change.key in facts.partitions]
     others = left_as_they_are(facts.places, existing, rolled_back=rolled_back)
     left = [c for c in existing if c.key not in others and not facts.places.is_there(c)]
     if rolled_back is None:
         return tuple(c for c in left if c.key not in facts.reassigning)
     stuck = cannot_move(facts, left)
-    left = [change for change in left if change.key not in stuck]
     return tuple(
-        replace(c, before=facts.partitions[c.key].replicas) if c.key in facts.reassigning else c
-        for c in left
+        replace(change, before=facts.partitions[change.key].replicas)
+        for change in left
+        if change.key not in stuck
     )
 
 

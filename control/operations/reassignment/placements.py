@@ -14,6 +14,8 @@ class Placements:
 
     placed: Mapping[TopicPartition, PartitionMetadata] = field(default_factory=dict)
     moving: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
+    is_settled: bool = False
+    """Whether every broker has heard of the end of the operation to roll back."""
 
     def is_there(self, change: PartitionChange) -> bool:
         """Whether the partition is where it should be, and not moving."""
@@ -33,6 +35,22 @@ class Placements:
         if placed is None or placed.replicas in (change.before, change.after):
             return False
         return change.key not in self.moving and set(placed.replicas) == set(change.before)
+
+    def orders_found(self, changes: Iterable[PartitionChange]) -> dict[int, tuple[int, ...]]:
+        """By place in ``changes`` the replicas of partitions that rest on those of before in
+        another order, which a rollback is to restore."""
+        return {
+            place: self.placed[change.key].replicas
+            for place, change in enumerate(changes)
+            if self.is_disordered(change)
+        }
+
+    def is_reordered(self, change: PartitionChange) -> bool:
+        """Whether it rests on the new replicas in another order than the wanted one."""
+        placed = self.placed.get(change.key)
+        if placed is None or change.key in self.moving or placed.replicas == change.after:
+            return False
+        return set(placed.replicas) == set(change.after) != set(change.before)
 
     def why_others(self, change: PartitionChange, *, is_asked: bool) -> str | None:
         """Why it is somebody else's to move now. What was asked for already (`is_asked`) may still
@@ -83,7 +101,7 @@ def left_as_they_are(
     told = {
         c.key: places.why_left(c, rolled_back=rolled_back)
         for c in changes
-        if not places.is_between(c)
+        if places.is_settled or not places.is_between(c)
     }
     return {key: why for key, why in told.items() if why is not None}
 

@@ -183,7 +183,7 @@ class Planning:
     ) -> Preview:
         """Preview of a rollback, as if the operation were cancelled already."""
         facts = await self._facts_of(way.proposal.changes, throttled_by_us)
-        facts = facts_of(way.topic_ids, facts)
+        facts = replace(facts_of(way.topic_ids, facts), is_settled=way.is_settled)
         if way.is_running:
             facts = as_cancelled(facts, way.proposal.inverse().changes)
         return preview_of(

@@ -28,6 +28,8 @@ class RollbackPlan:
     waves: WaveRules
     is_running: bool
     """Whether the operation must be cancelled first."""
+    is_settled: bool = False
+    """Whether it ended so long ago that every broker has heard of it."""
     cluster_id: str = ""
     topic_ids: TopicIds = field(default_factory=dict)
     """Of the topics that the operation moved."""

@@ -42,7 +42,8 @@ def places_of(ids: TopicIds, places: Placements) -> Placements:
     anew = created_anew(ids, places.placed.values())
     if not anew:
         return places
-    return Placements(
+    return replace(
+        places,
         placed={key: found for key, found in places.placed.items() if key.topic not in anew},
         moving={key: found for key, found in places.moving.items() if key.topic not in anew},
     )

@@ -33,9 +33,11 @@ from control.operations.executor.throttles.adaptive_throttle import (
     FixedThrottle,
     Reading,
 )
+from control.operations.executor.throttles.foreign_changes import ForeignChange
 from control.operations.executor.throttles.throttle_on_cluster import ClusterThrottle
 from control.operations.executor.throttles.throttle_record import (
     AUTO_FLOOR_BYTES_PER_S,
+    Lists,
     ThrottleRecord,
     brokers_between,
 )
@@ -126,9 +128,10 @@ class MoveThrottle:
                 raise
             await tell_once(self._context, f"{NOT_EVERYWHERE}: {error}")
 
-    async def tick(self, reading: Reading, alive: frozenset[int]) -> bool:
+    async def tick(self, reading: Reading, alive: frozenset[int], *, adapts: bool = True) -> bool:
         """Applies a throttle that an operator asked for (and answers True), else the one that the
-        reading suggests. A broker that has come back gets the rate that it may have missed."""
+        reading suggests, unless not `adapts`. A broker that has come back gets the rate that it may
+        have missed."""
         self._pauses.now_s = reading.at_s
         await self._catch_up(alive)
         asked = self._asked
@@ -139,7 +142,7 @@ class MoveThrottle:
                 self._adapt_from(self.rate)
                 return True
             self._refused = asked
-        if self._adaptive is not None:
+        if self._adaptive is not None and adapts:
             seen = deepcopy(self._adaptive)
             adapted = seen.observe(reading)
             step = Step.RAISE if adapted is None or adapted > self._adaptive.rate else Step.LOWER
@@ -195,6 +198,32 @@ class MoveThrottle:
             await tell_once(
                 self._context, f"partitions that have arrived are still throttled: {error}"
             )
+
+    async def foreign_changes(self, alive: frozenset[int]) -> list[ForeignChange]:
+        """What another tool has changed of the throttle that is set."""
+        record = self._recorded
+        if record is None or record.is_left_behind:
+            return []
+        brokers = self._reached.intersection(alive, record.brokers)
+        return await self._throttling.foreign_changes(record, self._listed(record), brokers)
+
+    async def set_again(self, changes: Iterable[ForeignChange]) -> None:
+        """Set what another tool has changed, whatever it is now.
+
+        :raises RefusedError: the cluster does not take it.
+        """
+        record = self._recorded
+        if record is not None:
+            await self._context.hold()
+            anew_on = [change.whose for change in changes if isinstance(change.whose, int)]
+            of_these = replace(record, brokers=tuple(b for b in record.brokers if b in anew_on))
+            of_these = of_these.of_topics({key.topic for key in self._wave or ()})
+            await self._throttling.apply(of_these, self._listed(record), anew_on=anew_on)
+
+    def _listed(self, record: ThrottleRecord) -> Lists:
+        """Its entries of what moves and is throttled still."""
+        record = record.of_topics({key.topic for key in self._wave or ()})
+        return record.to_list(self._at_leaders, self._at_followers)
 
     async def _list(self, topics: Collection[str] | None) -> None:
         """In these topics, or all, just what moves and is not let go."""
@@ -326,8 +355,7 @@ class MoveThrottle:
         if reaching != record:
             await self._context.emit(EventKind.THROTTLE_RECORDED, **reaching.document())
         record = reaching.of_topics({key.topic for key in self._wave or ()})
-        wanted = record.to_list(self._at_leaders, self._at_followers)
-        reached, others = await self._throttling.apply(record, wanted)
+        reached, others = await self._throttling.apply(record, self._listed(record))
         self._reached = frozenset(reached)
         recorded = self._recorded
         if others and recorded is not None:

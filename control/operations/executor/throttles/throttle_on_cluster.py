@@ -10,8 +10,12 @@ from typing import Final
 from kio.schema.errors import ErrorCode
 
 from control.kafka.connection.retry import PASSING_CODES
-from control.kafka.errors import RefusedError
+from control.kafka.errors import KafkaPortError, RefusedError
 from control.kafka.ports import AdminPort, ConfigResource, ConfigScope
+from control.operations.executor.throttles.foreign_changes import (
+    ForeignChange,
+    foreign_changes,
+)
 from control.operations.executor.throttles.throttle_record import (
     LIST_BYTES_MAX,
     RATES,
@@ -60,16 +64,19 @@ class ClusterThrottle:
         alive = await self._alive()
         return replace(record, unreached=tuple(b for b in record.unreached if b not in alive))
 
-    async def apply(self, record: ThrottleRecord, wanted: Lists) -> tuple[set[int], set[int]]:
+    async def apply(
+        self, record: ThrottleRecord, wanted: Lists, *, anew_on: Collection[int] = ()
+    ) -> tuple[set[int], set[int]]:
         """Set its rates on every live broker concerned but those that it has as unreached, list
         what is wanted of its entries, and wait until all shows; answers on which brokers, and on
-        which it was not set since somebody else has set rates there."""
+        which it was not set since somebody else has set rates there. Those give way on
+        `anew_on`."""
         record = await self._among_living(record)
         free: Mapping[int, Mapping[str, str | None]] = {}
         until_s = time.monotonic() + _SHOWN_WITHIN_S
         while time.monotonic() < until_s:
             now = await self._broker_configs(record.brokers)
-            free = broker_changes_to_set(record, now)
+            free = broker_changes_to_set(record, now, anew_on=anew_on)
             brokers = {
                 broker: rates
                 for broker, rates in free.items()
@@ -99,6 +106,23 @@ class ClusterThrottle:
             with _unless_unknown():
                 await self._admin.alter_many_configs(_resources({}, topics))
             await asyncio.sleep(_SHOWN_POLL_S)
+
+    async def foreign_changes(
+        self, record: ThrottleRecord, wanted: Lists, brokers: Collection[int]
+    ) -> list[ForeignChange]:
+        """What another tool has changed of a record that was applied on these brokers, as far as
+        brokers tell."""
+        rates = await asyncio.gather(*(self._told({broker}, ()) for broker in sorted(brokers)))
+        lists = await self._told((), wanted)
+        found = {id_: configs for some, _ in rates for id_, configs in some.items()}
+        return foreign_changes(record, wanted, found, lists[1])
+
+    async def _told(
+        self, brokers: Collection[int], topics: Collection[str]
+    ) -> tuple[dict[int, Configs], dict[str, Configs]]:
+        with contextlib.suppress(KafkaPortError):
+            return await self._broker_configs(brokers), await self._topic_configs(topics)
+        return {}, {}
 
     async def remove(
         self, record: ThrottleRecord, *, except_on: Collection[int] = ()

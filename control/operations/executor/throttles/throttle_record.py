@@ -150,7 +150,7 @@ def plan_throttle(
         for name, replicas in _listed(change).items():
             lists[name] += replicas
     theirs = {
-        (topic, name): set(_entries(topic_configs.get(topic, {}), name))
+        (topic, name): set(listed_entries(topic_configs.get(topic, {}), name))
         for topic, lists in entries.items()
         for name in lists
     }
@@ -170,13 +170,13 @@ def plan_throttle(
 
 
 def broker_changes_to_set(
-    record: ThrottleRecord, now: Mapping[int, Configs]
+    record: ThrottleRecord, now: Mapping[int, Configs], *, anew_on: Collection[int] = ()
 ) -> dict[int, dict[str, str | None]]:
-    """Config changes per broker, given what is set now: a rate of somebody else stays, and a
-    broker that has two of them is absent."""
+    """Config changes per broker, given what is set now: a rate of somebody else stays but on
+    `anew_on`, and a broker that has two of them is absent."""
     changes: dict[int, dict[str, str | None]] = {}
     for broker in record.brokers:
-        ours = _ours(record, now.get(broker, {}))
+        ours = RATES if broker in anew_on else _ours(record, now.get(broker, {}))
         if ours:
             changes[broker] = dict.fromkeys(ours, str(record.rate))
     return changes
@@ -205,7 +205,7 @@ def topic_changes(
     changes: dict[str, dict[str, str | None]] = {}
     for topic, lists in ours.items():
         for name, entries in lists.items():
-            present = _entries(now.get(topic, {}), name)
+            present = listed_entries(now.get(topic, {}), name)
             add = () if ALL_REPLICAS in present else wanted.get(topic, {}).get(name, ())
             there, gone = set(present), set(entries).difference(add)
             listed = [entry for entry in present if entry not in gone]
@@ -256,7 +256,8 @@ def _listed(change: PartitionChange) -> dict[str, list[str]]:
     }
 
 
-def _entries(configs: Configs, name: str) -> list[str]:
+def listed_entries(configs: Configs, name: str) -> list[str]:
+    """Entries ``partition:broker`` of a replicas list."""
     return [entry for entry in (configs.get(name) or "").split(",") if entry]
 
 

@@ -310,6 +310,9 @@ class FakeContext:
     async def emit(self, kind: EventKind, message: str = "", **data: Any) -> None:
         self._apply(kind, message, data)
 
+    async def pause(self, reason: str) -> None:
+        self.script.is_paused = True
+
     async def remove_left_throttles(self, *, also_on: Collection[int] = ()) -> None:
         self.tidied |= set(also_on)
 

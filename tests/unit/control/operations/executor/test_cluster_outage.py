@@ -37,6 +37,9 @@ class Context:
     async def hold(self) -> None:
         return
 
+    async def pause(self, reason: str) -> None:
+        return
+
     async def remove_left_throttles(self, *, also_on: Collection[int] = ()) -> None:
         return
 

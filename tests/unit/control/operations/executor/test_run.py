@@ -36,7 +36,7 @@ async def test_what_moved_before_a_crash_and_is_taken_back_by_somebody_ends_its_
     steps = [pass_s(LASTING_S / LASTING_READINGS)] * (LASTING_READINGS + 1)
     ended = await run(cluster, context, lambda: cluster.cancel_begun(A.key), *steps)
     assert ended.outcome is Outcome.FAILED
-    assert "a-0: was cancelled by somebody else" in ended.message
+    assert "a-0: was cancelled by another tool" in ended.message
     assert cluster.asked == []
 
 
@@ -73,7 +73,7 @@ async def test_what_counted_as_taken_back_and_is_there_at_the_end_fails_nothing(
 
     steps = [pass_s(LASTING_S / LASTING_READINGS)] * (LASTING_READINGS + 1)
     ended = await run(cluster, context, lambda: cluster.cancel_begun(A.key), *steps, hear)
-    assert context.said(EventKind.NOTE) == ["a-0: was cancelled by somebody else"]
+    assert context.said(EventKind.INTERFERED) == ["a-0: was cancelled by another tool"]
     assert (ended.outcome, ended.message) == (Outcome.DONE, "done: 2 of 2 partitions moved")
 
 

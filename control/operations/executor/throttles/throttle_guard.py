@@ -1,0 +1,82 @@
+"""Reads the throttle of a run back, and sets it again when another tool has changed it.
+
+A first change is set again and told. When a config is changed a second time, somebody means it: the
+run pauses until an operator resumes it, which sets the throttle again. What is in flight then goes
+on at the rate that somebody else has set; a rate that was removed is set again all the same, so
+that nothing is copied unthrottled.
+"""
+
+from collections.abc import Collection, Sequence
+
+from control.kafka.errors import RefusedError
+from control.model.units import byte_rate_text
+from control.operations.bus.events import EventKind
+from control.operations.executor.run_context import RunContext, tell_once
+from control.operations.executor.throttles.foreign_changes import ForeignChange, foreign_words
+from control.operations.executor.throttles.throttle_of_move import MoveThrottle
+
+
+class ThrottleGuard:
+    """Of one run; the changes that it has seen are kept in the operation's state."""
+
+    def __init__(self, throttle: MoveThrottle, context: RunContext) -> None:
+        self._throttle = throttle
+        self._context = context
+        self._was_stopped = bool(context.state().stopped_for)
+
+    async def check(
+        self, alive: frozenset[int], gone: Collection[str], *, is_copying: bool
+    ) -> bool:
+        """Compare, and act; whether rates measured until now are of another throttle. `gone`:
+        topics that do not exist any more, or are others by now."""
+        changes = await self._throttle.foreign_changes(alive)
+        changes = [change for change in changes if change.whose not in gone]
+        state = self._context.state()
+        was_stopped, self._was_stopped = self._was_stopped, bool(state.stopped_for)
+        if not changes:
+            return False
+        if state.stopped_for:
+            await self._keep_removed(changes, is_copying=is_copying)
+        elif was_stopped:
+            await self._set_again(changes, "set again")
+        elif any(change.item in state.interfered for change in changes):
+            await self._stop(changes, "it is the second time", is_copying=is_copying)
+        else:
+            items = [change.item for change in changes]
+            words = f"another tool changed the throttle: {foreign_words(changes)}; set again"
+            await self._context.emit(EventKind.INTERFERED, words, changed=items)
+            await self._set_again(changes, "")
+        return True
+
+    async def _set_again(self, changes: Sequence[ForeignChange], words: str) -> None:
+        try:
+            await self._throttle.set_again(changes)
+        except RefusedError as error:
+            await self._stop(changes, f"it cannot be set again: {error}", is_copying=False)
+            return
+        if words:
+            rate = byte_rate_text(self._throttle.rate)
+            await self._context.emit(EventKind.NOTE, f"throttle {words}: {rate}")
+
+    async def _stop(self, changes: Sequence[ForeignChange], why: str, *, is_copying: bool) -> None:
+        operation_id = self._context.state().operation_id
+        words = f"another tool changed the throttle, and {why}: {foreign_words(changes)}"
+        then = f"`partiscope moves resume {operation_id}` sets it again and goes on"
+        await self._context.emit(
+            EventKind.INTERFERED,
+            f"stopped: {words}. Partitions in flight arrive, no other begins; {then}",
+            changed=[change.item for change in changes],
+            stops=f"{words}; {then}",
+        )
+        self._was_stopped = True
+        await self._context.pause(words)
+        await self._keep_removed(changes, is_copying=is_copying)
+
+    async def _keep_removed(self, changes: Sequence[ForeignChange], *, is_copying: bool) -> None:
+        removed = [change for change in changes if change.now is None]
+        if not (is_copying and removed):
+            return
+        try:
+            await self._throttle.set_again(removed)
+        except RefusedError as error:
+            await tell_once(self._context, f"partitions in flight are not throttled: {error}")

@@ -1,0 +1,145 @@
+"""Another tool changes what a running move has set: on ours, and on Kafka with Kafka's own tool."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.ports import ConfigResource, ConfigScope
+from control.model.ids import TopicPartition
+from control.operations.bus.client import OperationsClient, wait_for
+from control.operations.bus.commands import ControlAction
+from control.operations.bus.events import Outcome
+from control.operations.bus.journal import lines_of_state
+from control.operations.bus.state import HELD, OperationState, Phase
+from control.operations.executor.throttles.throttle_record import RATES, REPLICA_LISTS
+from control.operations.reassignment.planning import Planning
+from control.planner.reassignment_json import format_reassignment
+from control.planner.waves import WaveRules
+from tests.contract.operations_rig import (
+    ExecutorProcess,
+    add_data,
+    placement_of,
+    throttles,
+    topic_with_data,
+    watch_until,
+)
+from tests.support.kafka_oracle import run_tool
+from tests.support.phrases import lacking
+from tests.support.settle import eventually
+
+TOOL: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+FROM, TO, ELSEWHERE = (101, 102), (103, 102), (101, 103)
+RATE: Final = 100_000
+FAST: Final = "50MiB"
+FIRST, SECOND = 1, 0
+"""Partitions in the order of their waves: the smaller one first."""
+
+
+@pytest.fixture
+async def client(bootstrap: str) -> AsyncIterator[OperationsClient]:
+    async with OperationsClient(bootstrap, who="tester") as opened:
+        yield opened
+
+
+async def begin(admin: KafkaAdmin, client: OperationsClient) -> tuple[str, str]:
+    """A topic of two partitions on its way, one a wave; (topic, operation)."""
+    topic = await topic_with_data(admin, dict.fromkeys((FIRST, SECOND), FROM), records=200)
+    await add_data(admin, TopicPartition(topic, SECOND), records=2_000)
+    targets = {TopicPartition(topic, partition): TO for partition in (FIRST, SECOND)}
+    proposal = await Planning(admin).proposal(targets)
+    bootstrap = admin.wire.settings.bootstrap
+    rules = WaveRules(partitions=1)
+    return topic, await client.submit_reassign(
+        proposal, bootstrap=bootstrap, throttle=RATE, waves=rules
+    )
+
+
+async def clear(admin: KafkaAdmin, topic: str) -> None:
+    """Remove every throttle."""
+    brokers = (await admin.describe_cluster()).brokers
+    named = [ConfigResource(scope=ConfigScope.BROKER, name=str(it.id)) for it in brokers]
+    of_topic = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
+    gone = {resource: dict.fromkeys(RATES) for resource in named}
+    await admin.alter_many_configs({**gone, of_topic: dict.fromkeys(REPLICA_LISTS)})
+
+
+async def verify(admin: KafkaAdmin, topic: str, folder: Path, *, is_kafka: bool) -> None:
+    """`kafka-reassign-partitions --verify` of a plan that is done: it removes all throttles of the
+    cluster. Beside our brokers without a JVM, by what it asks for."""
+    if not is_kafka:
+        await clear(admin, topic)
+        return
+    plan = folder / "done.json"
+    plan.write_text(format_reassignment({TopicPartition(topic, FIRST): TO}))
+    words = ("--bootstrap-server", admin.wire.settings.bootstrap)
+    file = ("--reassignment-json-file", str(plan), "--verify")
+    done = await asyncio.to_thread(run_tool, TOOL, *words, *file)
+    assert "Clearing broker-level throttles" in done.stdout, done
+
+
+async def rates(admin: KafkaAdmin, topic: str) -> set[str]:
+    """The rates that brokers show."""
+    shown = await throttles(admin, topic)
+    return {value for name, value in shown.items() if name.endswith(RATES)}
+
+
+def in_wave(number: int, state: OperationState) -> bool:
+    progress = state.progress
+    return progress is not None and progress.wave == number and bool(progress.in_flight)
+
+
+async def test_a_throttle_that_a_tool_clears_in_a_pause_is_set_again_and_then_the_move_stops(
+    admin: KafkaAdmin,
+    client: OperationsClient,
+    tmp_path: Path,
+    bootstrap: str,
+    request: pytest.FixtureRequest,
+) -> None:
+    is_kafka = "kafka" in request.node.callspec.id
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        topic, move = await begin(admin, client)
+        await watch_until(client, move, lambda it: in_wave(1, it))
+        await client.control(move, ControlAction.PAUSE)
+        await watch_until(client, move, lambda it: it.phase is Phase.PAUSED)
+        await verify(admin, topic, tmp_path, is_kafka=is_kafka)
+        await eventually(lambda: rates(admin, topic), set())
+        await client.control(move, ControlAction.RESUME)
+        told = await watch_until(client, move, lambda it: in_wave(2, it))
+        assert await rates(admin, topic) == {str(RATE)}, executor.said()
+        assert not lacking(told.notes[-1], "another tool", "97.7 KiB/s → removed", "set again")
+        assert any("another tool" in line.what for line in lines_of_state(told))
+
+        await clear(admin, topic)
+        stopped = await watch_until(client, move, lambda it: bool(it.stopped_for))
+        stopped = await watch_until(client, move, lambda it: it.phase in HELD and in_wave(2, it))
+        assert not lacking(stopped.message, "second time", f"partiscope moves resume {move}")
+        await eventually(lambda: rates(admin, topic), {str(RATE)})
+        await client.control(move, ControlAction.THROTTLE, throttle=FAST)
+        await client.control(move, ControlAction.RESUME)
+        done = await wait_for(client, move)
+        assert done.outcome is Outcome.DONE, (done, executor.said())
+    assert await placement_of(admin, topic) == dict.fromkeys((FIRST, SECOND), TO)
+    assert await throttles(admin, topic) == {}
+
+
+@pytest.mark.thorough
+async def test_a_partition_that_a_tool_retargets_in_flight_is_told_and_left_to_it(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        topic, move = await begin(admin, client)
+        await watch_until(client, move, lambda it: in_wave(1, it))
+        key = TopicPartition(topic, FIRST)
+        assert await admin.alter_reassignments({key: ELSEWHERE}) == {}
+        await watch_until(client, move, lambda it: str(key) in it.refused)
+        await client.control(move, ControlAction.THROTTLE, throttle=FAST)
+        ended = await wait_for(client, move)
+        assert ended.outcome is Outcome.FAILED, (ended, executor.said())
+    assert f"re-targeted to {list(ELSEWHERE)} by another tool" in ended.message
+    wanted = {FIRST: ELSEWHERE, SECOND: TO}
+    await eventually(lambda: placement_of(admin, topic), wanted)
+    assert await throttles(admin, topic) == {}
