@@ -1,10 +1,11 @@
 """Reassign: scope and goal → alternatives → now beside planned and pre-flight → confirm."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import dash_mantine_components as dmc
-from dash import ALL, ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from control.operations.catalogue.moves.reassign import (
     REASSIGN,
@@ -14,6 +15,7 @@ from control.operations.catalogue.moves.reassign import (
     with_task,
 )
 from control.operations.errors import InvalidInputError, PlanGoneError
+from control.operations.previews import Previewed
 from control.views.paths import ViewPath
 from control.views.plan_choices import PREFLIGHT_FIELDS, PlanChoices, edited, recalled
 from control.views.plan_map import long_values
@@ -27,7 +29,7 @@ from dashboard.context import PageContext
 from dashboard.figures.moves import trade_off
 from dashboard.page_frame import rights
 from dashboard.pages.plan_map import find_plan
-from dashboard.pages.plan_review import last_step, last_words, review
+from dashboard.pages.plan_review import last_step, last_words, question, review
 
 STEPS: Final = ("Scope and goal", "Choose", "Review and pre-flight", "Confirm", "Live")
 EDIT_DEBOUNCE_MS: Final = 700
@@ -74,7 +76,10 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
         html.Div(_by_hand(is_open=is_by_hand), id=ids.PLAN_EDIT, hidden=True),
         dcc.Loading(html.Div(id=ids.PLAN_REVIEW, className="form"), type="dot", delay_show=300),
         html.Div(card("How to run it", run), id=ids.PLAN_RUN, hidden=True),
-        html.Div([html.Div(id=ids.PLAN_OUTCOME), last_step()], className="confirm-bar"),
+        html.Div(
+            [html.Div(id=ids.PLAN_OUTCOME), html.Div(id=ids.PLAN_QUESTION), last_step()],
+            className="confirm-bar",
+        ),
     ]
 
 
@@ -130,6 +135,7 @@ def register(app: Dash, context: PageContext) -> None:
         ClientsideFunction("partiscope", "markStep"),
         Input(ids.PLAN_RESULT, "children"),
         Input(ids.PLAN_REVIEW, "children"),
+        Input(ids.PLAN_QUESTION, "children"),
     )
     in_browser(
         ClientsideFunction("partiscope", "keepPlan"),
@@ -252,6 +258,7 @@ def _register_review(app: Dash, context: PageContext) -> None:
     in_browser(
         ClientsideFunction("partiscope", "forgetOutcome"),
         Output(ids.PLAN_OUTCOME, "children"),
+        Output(ids.PLAN_QUESTION, "children"),
         *reviewed,
         prevent_initial_call=True,
     )
@@ -293,10 +300,8 @@ def _register_review(app: Dash, context: PageContext) -> None:
 
 
 def _register_confirm(app: Dash, context: PageContext) -> None:
-    @app.callback(
-        Output(ids.PLAN_OUTCOME, "children", allow_duplicate=True),
-        Output(ids.REDIRECT, "data"),
-        Input(ids.PLAN_CONFIRM, "n_clicks"),
+    """The button asks, and the answer to its question begins the move."""
+    chosen = (
         State(ids.PLAN_CHOICE, "value", allow_optional=True),
         State(ids.PLAN_CHOICES, "data"),
         State(ids.PLAN_TYPED, "value", allow_optional=True),
@@ -304,25 +309,88 @@ def _register_confirm(app: Dash, context: PageContext) -> None:
         State(ids.PLAN_ENTRIES, "value"),
         State(ids.PLAN_CONFIRM, "disabled"),
         *fields.every_value(fields.PLAN),
+    )
+
+    @app.callback(
+        Output(ids.PLAN_OUTCOME, "children", allow_duplicate=True),
+        Output(ids.PLAN_QUESTION, "children", allow_duplicate=True),
+        Input(ids.PLAN_CONFIRM, "n_clicks"),
+        *chosen,
         running=[(Output(ids.PLAN_CONFIRM, "loading"), True, False)],
         prevent_initial_call=True,
         websocket=True,
     )
-    async def confirm(
-        clicks: int | None, choice: str | None, data: Any, typed: str | None, *rest: Any
-    ) -> tuple[Any, Any]:
-        reviewed_one, entries, is_refused, *fields_ = rest
-        if not clicks or is_refused or choice is None:
+    def ask(clicks: int | None, *values: Any) -> tuple[Any, Any]:
+        found = _Confirmation.of(*values)
+        if not clicks or found is None:
             return no_update, no_update
-        given, reviewed = fields.values_of(*fields_), dict(reviewed_one or {})
-        name = reviewed.pop("preview", "")
-        choices = PlanChoices.of_data(data, int(choice))
         try:
-            choices.require_reviewed(reviewed, given, entries or "")
-            done = await context.actions.perform(name, typed=typed or "", reason=given["reason"])
+            return None, question(found.reviewed(context))
         except ClusterActionError as error:
-            return problem(error), no_update
-        return None, redirect("plan", f"moves/{done.params['move']}")
+            return problem(error), None
+
+    @app.callback(
+        Output(ids.PLAN_OUTCOME, "children", allow_duplicate=True),
+        Output(ids.PLAN_QUESTION, "children", allow_duplicate=True),
+        Output(ids.REDIRECT, "data"),
+        Input(ids.PLAN_YES, "n_clicks", allow_optional=True),
+        Input(ids.PLAN_LEAVE, "n_clicks", allow_optional=True),
+        *chosen,
+        running=[(Output(ids.PLAN_YES, "loading"), True, False)],
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    async def answer(yes: int | None, no: int | None, *values: Any) -> tuple[Any, Any, Any]:
+        found = _Confirmation.of(*values)
+        if not (yes or no) or found is None:
+            return no_update, no_update, no_update
+        if ctx.triggered_id == ids.PLAN_LEAVE:
+            return None, None, no_update
+        try:
+            name = found.reviewed(context).name
+            typed, reason = found.typed, found.given["reason"]
+            done = await context.actions.perform(name, typed=typed, reason=reason)
+        except ClusterActionError as error:
+            return problem(error), None, no_update
+        return None, None, redirect("plan", f"moves/{done.params['move']}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Confirmation:
+    """What is to be confirmed, as the page has it at a click."""
+
+    choices: PlanChoices
+    typed: str
+    review: Mapping[str, str]
+    entries: str
+    given: dict[str, str]
+
+    @classmethod
+    def of(cls, choice: str | None, data: Any, *values: Any) -> "_Confirmation | None":
+        """None: nothing can be confirmed."""
+        typed, review, entries, is_refused, *found = values
+        if choice is None or is_refused:
+            return None
+        return cls(
+            choices=PlanChoices.of_data(data, int(choice)),
+            typed=typed or "",
+            review=review or {},
+            entries=entries or "",
+            given=fields.values_of(*found),
+        )
+
+    def reviewed(self, context: PageContext) -> Previewed:
+        """The preview that an operator has read.
+
+        Raises:
+            OperationError: something has changed since, or the word is not typed.
+        """
+        about = {name: value for name, value in self.review.items() if name != "preview"}
+        self.choices.require_reviewed(about, self.given, self.entries)
+        session = context.actions.session
+        previewed = session.kept_preview(self.review.get("preview", ""))
+        session.require(previewed.effect.command, typed=self.typed)
+        return previewed
 
 
 def _fields_of(error: Exception) -> set[str]:

@@ -18,7 +18,7 @@ from control.views.plans import CHANGES_MAX, PLAN_BROKERS, PLAN_COLUMNS, change_
 from dashboard import ids
 from dashboard.components.checks import check_line
 from dashboard.components.forms import text_field
-from dashboard.components.parts import card, folded, graph, tiles
+from dashboard.components.parts import attributes, card, folded, graph, tiles
 from dashboard.components.replica_board import replica_board
 from dashboard.components.tables import rows_table
 from dashboard.figures.moves import loads
@@ -105,6 +105,21 @@ def last_step() -> Any:
         html.P(id=ids.PLAN_NOTE, className="note"),
     ]
     return html.Div(actions, id=ids.PLAN_LAST, className="actions")
+
+
+def question(previewed: Previewed) -> html.Div:
+    """What will happen, and both answers."""
+    answers = [
+        dmc.Button("Yes", id=ids.PLAN_YES, size="sm", color="red"),
+        dmc.Button("Leave it", id=ids.PLAN_LEAVE, size="sm", variant="light"),
+    ]
+    asked = [html.P(line, className="empty-title") for line in previewed.effect.lines]
+    return html.Div(
+        [*asked, html.Div(answers, className="actions")],
+        className="finding edge-warning stacked",
+        role="alertdialog",
+        **attributes({"aria-label": "Confirm"}),
+    )
 
 
 def last_words(

@@ -65,6 +65,7 @@ class PageFace:
         page.keyboard.press("Tab")
         expect(page.locator("#plan-confirm")).to_be_enabled(timeout=PAGE_TIMEOUT_MS)
         page.locator("#plan-confirm").click()
+        page.locator("#plan-yes").click()
         page.wait_for_url("**/moves/mv-*", timeout=PAGE_TIMEOUT_MS)
 
     def cancel(self) -> None:

@@ -67,7 +67,7 @@ window.addEventListener("click", function (event) {
 }, true);
 
 // The second click of a double click changes nothing twice.
-const CHANGING = ".operation-form button, #plan-confirm, #move-confirm, #produce-send";
+const CHANGING = ".operation-form button, #plan-confirm, #plan-yes, #move-confirm, #produce-send";
 window.addEventListener("click", function (event) {
   if (event.detail < 2 || !event.target.closest || !event.target.closest(CHANGING)) return;
   event.preventDefault();

@@ -28,12 +28,12 @@ export function keepFields(values, found, defaults) {
 
 const isHidden = (name) => Boolean(document.querySelector(`[data-field="${name}"][hidden]`));
 
-export function markStep(result, review) {
-  const step = review && review.length ? 2 : result ? 1 : 0;
+export function markStep(result, review, question) {
+  const step = question ? 3 : review && review.length ? 2 : result ? 1 : 0;
   document.querySelectorAll("#plan-step li").forEach((item, place) => {
     item.setAttribute("aria-current", place === step ? "step" : "false");
   });
 }
 
 // What was told of another plan, or of other values.
-export const forgetOutcome = () => null;
+export const forgetOutcome = () => [null, null];

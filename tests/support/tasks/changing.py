@@ -176,7 +176,7 @@ CHANGING: Final = (
         asks="Move a partition",
         kind=Kind.CHANGING,
         start="topics/moved-{face}/partitions/0",
-        page=(Keys("R"), Fill("To brokers", "103,101"), Click("Move 1 partition")),
+        page=(Keys("R"), Fill("To brokers", "103,101"), Click("Move 1 partition"), Click("Yes")),
         terminal=(Keys("R"), Fill("To brokers", "103,101"), Keys("Enter"), YES),
         seen=("done: 1 of 1 partition moved", "moved-{face}"),
     ),
