@@ -214,18 +214,20 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
     if len(loads.brokers) < 2 or float(loads.replicas.sum()) < SKEW_REPLICAS_MIN:
         return
     told: set[int] = set()
+    is_down = np.isin(loads.brokers, sorted(evidence.freshness.down))
     for measure, word in SKEW_MEASURES.items():
         values, skews = loads.measure(measure), loads.skew_percent(measure)
         known = values[~np.isnan(values)]
         if measure == "size_bytes" and not float(known.sum()) >= SKEW_BYTES_MIN * known.size > 0:
             continue
+        skews = np.where(is_down, 0.0, skews)
         place = int(np.argmax(np.nan_to_num(np.abs(skews))))
         broker, skew = int(loads.brokers[place]), float(skews[place])
         if abs(skew) <= SKEW_PERCENT_MAX or broker in told:
             continue
         told.add(broker)
         unit = "bytes" if measure == "size_bytes" else "count"
-        is_election = measure == "leaders" and _is_even_once_elected(evidence)
+        next_step, operation = _skew_step(measure, evidence)
         yield Finding(
             kind=f"skew-{word}",
             severity=Severity.WARNING if skew > 0 else Severity.NOTICE,
@@ -234,8 +236,8 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
             title=f"{word} skew {{skew:signed_percent}}",
             reason=f"Holds {{value:{unit}}} {'' if unit == 'bytes' else word + ' '}"
             f"({{share:percent}}); the mean of all brokers is {{mean:{unit}}}.",
-            next_step=_ELECT if is_election else "Plan moves",
-            operation=Operation.ELECT if is_election else Operation.REASSIGN,
+            next_step=next_step,
+            operation=operation,
             facts={
                 "skew": skew,
                 "value": float(values[place]),
@@ -243,6 +245,17 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
                 "share": float(values[place] / np.nansum(values) * 100.0),
             },
         )
+
+
+def _skew_step(measure: str, evidence: Evidence) -> tuple[str, Operation]:
+    if measure != "leaders":
+        return "Plan moves", Operation.REASSIGN
+    if down := sorted(evidence.freshness.down):
+        names = f"broker{'s' if len(down) > 1 else ''} {', '.join(map(str, down))}"
+        return f"Bring back {names}: the others lead meanwhile", Operation.OPEN
+    if _is_even_once_elected(evidence):
+        return _ELECT, Operation.ELECT
+    return "Plan moves", Operation.REASSIGN
 
 
 def _is_even_once_elected(evidence: Evidence) -> bool:

@@ -83,6 +83,12 @@ class Freshness:
         return self.silent | self.fenced
 
     @property
+    def down(self) -> frozenset[int]:
+        """Brokers that do not run while others do: nothing is foretold of them, and none is to be
+        balanced."""
+        return self.fenced if self.is_silent else self.lost
+
+    @property
     def is_silent(self) -> bool:
         """The cluster as a whole is not heard of: none of its brokers even answers."""
         return self.are_all_unheard and self.silent == self.unheard

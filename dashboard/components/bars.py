@@ -81,6 +81,8 @@ def _bar(
     told = f"{words}, {text.signed_percent_text(skew)} against the mean" if mean else words
     # An uneven broker is hatched: colour never stands alone.
     uneven = " uneven" if abs(skew) > _SKEW_SHOWN_PERCENT else ""
+    if row.status.text.startswith(("down", "silent")):
+        over, told, uneven = row.status.text.split()[0], f"{words}, {row.status.text}", ""
     return html.A(
         [
             html.Span(over, className="bar-skew", style=_up(value, full)),

@@ -36,7 +36,7 @@ from dashboard.live.displayed_snapshot import AT_ONCE, Look, Time, answer, chart
 FINDINGS_MAX: Final = 5
 GROUPS_MAX: Final = 8
 LAG_LINES_MAX: Final = 5
-_BROKER_COLUMNS: Final = BROKERS.without("status", "age")
+_BROKER_COLUMNS: Final = BROKERS.without("age")
 _GROUP_COLUMNS: Final = GROUPS.only(
     "group", "status", "lag", "lag_time", "velocity", "clears", "loses"
 )

@@ -28,6 +28,8 @@ from control.views.tables.partitions import IN_HELP, OUT_HELP, SIZE_HELP
 from control.views.tables.rows import TONE_OF, Cell, Row, Tone
 
 _KEPT: Final = ("broker", "host", "port", "rack", "is_fenced", "is_controller", "interval_ms")
+_SINCE: Final = {"fenced": "down", "silent": "silent"}
+"""Statuses that tell since when, in the words of a row."""
 Record = Mapping[str, Any]
 
 
@@ -38,9 +40,13 @@ def controller_cell(record: Record) -> Cell:
 
 
 def _status_cell(record: Record) -> Cell:
-    """Whether a broker is alive, sorted by how bad it is."""
-    word = record["status"]
-    return Cell(list(BROKER_SEVERITIES).index(word), word, TONE_OF[BROKER_SEVERITIES[word]])
+    """Whether a broker is alive, or since when it is not, sorted by how bad it is."""
+    word, age_ms = str(record["status"]), record["age_ms"]
+    told = _SINCE.get(word, word)
+    if word in _SINCE and age_ms is not None:
+        now_ms = record["sampled_ms"] + age_ms
+        told = f"{told} since {text.clock_text(record['sampled_ms'], now_ms=now_ms)}"
+    return Cell(list(BROKER_SEVERITIES).index(word), told, TONE_OF[BROKER_SEVERITIES[word]])
 
 
 def _size_cell(record: Record) -> Cell:
@@ -58,8 +64,8 @@ BROKERS: Final = Table(
         column("broker", "broker", units.TEXT,
                "★ the active controller", rank=1, cell=controller_cell,
                filter="broker", filter_on=FilterField("broker", FieldKind.NUMBER)),
-        column("status", "status", units.TEXT, rank=1, sort="status_rank", cell=_status_cell,
-               filter="status", width=122),
+        column("status", "status", units.TEXT, "Down: the controller has fenced it (status:fenced)",
+               rank=1, sort="status_rank", cell=_status_cell, filter="status", width=150),
         name_column("rack", "rack", filter="rack", cell=worded(lambda record: record["rack"])),
         column("replicas", "replicas", units.COUNT, "Assigned replicas, in sync or not", rank=2,
                filter="replicas", width=106),
@@ -72,7 +78,7 @@ BROKERS: Final = Table(
         column("out_bytes", "out/s", units.BYTE_RATE,
                OUT_HELP, source="out_bytes_per_s", filter="out"),
         column("skew", "skew", units.PERCENT,
-               "Bytes against the mean of all registered brokers", rank=2,
+               "Bytes against the mean of all registered brokers; n/a while it is down", rank=2,
                source="skew_percent", filter="skew",
                cell=lambda record: cells.skew_cell(record["skew_percent"])),
         column("disk", "disk", units.PERCENT,
@@ -98,6 +104,9 @@ def broker_table(evidence: Evidence) -> pa.Table:
     disks = [disks_of(row) for row in store.to_pylist()]
     columns = {name: store[name] for name in _KEPT}
     statuses = _statuses(store, evidence.freshness.silent)
+    is_down = np.isin(store["broker"].to_numpy(), sorted(evidence.freshness.down))
+    full_ms = _full_ms(evidence, np.array([*map(room_bytes, disks)], np.float64))
+    skews = evidence.loads.skew_percent("size_bytes")
     columns |= {
         "name": pa.array([f"broker {item}" for item in store["broker"].to_pylist()], pa.string()),
         "status": statuses,
@@ -105,10 +114,10 @@ def broker_table(evidence: Evidence) -> pa.Table:
         "disk_total_bytes": store["disk_total_bytes"],
         "disk_percent": pa.array(map(fullest_percent, disks), pa.float64()),
         "age_ms": arrow.nullable(np.maximum(evidence.now_ms - floats(store["sampled_ms"]), 0.0)),
+        "sampled_ms": store["sampled_ms"],
         **load_columns(evidence.loads),
-        "full_ms": arrow.nullable(
-            _full_ms(evidence, np.array([*map(room_bytes, disks)], np.float64))
-        ),
+        "skew_percent": arrow.nullable(np.where(is_down, np.nan, skews)),
+        "full_ms": arrow.nullable(np.where(is_down, np.nan, full_ms)),
     }
     return pa.table(columns)
 

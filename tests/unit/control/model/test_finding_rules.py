@@ -427,3 +427,19 @@ def test_where_all_clocks_differ_alike_it_is_the_jobs_own() -> None:
 
 def _lacking() -> dict[str, Any]:
     return clusters.partition("t", 0, [1, 2], isr=[1])
+
+
+def test_a_broker_that_is_down_is_not_to_be_balanced() -> None:
+    """One of three is down and leads nothing; the plan could not help it."""
+    orders = [[1 + n % 2, 2 - n % 2, 3] for n in range(18)]
+    found = find(
+        brokers=[clusters.broker(1), clusters.broker(2), clusters.broker(3, is_fenced=True)],
+        partitions=[
+            clusters.partition("t", n, order, isr=order[:2]) for n, order in enumerate(orders)
+        ],
+    )
+    skews = [item for item in found if item.kind.startswith("skew")]
+    assert {item.subject for item in skews} == {"brokers/1"}
+    for item in skews:
+        assert item.operation is Operation.OPEN
+        assert not lacking(item.next_step, "Bring back", "broker 3")

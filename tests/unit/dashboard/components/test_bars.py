@@ -57,6 +57,18 @@ def test_each_bar_leads_to_its_broker_and_tells_its_figure(rows: tuple[Row, ...]
     assert drawn.count("uneven") == 3, "hatched: colour never stands alone"
 
 
+def test_a_broker_that_is_down_tells_so_instead_of_a_skew() -> None:
+    tables = clusters.tables(
+        brokers=[clusters.broker(101), clusters.broker(102, is_fenced=True)],
+        partitions=[clusters.partition("t", 0, [101, 102], isr=[101])],
+    )
+    rows = views.broker_page(build_snapshot(tables, version=1, now_ms=NOW_MS)).rows
+    drawn = getattr(broker_bars(rows, "leaders"), MARKUP)
+    (told,) = re.findall(r'data-tip="(broker 102[^"]*)"', drawn)
+    assert "down since" in told
+    assert "100 %" not in told
+
+
 @pytest.mark.parametrize("measure", bars.MEASURES)
 def test_the_mean_is_told_with_its_unit(rows: tuple[Row, ...], measure: str) -> None:
     assert "band ±10 %" in words_of(broker_bars(rows, measure))

@@ -4,11 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from control.views.format import clock_text
 from control.views.snapshots.snapshot import broker_page, build_snapshot
 from control.views.tables.cells import full_cell
 from control.views.tables.rows import Tone
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
+from tests.unit.control import clusters
 
 NOW_MS = 1_795_000_000_000
 
@@ -39,3 +41,19 @@ def test_followers_write_as_well_as_leaders(tmp_path: Path) -> None:
 def test_the_largest_unit_is_enough(full_ms: float | None, words: str, tone: Tone) -> None:
     cell = full_cell(full_ms)
     assert (cell.text, cell.tone) == (words, tone)
+
+
+def test_nothing_is_foretold_of_a_broker_that_is_down() -> None:
+    since_ms = NOW_MS - 3_600_000
+    down = clusters.broker(
+        2, is_fenced=True, sampled_ms=since_ms, disk_total_bytes=10, disk_usable_bytes=9
+    )
+    alive = clusters.broker(1, sampled_ms=NOW_MS, disk_total_bytes=10, disk_usable_bytes=9)
+    rows = clusters.tables(
+        brokers=[alive, down], partitions=[clusters.partition("t", 0, [1, 2], isr=[1])]
+    )
+    first, second = broker_page(build_snapshot(rows, version=1, now_ms=NOW_MS)).rows
+    assert (first.status.text, second.status.tone) == ("alive", Tone.CRITICAL)
+    assert second.status.text == f"down since {clock_text(since_ms, now_ms=NOW_MS)}"
+    assert [cell.text for cell in (second.full_in, second.skew)] == ["n/a", "n/a"]
+    assert first.full_in.value is not None
