@@ -17,6 +17,7 @@ _OPERATIONS: Final = frozenset(
 )
 _WITH_OWN_FLAGS: Final = frozenset(
     {"brokers acks-lesson", "brokers cordon", "brokers uncordon", "brokers drain"}
+    | {"brokers clear-throttles"}
 )
 """They take other flags than the rest of their group."""
 _ABOUT_CLUSTER: Final = (

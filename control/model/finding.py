@@ -21,6 +21,7 @@ class Operation(StrEnum):
 
     REASSIGN = "reassign"
     ELECT = "elect"
+    CLEAR_THROTTLES = "clear_throttles"
     OPEN = "open"
 
 

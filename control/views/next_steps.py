@@ -17,18 +17,20 @@ class Action:
     given: tuple[tuple[str, str], ...] = ()
 
 
+_FORMS: Final = ("elect", "clear_throttles")
+"""Operations that have a form of their own."""
 _DISKS: Final = ("disk", "log-dir-full", "disk-filling")
 _GOALS: Final = {"skew-leaders": "leaders", **dict.fromkeys(_DISKS, "relieve")}
 """Goal of the plan that mends a kind of finding, where it is not ``balance``."""
 
 
 def action_of(row: FindingRow) -> Action:
-    """``reassign`` opens the plan with goal and scope filled in; ``elect`` its own form;
+    """``reassign`` opens the plan with goal and scope filled in; some others their own form;
     everything else the subject."""
     operation = row.operation.text
     kind = row.key.partition(" ")[0]
-    if operation == "elect":
-        return Action(path=row.path, form="elect")
+    if operation in _FORMS:
+        return Action(path=row.path, form=operation)
     if operation == "reassign":
         query = {
             "goal": _GOALS.get(kind, "balance"),

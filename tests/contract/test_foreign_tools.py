@@ -9,13 +9,16 @@ import pytest
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigResource, ConfigScope
-from control.model.ids import TopicPartition
+from control.model.ids import ClusterId, TopicPartition
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.client import OperationsClient, wait_for
 from control.operations.bus.commands import ControlAction
 from control.operations.bus.events import Outcome
 from control.operations.bus.journal import lines_of_state
 from control.operations.bus.state import HELD, OperationState, Phase
+from control.operations.catalogue.brokers.clear_throttles import ClearThrottles
 from control.operations.executor.throttles.throttle_record import RATES, REPLICA_LISTS
+from control.operations.operation_session import OperationSession
 from control.operations.reassignment.planning import Planning
 from control.planner.reassignment_json import format_reassignment
 from control.planner.waves import WaveRules
@@ -143,3 +146,35 @@ async def test_a_partition_that_a_tool_retargets_in_flight_is_told_and_left_to_i
     wanted = {FIRST: ELSEWHERE, SECOND: TO}
     await eventually(lambda: placement_of(admin, topic), wanted)
     assert await throttles(admin, topic) == {}
+
+
+@pytest.mark.thorough
+async def test_left_throttles_are_previewed_and_cleared_and_those_of_a_move_stay(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    other = await topic_with_data(admin, {0: FROM}, records=1)
+    listed = ConfigResource(scope=ConfigScope.TOPIC, name=other)
+    cluster = await admin.describe_cluster()
+    watched = WatchedCluster(bootstrap=bootstrap, cluster_id=ClusterId(cluster.cluster_id))
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        topic, move = await begin(admin, client)
+        await watch_until(client, move, lambda it: in_wave(1, it))
+        await admin.alter_configs(listed, dict.fromkeys(REPLICA_LISTS, "0:101"))
+        async with OperationSession(watched, bus=bootstrap) as session:
+            previewed = await session.preview(ClearThrottles())
+            wanted = {f"topic {other} {name}" for name in REPLICA_LISTS}
+            assert {change.name for change in previewed.effect.changes} == wanted
+            assert await throttles(admin, other), "a preview changes nothing"
+            await session.perform(previewed)
+        assert await rates(admin, topic) == {str(RATE)}, "of the move that runs"
+        await client.control(move, ControlAction.THROTTLE, throttle=FAST)
+        done = await wait_for(client, move)
+        assert done.outcome is Outcome.DONE, (done, executor.said())
+    broker = ConfigResource(scope=ConfigScope.BROKER, name="103")
+    await admin.alter_configs(broker, dict.fromkeys(RATES, str(RATE)))
+    await eventually(lambda: rates(admin, topic), {str(RATE)})
+    async with OperationSession(watched, bus=bootstrap) as session:
+        previewed = await session.preview(ClearThrottles())
+        assert len(previewed.effect.changes) == len(RATES)
+        await session.perform(previewed)
+    await eventually(lambda: throttles(admin, other), {})

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from control.kafka.collector.rights import AclOperation, Lacking
+from control.operations.catalogue.brokers.clear_throttles import ClearThrottles
 from control.operations.catalogue.brokers.configure_broker import ConfigureBroker
 from control.operations.catalogue.brokers.cordon import Cordon
 from control.operations.catalogue.brokers.drain import Drain
@@ -41,6 +42,7 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
     Cordon,
     Uncordon,
     Drain,
+    ClearThrottles,
     TeachAcks,
     DeleteTopic,
     DeleteRecords,

@@ -24,6 +24,7 @@ from control.model.status import Severity
 from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.collector_findings import report_watch
 from control.views.snapshots.error_log import ErrorLog
+from control.views.snapshots.operation_findings import OperationWatch
 from control.views.snapshots.process_memory import give_back
 from control.views.snapshots.snapshot import STORE_KIND, OperatorSnapshot, build_snapshot
 from control.views.snapshots.store import StoreReader
@@ -60,8 +61,11 @@ class SnapshotFeed:
         is_read_only: bool = False,
         unwatched: str = "",
         bootstrap: str | None = None,
+        operations: OperationWatch | None = None,
     ) -> None:
-        """``bootstrap``: where the cluster is asked who answers while its figures are old."""
+        """``bootstrap``: where the cluster is asked who answers while its figures are old;
+        ``operations``: findings about operations."""
+        self._operations = operations
         self._probe = BrokerProbe(bootstrap, cluster)
         self._answering: frozenset[int] | None = None
         self._reader = reader
@@ -101,12 +105,16 @@ class SnapshotFeed:
         with self._lock:
             if self._thread is not None:
                 return
+            if self._operations is not None:
+                self._operations.start()
             self.refresh()
             self._thread = threading.Thread(target=self._watch, name="snapshot-feed", daemon=True)
             self._thread.start()
 
     def stop(self) -> None:
         self._stopping.set()
+        if self._operations is not None:
+            self._operations.stop()
         if self._thread is not None:
             self._thread.join(STOP_TIMEOUT_S)
 
@@ -210,6 +218,7 @@ class SnapshotFeed:
             is_read_only=self._is_read_only,
             unwatched=self._unwatched,
             answering=answering,
+            operations=() if self._operations is None else self._operations.findings,
         )
         self._answering = answering
         give_back()
@@ -293,4 +302,5 @@ def feed_of(reader: StoreReader, watched: WatchedCluster, *, bus: str | None) ->
         is_read_only=watched.is_read_only,
         unwatched=watched.unwatched,
         bootstrap=watched.bootstrap,
+        operations=None if watched.bootstrap is None else OperationWatch(watched, bus),
     )

@@ -186,13 +186,15 @@ def build_snapshot(
     why_empty: str = "",
     answering: frozenset[int] | None = None,
     gap_since_ms: int | None = None,
+    operations: Iterable[Finding] = (),
 ) -> OperatorSnapshot:
     """From the store's now-tables to what the screens show.
 
     ``earlier`` are the findings shown so far: one that still stands keeps its date (None: nothing
     was shown); ``earlier_isr`` likewise the ``short_isr`` of the version before. ``history`` dates
     what is new. ``watch`` is the collector's report where the cluster is watched from outside.
-    ``answering`` are the brokers that answer, where somebody asked them. ``gap_since_ms``: when
+    ``answering`` are the brokers that answer, where somebody asked them; ``operations`` the
+    findings about operations. ``gap_since_ms``: when
     the figures of a past moment were told, where nothing was measured then.
     """
     chosen = ClusterSnapshot.from_tables(tables_now, cluster=cluster)
@@ -202,7 +204,7 @@ def build_snapshot(
         fresh = Freshness.in_gap(chosen, gap_since_ms)
     evidence = Evidence.gather(chosen, now_ms=now_ms, fresh=fresh, answering=answering)
     told = () if watch is None else tuple(watch_findings(watch, now_ms=now_ms))
-    found = gathered((*find_all(evidence), *told), evidence)
+    found = gathered((*find_all(evidence), *told, *operations), evidence)
     findings = dated(found, earlier, evidence, history, now_ms=now_ms)
     return OperatorSnapshot(
         version=version,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from control.operations.catalogue.brokers.clear_throttles import ClearThrottles
 from control.operations.catalogue.brokers.cordon import Cordon
 from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.views.snapshots.snapshot import broker_page
@@ -119,6 +120,20 @@ def uncordon(
     asked = Uncordon(broker=broker, directories=tuple(log_dir or ()), reason=reason)
     run_operations([asked], {"broker": broker}, bootstrap=bootstrap, dry_run=dry_run,
                    yes=yes, as_json=as_json)  # fmt: skip
+
+
+@app.command("clear-throttles", epilog="Example: partiscope brokers clear-throttles --dry-run")
+def clear_throttles(
+    *,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    bootstrap: Bootstrap = None,
+    as_json: Json = False,
+) -> None:
+    """Remove replication throttles that another tool, or a move that died, has left."""
+    asked = ClearThrottles(reason=reason)
+    run_operations([asked], {}, bootstrap=bootstrap, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 app.command("acks-lesson", epilog="Example: partiscope brokers acks-lesson 102")(acks_lesson)

@@ -11,6 +11,7 @@ import typer
 from control.kafka.collector.report_writer import WatchReport
 from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.collector_findings import read_report
+from control.views.snapshots.operation_findings import operations_now
 from control.views.snapshots.past import NothingKeptError, look_back
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot_asking
 from control.views.tables.export import export, values_of
@@ -109,8 +110,9 @@ def _plain(cell: Cell) -> CellValue:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def snapshot_of(target: Target, now_ms: int) -> OperatorSnapshot:
-    """The newest figures of this cluster and no other.
+def snapshot_of(target: Target, now_ms: int, *, with_operations: bool = False) -> OperatorSnapshot:
+    """The newest figures of this cluster and no other; `with_operations`: and the findings about
+    operations, for which the cluster is asked.
 
     Raises:
         CommandError: status 4; the store cannot be read, or has none of it.
@@ -134,6 +136,7 @@ def snapshot_of(target: Target, now_ms: int) -> OperatorSnapshot:
         now_ms=now_ms,
         cluster=watched.cluster_id,
         watch=_report_of(target),
+        operations=operations_now(watched, target.bus) if with_operations else (),
         history=reader,
     )
     if snapshot.is_empty and watched.cluster_id is not None:

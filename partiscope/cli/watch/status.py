@@ -37,7 +37,7 @@ def status(
     """Cluster, findings, groups, age of the data; exit 5 when a critical finding stands."""
     target = target_with(data=data, bootstrap=bootstrap, store=store)
     now_ms = time.time_ns() // 1_000_000
-    snapshot = snapshot_of(target, now_ms)
+    snapshot = snapshot_of(target, now_ms, with_operations=True)
     if as_json:
         write_json(_document(snapshot, now_ms))
     else:

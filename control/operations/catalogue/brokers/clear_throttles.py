@@ -1,0 +1,88 @@
+"""Clear throttles of replication that another tool, or a move that died, has left."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.errors import KafkaPortError
+from control.kafka.ports import ConfigResource
+from control.model.units import counted
+from control.operations.catalogue.fields import REASON
+from control.operations.catalogue.forms import Confirmation, OperationForm
+from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
+from control.operations.reassignment.left_throttles import (
+    RunningMoves,
+    SetThrottle,
+    read_left_throttles,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClearThrottles(Operation):
+    """What a running move needs stays, whoever began it."""
+
+    FORM: ClassVar[OperationForm] = OperationForm(
+        name="clear_throttles",
+        key="T",
+        title="Clear left throttles",
+        help="replication throttles that no running move needs",
+        submit_label="Clear",
+        confirmation=Confirmation.PREVIEW,
+        fields=(REASON,),
+    )
+    RIGHTS: ClassVar[Lacking] = (
+        (AclOperation.ALTER_CONFIGS, "cluster"),
+        (AclOperation.ALTER_CONFIGS, "topic"),
+    )
+
+    throttles: tuple[SetThrottle, ...] = ()
+    """Of the frozen command: what is cleared."""
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> Self:
+        """The command of a form's checked fields."""
+        return cls(reason=fields["reason"])
+
+    @property
+    def what(self) -> str:
+        """For the journal."""
+        return "clear left throttles"
+
+    async def preview(self, context: OperationContext) -> Effect[Self]:
+        """Each rate and list, and what stays of it.
+
+        :raises KafkaPortError: the cluster does not tell.
+        """
+        notes = []
+        try:
+            states = await context.moves.list()
+        except KafkaPortError as error:
+            states = []
+            notes.append(
+                f"whether a reassignment of Partiscope that waits needs one is not known: {error}"
+            )
+        ongoing = await context.admin.list_reassignments()
+        running = RunningMoves.of(states, ongoing, site=context.site)
+        notes += [running.words] if running.words else []
+        throttles = await read_left_throttles(context.admin, running)
+        return Effect(
+            command=replace(self, throttles=throttles),
+            changes=tuple(map(_change_of, throttles)),
+            notes=tuple(notes),
+            facts=throttles,
+        )
+
+    async def perform(self, context: OperationContext) -> Done:
+        """Remove them, and nothing that came meanwhile."""
+        changes: dict[ConfigResource, dict[str, str | None]] = {}
+        for throttle in self.throttles:
+            changes.setdefault(throttle.resource, {})[throttle.config] = throttle.left
+        await context.admin.alter_many_configs(changes)
+        return Done(words=f"{counted(len(self.throttles), 'throttle')} cleared", view="brokers")
+
+
+def _change_of(throttle: SetThrottle) -> Change:
+    then = "removed" if throttle.left is None else throttle.left
+    line = f"{throttle.name}: {throttle.words} → {then}"
+    return Change(throttle.name, throttle.value, throttle.left, line)

@@ -1,0 +1,158 @@
+"""Findings about operations: throttles that nobody needs, and what other tools do to running moves.
+
+They rest on the cluster's configs and on the bus, which are read beside the figures, and are gone
+as soon as neither can be read.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import Final
+
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.connections import settings_of
+from control.kafka.errors import KafkaPortError
+from control.model.finding import Finding, Operation
+from control.model.status import Severity
+from control.model.watched_cluster import WatchedCluster
+from control.operations.bus.client import MovesReader
+from control.operations.bus.events import EventKind
+from control.operations.bus.state import OperationState
+from control.operations.reassignment.left_throttles import (
+    RunningMoves,
+    SetThrottle,
+    read_left_throttles,
+)
+
+READ_EVERY_S: Final = 15.0
+NOW_WITHIN_S: Final = 3.0
+"""A command that tells findings once waits no longer for them."""
+NAMES_MAX: Final = 5
+STOP_TIMEOUT_S: Final = 5.0
+
+
+def operation_findings(
+    states: Iterable[OperationState], left: Sequence[SetThrottle], *, now_ms: int
+) -> Iterator[Finding]:
+    """Throttles that are left, and running moves in which another tool has interfered."""
+    if left:
+        yield _left_finding(left, now_ms=now_ms)
+    for state in states:
+        told = [moment for moment in state.moments if moment.kind is EventKind.INTERFERED]
+        if told and not state.is_finished:
+            resumes = f"`partiscope moves resume {state.operation_id}` goes on with it"
+            yield Finding(
+                kind="move-interfered",
+                severity=Severity.WARNING if state.stopped_for else Severity.NOTICE,
+                subject=f"moves/{state.operation_id}",
+                label=state.operation_id,
+                title="stopped: another tool interferes"
+                if state.stopped_for
+                else "another tool interferes",
+                # Words of others may hold braces, which templates would take for fields.
+                reason="{what}",
+                next_step=f"Find out who runs that tool; {resumes}"
+                if state.stopped_for
+                else "Find out who runs that tool: `kafka-reassign-partitions --verify` removes "
+                "throttles, with `--preserve-throttles` it does not",
+                since_ms=told[0].at_ms,
+                facts={"what": told[-1].words},
+            )
+
+
+def _left_finding(left: Sequence[SetThrottle], *, now_ms: int) -> Finding:
+    named = [f"{throttle.name} {throttle.words}" for throttle in left[:NAMES_MAX]]
+    more = f"; and {len(left) - NAMES_MAX:,} more" if len(left) > NAMES_MAX else ""
+    return Finding(
+        kind="throttles-left",
+        severity=Severity.WARNING,
+        subject="brokers",
+        label="replication",
+        title="{count:plural:throttle} left behind",
+        reason="No running move needs them, and they slow down replicas that catch up: {what}.",
+        next_step="`partiscope brokers clear-throttles --dry-run` shows what it would remove",
+        operation=Operation.CLEAR_THROTTLES,
+        since_ms=now_ms,
+        facts={"count": len(left), "what": "; ".join(named) + more},
+    )
+
+
+class OperationWatch:
+    """Reads the findings of one cluster again and again, in a thread of its own."""
+
+    def __init__(self, watched: WatchedCluster, bus: str | None) -> None:
+        self.findings: tuple[Finding, ...] = ()
+        self._watched = watched
+        self._bus = bus
+        self._thread: threading.Thread | None = None
+        self._end: Callable[[], object] = lambda: None
+
+    def start(self) -> None:
+        """Read from now on."""
+        loop = asyncio.new_event_loop()
+        following = loop.create_task(self._follow())
+        self._end = lambda: loop.call_soon_threadsafe(following.cancel)
+        self._thread = threading.Thread(
+            target=_run, args=(loop, following), name="operation-watch", daemon=True
+        )
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread and its connections."""
+        if self._thread is not None and self._thread.is_alive():
+            self._end()
+            self._thread.join(STOP_TIMEOUT_S)
+
+    async def _follow(self) -> None:
+        async with _sources(self._watched, self._bus) as (admin, moves):
+            while True:
+                self.findings = await _read(admin, moves, self._watched)
+                await asyncio.sleep(READ_EVERY_S)
+
+
+def _run(loop: asyncio.AbstractEventLoop, following: asyncio.Task[None]) -> None:
+    with suppress(asyncio.CancelledError):
+        loop.run_until_complete(following)
+    loop.close()
+
+
+def operations_now(watched: WatchedCluster, bus: str | None) -> tuple[Finding, ...]:
+    """The findings of one cluster, read now; none where it does not answer soon."""
+    return () if watched.bootstrap is None else asyncio.run(_read_soon(watched, bus))
+
+
+async def _read_soon(watched: WatchedCluster, bus: str | None) -> tuple[Finding, ...]:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(NOW_WITHIN_S), _sources(watched, bus) as (admin, moves):
+            return await _read(admin, moves, watched)
+    return ()
+
+
+@asynccontextmanager
+async def _sources(
+    watched: WatchedCluster, bus: str | None
+) -> AsyncIterator[tuple[KafkaAdmin, MovesReader | None]]:
+    """The cluster, and the bus where one is known; nothing is asked yet."""
+    async with AsyncExitStack() as stack:
+        admin = await stack.enter_async_context(KafkaAdmin.to(settings_of(watched.bootstrap or "")))
+        moves = None
+        if bus is not None:
+            reader = MovesReader(bus, creates_topics=False, of=watched)
+            moves = await stack.enter_async_context(reader)
+        yield admin, moves
+
+
+async def _read(
+    admin: KafkaAdmin, moves: MovesReader | None, watched: WatchedCluster
+) -> tuple[Finding, ...]:
+    """While the bus does not answer nobody knows which throttles are of moves that run: none is
+    told then."""
+    states: list[OperationState] = []
+    left: tuple[SetThrottle, ...] = ()
+    with suppress(KafkaPortError):
+        states = [] if moves is None else await moves.list()
+        running = RunningMoves.of(states, await admin.list_reassignments(), site=watched.site)
+        left = await read_left_throttles(admin, running)
+    return tuple(operation_findings(states, left, now_ms=time.time_ns() // 1_000_000))

@@ -1,0 +1,54 @@
+"""Findings about operations: what is left behind, and who interferes."""
+
+from control.kafka.ports import ConfigResource, ConfigScope
+from control.model.finding import Finding, Operation
+from control.model.status import Severity
+from control.operations.bus.events import EventKind, Outcome
+from control.operations.executor.throttles.throttle_record import LEADER_RATE
+from control.operations.reassignment.left_throttles import SetThrottle
+from control.views.next_steps import action_of
+from control.views.snapshots.operation_findings import operation_findings
+from control.views.tables.findings import finding_row
+from tests.support.phrases import lacking
+from tests.unit.control.operations.fake_cluster import FakeContext, change, command_of
+
+NOW_MS = 5_000
+
+
+def found(*contexts: FakeContext, left: int = 0) -> tuple[Finding, ...]:
+    throttles = [
+        SetThrottle(
+            resource=ConfigResource(scope=ConfigScope.BROKER, name=str(number)),
+            config=LEADER_RATE,
+            value=str(8 << 20),
+        )
+        for number in range(1, left + 1)
+    ]
+    states = [context.state() for context in contexts]
+    return tuple(operation_findings(states, throttles, now_ms=NOW_MS))
+
+
+def test_throttles_that_are_left_are_one_finding_which_opens_their_removal() -> None:
+    assert found() == ()
+    (finding,) = found(left=7)
+    row = finding_row(finding, now_ms=NOW_MS)
+    assert (finding.severity, row.title.text) == (Severity.WARNING, "7 throttles left behind")
+    assert not lacking(row.reason.text, f"broker 1 {LEADER_RATE} 8.0 MiB/s", "and 2 more")
+    assert "`partiscope brokers clear-throttles --dry-run`" in row.next_step.text
+    assert finding.operation is Operation.CLEAR_THROTTLES
+    assert action_of(row).form == "clear_throttles"
+
+
+def test_a_move_in_which_another_tool_interferes_is_a_finding_while_it_runs() -> None:
+    context = FakeContext(command_of(change("a")))
+    assert found(context) == ()
+    context.told(EventKind.INTERFERED, "removed {braces}", changed=["x"])
+    (finding,) = found(context)
+    assert (finding.severity, finding.subject) == (Severity.NOTICE, "moves/mv-1")
+    assert finding_row(finding, now_ms=NOW_MS).reason.text == "removed {braces}"
+    context.told(EventKind.INTERFERED, "again", changed=["x"], stops="why")
+    (finding,) = found(context)
+    assert finding.severity is Severity.WARNING
+    assert not lacking(finding.title + finding.next_step, "stopped", "moves resume mv-1")
+    context.told(EventKind.FINISHED, "over", outcome=Outcome.DONE.value)
+    assert found(context) == ()
