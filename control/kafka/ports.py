@@ -72,6 +72,8 @@ class PartitionMetadata:
     removing_replicas: tuple[int, ...] = ()
     topic_id: UUID | None = None
     """Null before Kafka 2.8."""
+    is_leader_hidden: bool = False
+    """Its leader lacks the listener by which the cluster was asked, and is -1 here."""
 
     @property
     def key(self) -> TopicPartition:

@@ -23,6 +23,7 @@ from control.planner.proofs.feasibility import NAMES_MAX, check_request
 from control.planner.proofs.least_moves import Prover
 from control.planner.proofs.limits import (
     cordoned_brokers,
+    hidden_brokers,
     leaderless,
     left_broken,
     partly_in_sync,
@@ -134,6 +135,7 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
             *unknown_figures(topology, request.goal),
             *unknown_sync(topology, (c for made in offered for c in made.proposal.changes)),
             *stopped_brokers(topology, request),
+            *hidden_brokers(topology),
             *cordoned_brokers(topology, removed),
             *partly_in_sync(topology, request),
             *unknown_racks(topology, removed),

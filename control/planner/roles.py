@@ -33,13 +33,14 @@ def roles_of(topology: Topology, request: PlanRequest) -> Roles:
     ids = topology.broker_ids
     removed: Flags = np.isin(ids, request.remove_brokers)
     unfit = np.array([bool(broker.why_no_target) for broker in topology.brokers], dtype=np.bool_)
+    hidden = np.array([bool(broker.lacks_listener) for broker in topology.brokers], dtype=np.bool_)
     excluded = np.isin(ids, request.exclude_brokers) | (unfit & ~removed)
     rack, racks, known_racks = _numbered_racks(topology, removed)
     return Roles(
         removed=removed,
         excluded=excluded,
         target=~(removed | excluded),
-        unnamable=unfit,
+        unnamable=unfit & ~hidden,
         down=np.array([not broker.is_running for broker in topology.brokers], dtype=np.bool_),
         rack=rack,
         racks=racks,

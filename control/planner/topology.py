@@ -56,12 +56,16 @@ class TopologyBroker:
     capacity_bytes: int | None = None
     is_running: bool = True
     is_cordoned: bool = False
+    lacks_listener: str = ""
+    """The listener by which the cluster was asked; not empty: it runs, but only for others."""
 
     @property
     def why_no_target(self) -> str:
         """Why it gets no replica: ``does not run``, ``is cordoned``; empty where it may."""
         if not self.is_running:
             return "does not run"
+        if self.lacks_listener:
+            return f"has no listener {self.lacks_listener}"
         return "is cordoned" if self.is_cordoned else ""
 
 

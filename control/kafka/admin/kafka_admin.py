@@ -394,6 +394,7 @@ def _partition_of(topic: str, topic_id: UUID | None, partition: Any) -> Partitio
         isr=tuple(partition.isr_nodes),
         offline_replicas=tuple(getattr(partition, "offline_replicas", ())),
         topic_id=topic_id,
+        is_leader_hidden=getattr(partition, "error_code", None) is ErrorCode.listener_not_found,
     )
 
 

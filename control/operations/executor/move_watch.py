@@ -269,13 +269,14 @@ class MoveWatch:
     def _obstacle(self, change: PartitionChange) -> str | None:
         """An obvious obstacle: a move ends once its whole target is in sync, replicas that stay as
         well (PartitionReassignmentReplicas)."""
-        down = [broker for broker in change.after if broker not in self._alive]
+        placed = self.places.placed.get(change.key)
+        in_sync = () if placed is None or len(placed.isr) < 2 else placed.isr
+        down = [b for b in change.after if b not in self._alive and b not in in_sync]
         if down:
             stays = down[0] in change.before
             waits = "; the move ends once its replica there is in sync again" if stays else ""
             return f"broker {down[0]} is down{waits}"
-        placed = self.places.placed.get(change.key)
-        if placed is not None and placed.leader < 0:
+        if placed is not None and placed.leader < 0 and not placed.is_leader_hidden:
             return "the partition has no leader"
         return None
 

@@ -29,6 +29,8 @@ from control.planner.proposal import PartitionChange
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 
 MIN_ISR: Final = "min.insync.replicas"
+UNNAMED: Final = "of the kind that was asked"
+"""A listener whose name nobody tells."""
 DISK_RESERVE: Final = 0.05
 """Share of what is free that a move must leave."""
 
@@ -72,18 +74,22 @@ class ClusterFacts:
     """Share of what is free that a move must leave."""
     created_anew: frozenset[str] = frozenset()
     """Topics that were left out: others than those asked for, under their names."""
+    hidden: frozenset[int] = frozenset()
+    """Brokers that run, but lack the listener by which the cluster was asked."""
+    listener: str = ""
+    """Its name; empty: nobody lacks it."""
     is_settled: bool = False
     """Whether every broker has heard of the end of the operation to roll back."""
 
     @property
     def broker_ids(self) -> frozenset[int]:
         """Live brokers."""
-        return frozenset(broker.id for broker in self.brokers)
+        return frozenset(broker.id for broker in self.brokers) | self.hidden
 
     @property
     def targets(self) -> frozenset[int]:
         """Brokers that a reassignment may name."""
-        return self.broker_ids - self.cordoned
+        return self.broker_ids - self.cordoned - self.hidden
 
     @property
     def disks(self) -> Disks:
@@ -130,10 +136,11 @@ class ClusterFacts:
 
 
 def _leader(partition: PartitionMetadata, live: Collection[int]) -> int | None:
-    """Metadata may name one that has just died, and another in sync takes over."""
+    """Metadata may name one that has just died, and another in sync takes over; or none, where
+    the leader lacks our listener."""
     if partition.leader in live:
         return partition.leader
-    if partition.leader < 0:
+    if partition.leader < 0 and not partition.is_leader_hidden:
         return None
     in_sync = (b for b in partition.replicas if b in partition.isr and b in live)
     return next(in_sync, None)
@@ -231,6 +238,8 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
     disks, sizes = read_disks(log_dirs), sizes_of(log_dirs)
     known = {topic.name for topic in metadata}
     partitions = {p.key: p for topic in metadata for p in topic.partitions}
+    listed = {broker.id for broker in cluster.brokers}
+    hidden = _hidden(partitions.values(), listed)
     near = {c.topic for c in changes if nears_min_isr(c, partitions.get(c.key))} & known
     return ClusterFacts(
         cluster_id=cluster.cluster_id,
@@ -245,6 +254,8 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
         untold_cordons=frozenset(
             {broker.id for broker in cluster.brokers} - {it.broker for it in log_dirs}
         ),
+        hidden=hidden,
+        listener=await _listener(admin, cluster.brokers) if hidden else "",
         min_isr=await _min_isr(admin, near),
         missing_rights=await _missing_rights(admin, {change.topic for change in changes} & known),
     )
@@ -338,6 +349,7 @@ def topology_of(facts: ClusterFacts) -> Topology:
             capacity_bytes=capacity.get(id_),
             is_running=id_ in running,
             is_cordoned=id_ in facts.cordoned,
+            lacks_listener=facts.listener if id_ in facts.hidden else "",
         )
         for id_, rack in sorted(racks.items())
     )
@@ -379,6 +391,27 @@ def sizes_of(log_dirs: Iterable[LogDir]) -> dict[TopicPartition, int]:
             if not replica.is_future:
                 sizes[key] = max(sizes.get(key, 0), replica.size_bytes)
     return sizes
+
+
+def _hidden(partitions: Iterable[PartitionMetadata], listed: Collection[int]) -> frozenset[int]:
+    """Brokers that Metadata leaves out though they run: it lists those with the listener that was
+    asked, and the controller takes who does not run out of every ISR with others in it."""
+    in_sync = (p.isr for p in partitions if len(p.isr) > 1)
+    return frozenset(broker for isr in in_sync for broker in isr if broker not in listed)
+
+
+async def _listener(admin: AdminPort, brokers: Collection[BrokerNode]) -> str:
+    """The name of the listener by which these are known, as the first tells it."""
+    node = next(iter(brokers))
+    resource = ConfigResource(scope=ConfigScope.BROKER, name=str(node.id))
+    try:
+        entries = await admin.describe_configs(resource, ("advertised.listeners", "listeners"))
+    except KafkaPortError:
+        return UNNAMED
+    told = (part for entry in entries for part in (entry.value or "").split(","))
+    named = (part.strip().partition("://") for part in told)
+    ports = {at.rpartition(":")[2]: name for name, _, at in named}
+    return ports.get(str(node.port), UNNAMED)
 
 
 async def _missing_rights(admin: AdminPort, topics: set[str]) -> tuple[MissingRight, ...]:

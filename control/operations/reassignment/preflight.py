@@ -89,6 +89,7 @@ def preflight(
         current,
         _check_brokers(facts, changes),
         *_check_cordons(facts, changes),
+        *_check_listeners(facts, changes),
         _check_shape(facts, changes),
         running,
         check_disk(facts, waves, takes[1] if takes else None),
@@ -233,6 +234,21 @@ def _check_cordons(facts: ClusterFacts, changes: Iterable[PartitionChange]) -> t
     advice = "plan without those brokers, or uncordon them first: " + "; ".join(told)
     fine = f"no target is cordoned ({', '.join(map(str, sorted(facts.cordoned)))} is)"
     return (_check("cordons", bad, fine=fine, advice=advice),)
+
+
+def _check_listeners(facts: ClusterFacts, changes: Iterable[PartitionChange]) -> tuple[Check, ...]:
+    """Only where a broker lacks the listener that was asked: it runs, but cannot be reached."""
+    lacks = f"no listener {facts.listener}"
+    advice = "ask the cluster by an address of a listener that every broker has"
+    adding = {broker for change in changes for broker in change.adding} & facts.hidden
+    if adding:
+        bad = [f"broker {id_} has {lacks}: its disk is not known" for id_ in sorted(adding)]
+        return (_check("listeners", bad, fine="", advice=advice),)
+    sending = {b for c in changes if c.adding for b in (*c.before, *c.after)} & facts.hidden
+    slow = [f"broker {id_} has {lacks}: it is not throttled" for id_ in sorted(sending)]
+    return (
+        (_check("listeners", slow, fine="", verdict=Verdict.WARN, advice=advice),) if slow else ()
+    )
 
 
 def _uncordon_command(facts: ClusterFacts, broker: int) -> str:

@@ -150,6 +150,17 @@ def _staying(replicas: int) -> str:
     return f", and its {_replicas(replicas)}, because a move of the partition would wait for it"
 
 
+def hidden_brokers(topology: Topology) -> tuple[str, ...]:
+    """Brokers that run, and cannot be reached as the cluster was asked."""
+    return tuple(
+        f"broker {broker.id} runs, but has no listener {broker.lacks_listener}: it gets nothing, "
+        "as its disk can be neither read nor its copies throttled from here; ask the cluster by "
+        "an address of a listener that every broker has"
+        for broker in topology.brokers
+        if broker.lacks_listener
+    )
+
+
 def cordoned_brokers(topology: Topology, removed: Collection[int]) -> tuple[str, ...]:
     """Tells which brokers are cordoned and how a plan can still empty them."""
     cordoned = [b.id for b in topology.brokers if b.is_cordoned and b.id not in removed]

@@ -21,6 +21,7 @@ from control.model.finding_rules import Evidence
 from control.model.load import BrokerLoads
 from control.model.log_dirs import FileSystem, file_systems
 from control.model.status import BROKER_SEVERITIES
+from control.views import format as text
 from control.views.tables import arrow, cells, units
 from control.views.tables.column import Table, column, name_column, worded
 from control.views.tables.filters import FieldKind, FilterField

@@ -142,7 +142,7 @@ class FakeCluster:
             leader=replicas[0],
             leader_epoch=0,
             replicas=replicas,
-            isr=self.isr.get(key, replicas),
+            isr=self.isr.get(key, tuple(r for r in replicas if r in self.alive) or replicas),
             topic_id=self.ids.get(key.topic),
         )
 

@@ -592,3 +592,40 @@ def test_what_works_is_told_however_much_does_not() -> None:
         if check.name == "brokers"
     )
     assert not lacking(check.reason, "broker 8", "broker 9", "not running", "t-0")
+
+
+def in_part_hidden() -> ClusterFacts:
+    """Broker 3 is in sync, and not listed: it lacks the listener that was asked."""
+    placed = replace(SLOW, replicas=(1, 3), isr=(1, 3), leader=-1, is_leader_hidden=True)
+    listed = tuple(broker for broker in FACTS.brokers if broker.id != 3)
+    return replace(
+        FACTS,
+        brokers=listed,
+        partitions={KEY: placed},
+        hidden=frozenset({3}),
+        listener="EXTERNAL",
+    )
+
+
+def test_a_broker_without_our_listener_runs_and_is_no_target() -> None:
+    facts = in_part_hidden()
+    (partition,) = facts.partitions.values()
+    assert facts.has_leader(partition)
+    assert (facts.in_sync(partition), 3 in facts.targets) == ((1, 3), False)
+    topology = topology_of(facts)
+    assert topology.down == frozenset()
+    (hidden,) = (broker for broker in topology.brokers if broker.id == 3)
+    assert hidden.why_no_target == "has no listener EXTERNAL"
+
+
+def test_what_would_come_to_a_broker_without_our_listener_is_refused() -> None:
+    facts = in_part_hidden()
+    there = replace(FEWER, before=(1, 3), after=(2, 3))
+    kept = {it.name: it for it in preflight(facts, (there,), throttle_bytes_per_s=MIB)}
+    assert kept["listeners"].verdict is Verdict.WARN
+    assert not lacking(kept["listeners"].reason, "broker 3", "no listener EXTERNAL", "throttled")
+    facts = replace(facts, partitions={KEY: replace(SLOW, replicas=(1, 2), isr=(1, 2), leader=1)})
+    comes = replace(FEWER, before=(1, 2), after=(1, 3))
+    told = {it.name: it for it in preflight(facts, (comes,), throttle_bytes_per_s=MIB)}
+    assert told["listeners"].verdict is Verdict.FAIL
+    assert told["brokers"].verdict is Verdict.OK, "it runs"
