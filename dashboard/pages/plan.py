@@ -357,7 +357,7 @@ def _register_confirm(app: Dash, context: PageContext) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Confirmation:
-    """What is to be confirmed, as the page has it at a click."""
+    """The plan to be confirmed, as the page has it at a click."""
 
     choices: PlanChoices
     typed: str

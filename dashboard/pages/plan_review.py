@@ -108,7 +108,7 @@ def last_step() -> Any:
 
 
 def question(previewed: Previewed) -> html.Div:
-    """What will happen, and both answers."""
+    """The question before a move begins, with both answers."""
     answers = [
         dmc.Button("Yes", id=ids.PLAN_YES, size="sm", color="red"),
         dmc.Button("Leave it", id=ids.PLAN_LEAVE, size="sm", variant="light"),

@@ -15,7 +15,7 @@ from control.operations.bus.client import OperationsClient, wait_for
 from control.operations.bus.commands import ControlAction
 from control.operations.bus.events import Outcome
 from control.operations.bus.journal import lines_of_state
-from control.operations.bus.state import HELD, OperationState, Phase
+from control.operations.bus.state import OperationState, Phase
 from control.operations.catalogue.brokers.clear_throttles import ClearThrottles
 from control.operations.executor.throttles.throttle_record import RATES, REPLICA_LISTS
 from control.operations.operation_session import OperationSession
@@ -38,7 +38,7 @@ TOOL: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 FROM, TO, ELSEWHERE = (101, 102), (103, 102), (101, 103)
 RATE: Final = 100_000
 FAST: Final = "50MiB"
-FIRST, SECOND = 1, 0
+FIRST, SECOND, THIRD = ALL = 2, 0, 1
 """Partitions in the order of their waves: the smaller one first."""
 
 
@@ -49,10 +49,11 @@ async def client(bootstrap: str) -> AsyncIterator[OperationsClient]:
 
 
 async def begin(admin: KafkaAdmin, client: OperationsClient) -> tuple[str, str]:
-    """A topic of two partitions on its way, one a wave; (topic, operation)."""
-    topic = await topic_with_data(admin, dict.fromkeys((FIRST, SECOND), FROM), records=200)
-    await add_data(admin, TopicPartition(topic, SECOND), records=2_000)
-    targets = {TopicPartition(topic, partition): TO for partition in (FIRST, SECOND)}
+    """A topic of three partitions on its way, one a wave; (topic, operation)."""
+    topic = await topic_with_data(admin, dict.fromkeys(ALL, FROM), records=200)
+    for partition, records in ((SECOND, 2_000), (THIRD, 3_000)):
+        await add_data(admin, TopicPartition(topic, partition), records=records)
+    targets = {TopicPartition(topic, partition): TO for partition in ALL}
     proposal = await Planning(admin).proposal(targets)
     bootstrap = admin.wire.settings.bootstrap
     rules = WaveRules(partitions=1)
@@ -117,15 +118,17 @@ async def test_a_throttle_that_a_tool_clears_in_a_pause_is_set_again_and_then_th
         assert any("another tool" in line.what for line in lines_of_state(told))
 
         await clear(admin, topic)
-        stopped = await watch_until(client, move, lambda it: bool(it.stopped_for))
-        stopped = await watch_until(client, move, lambda it: it.phase in HELD and in_wave(2, it))
+        await watch_until(client, move, lambda it: bool(it.stopped_for))
+        stopped = await watch_until(
+            client, move, lambda it: it.phase is Phase.PAUSED and bool(it.stopped_for)
+        )
         assert not lacking(stopped.message, "second time", f"partiscope moves resume {move}")
-        await eventually(lambda: rates(admin, topic), {str(RATE)})
+        assert (await placement_of(admin, topic))[THIRD] == FROM, "no other wave begins"
         await client.control(move, ControlAction.THROTTLE, throttle=FAST)
         await client.control(move, ControlAction.RESUME)
         done = await wait_for(client, move)
         assert done.outcome is Outcome.DONE, (done, executor.said())
-    assert await placement_of(admin, topic) == dict.fromkeys((FIRST, SECOND), TO)
+    assert await placement_of(admin, topic) == dict.fromkeys(ALL, TO)
     assert await throttles(admin, topic) == {}
 
 
@@ -143,7 +146,7 @@ async def test_a_partition_that_a_tool_retargets_in_flight_is_told_and_left_to_i
         ended = await wait_for(client, move)
         assert ended.outcome is Outcome.FAILED, (ended, executor.said())
     assert f"re-targeted to {list(ELSEWHERE)} by another tool" in ended.message
-    wanted = {FIRST: ELSEWHERE, SECOND: TO}
+    wanted = {FIRST: ELSEWHERE, SECOND: TO, THIRD: TO}
     await eventually(lambda: placement_of(admin, topic), wanted)
     assert await throttles(admin, topic) == {}
 

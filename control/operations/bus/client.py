@@ -65,8 +65,8 @@ class WatchLostError(UnreachableError):
     def __init__(self, operation_id: str, error: KafkaPortError) -> None:
         patience = duration_text(WATCH_OUTAGE_S * 1000)
         super().__init__(
-            f"{operation_id} is no longer watched",
-            reason=f"the operations bus has not answered for {patience} ({error}). It is not "
+            f"the watch of {operation_id} has ended",
+            reason=f"the operations bus has not answered for {patience} ({error}). The move is not "
             "cancelled: partitions in flight arrive, and the executor goes on with the others "
             "once the bus answers",
             next_step=f"start the brokers of the bus, then `partiscope moves watch {operation_id}`",

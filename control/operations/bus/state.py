@@ -386,7 +386,7 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
 
 
 def _held_by(state: OperationState, event: Event) -> dict[str, Any]:
-    """What holds it back, or no longer does."""
+    """Fields about what holds it back."""
     data = event.data
     match event.kind:
         case EventKind.YIELDED:

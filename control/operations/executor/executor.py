@@ -263,17 +263,10 @@ class Executor:
             self._clusters[cluster] = KafkaAdmin.to(where)
         return self._clusters[cluster]
 
-    async def pause(self, operation_id: str, reason: str) -> None:
-        """Pause an operation as an operator would."""
-        command = ControlCommand(
-            operation_id=operation_id,
-            action=ControlAction.PAUSE,
-            who=EXECUTOR,
-            reason=reason,
-            submitted_ms=int(time.time() * 1000),
-        )
-        await self._bus.publish_command(command)
-        self.memory.take(command)
+    @property
+    def bus(self) -> Bus:
+        """Where commands and events are."""
+        return self._bus
 
     async def emit(self, event: Event) -> None:
         """Write an event and fold it into the memory."""
@@ -324,7 +317,15 @@ class _Context:
             await self._outage.end()
 
     async def pause(self, reason: str) -> None:
-        await self._executor.pause(self._operation_id, reason)
+        command = ControlCommand(
+            operation_id=self._operation_id,
+            action=ControlAction.PAUSE,
+            who=EXECUTOR,
+            reason=reason,
+            submitted_ms=int(time.time() * 1000),
+        )
+        await self._executor.bus.publish_command(command)
+        self._executor.memory.take(command)
 
     async def remove_left_throttles(self, *, also_on: Collection[int] = ()) -> None:
         """Not on brokers of this operation: it has set its own there, or taken what was left there

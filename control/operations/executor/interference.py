@@ -1,4 +1,4 @@
-"""What other tools do to the partitions and brokers of a run while it goes on. Pure."""
+"""Interference of other tools with the partitions and brokers of a run. Pure."""
 
 from collections.abc import Collection, Iterable
 
@@ -10,7 +10,7 @@ from control.planner.proposal import PartitionChange
 
 
 class PartitionWatch:
-    """Of the partitions that a run has asked to move those that another tool takes from it."""
+    """Partitions of a run that another tool takes from it."""
 
     def __init__(self) -> None:
         self._away = Debounce()
@@ -61,25 +61,29 @@ class CordonWatch:
 
     def __init__(self) -> None:
         self._was: dict[int, bool] = {}
+        self._news: list[str] = []
 
-    def read(self, log_dirs: Collection[LogDir], emptied: Collection[int]) -> list[str]:
-        """What has changed, in words. `emptied`: brokers that hold nothing once the run is done."""
-        told = []
+    def take_news(self) -> list[str]:
+        """Changes since the last call, in words."""
+        news, self._news = self._news, []
+        return news
+
+    def read(self, log_dirs: Collection[LogDir], emptied: Collection[int]) -> None:
+        """One reading. `emptied`: brokers that hold nothing once the run is done."""
         for broker in sorted({log_dir.broker for log_dir in log_dirs}):
             own = [log_dir for log_dir in log_dirs if log_dir.broker == broker]
             is_cordoned = all(log_dir.is_cordoned for log_dir in own)
             was, self._was[broker] = self._was.get(broker, is_cordoned), is_cordoned
             if is_cordoned and not was and broker not in emptied:
-                told.append(
+                self._news.append(
                     f"broker {broker} was cordoned meanwhile: Kafka refuses partitions that name "
                     f"it; `partiscope brokers uncordon {broker}` lets them go there"
                 )
             elif was and not is_cordoned and broker in emptied:
-                told.append(
+                self._news.append(
                     f"broker {broker} was uncordoned meanwhile, so that new replicas may come to "
                     f"it; `partiscope brokers cordon {broker}` cordons it again"
                 )
-        return told
 
 
 def _target(places: Placements, change: PartitionChange) -> list[int]:

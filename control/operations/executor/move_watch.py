@@ -42,7 +42,7 @@ class MoveWatch:
     ) -> None:
         self._admin = admin
         self._changes = changes
-        self._change_of = {change.key: change for change in changes}
+        self.change_of = {change.key: change for change in changes}
         self._waves = waves
         self._sizes = {change.key: change.size_bytes for change in changes}
         self._standing: StandingRates = {}
@@ -53,8 +53,7 @@ class MoveWatch:
         self._alive: frozenset[int] = frozenset()
         self._asked: set[TopicPartition] = set()
         self.others = PartitionWatch()
-        self._cordons = CordonWatch()
-        self._cordon_news: list[str] = []
+        self.cordons = CordonWatch()
         self.emptied: tuple[int, ...] = ()
         """Brokers that hold nothing once the operation is done."""
         self._absent = Debounce()
@@ -105,10 +104,10 @@ class MoveWatch:
 
     def _note_missing(self, now_s: float) -> None:
         known = self.places.placed.keys() | self.places.moving.keys()
-        self._absent.read(self._change_of.keys() - known, now_s)
+        self._absent.read(self.change_of.keys() - known, now_s)
         self._gone.update(self._absent.found())
         self._gone.update(c.key for c in self._changes if c.topic in self.created_anew)
-        asked = [self._change_of[key] for key in (self._asked & known) - self._gone]
+        asked = [self.change_of[key] for key in (self._asked & known) - self._gone]
         self.others.read(asked, self.places, now_s)
 
     def note_gone(self, keys: Iterable[TopicPartition]) -> None:
@@ -128,18 +127,9 @@ class MoveWatch:
         self._asked.update(keys)
 
     def forget_rates(self) -> None:
-        """What was measured until now says nothing of what comes."""
+        """Begins to measure rates anew: something has changed the course."""
         self._arrivals = ArrivalWindow()
         self._forecast.begin_anew()
-
-    def change_of(self, key: TopicPartition) -> PartitionChange:
-        """The change of one partition."""
-        return self._change_of[key]
-
-    def take_cordon_news(self) -> list[str]:
-        """What other tools have cordoned and uncordoned since it was last told."""
-        news, self._cordon_news = self._cordon_news, []
-        return news
 
     def left(self, wave: Iterable[PartitionChange]) -> list[PartitionChange]:
         """Changes of a wave that are not there yet, and can be."""
@@ -302,7 +292,7 @@ class MoveWatch:
         except KafkaPortError:
             return
         self._answered_in_s = time.monotonic() - started_s
-        self._cordon_news += self._cordons.read(log_dirs, self.emptied)
+        self.cordons.read(log_dirs, self.emptied)
         adding = {(change.key, broker) for change in moving for broker in change.adding}
         for log_dir in log_dirs:
             for replica in log_dir.replicas:

@@ -87,7 +87,7 @@ class ReassignRun:
             admin, command.changes, waves=len(self._waves), forecast=self._forecast
         )
         self._throttle = MoveThrottle(admin, command, context)
-        self._guard = ThrottleGuard(self._throttle, context)
+        self._guard = ThrottleGuard(self._throttle, self._watch, context)
         self._yield = YieldWatch(consumers, command.yields, context)
         self._went_back: frozenset[TopicPartition] = frozenset()
         self._produced: Mapping[TopicPartition, float] | None = None
@@ -251,7 +251,7 @@ class ReassignRun:
         await self._throttle.begin_wave(c.key for c in wave if c.key not in gone)
         if context.flags().is_cancelled:
             return
-        await self._guard_throttle(wave)
+        await self._guard.check(wave)
         asking = self._asking
         asking.begin(number, wave, throttle=self._throttle.rate, now_s=time.monotonic())
         await self._ask_next(wave, is_asked=is_asked)
@@ -265,7 +265,7 @@ class ReassignRun:
             soon_s = tick_s if next_s is None else max(next_s, LAST_TICK_S)
             await context.flags().wait(min(soon_s, tick_s))
             await self._watch.refresh()
-            await self._guard_throttle(wave)
+            await self._guard.check(wave)
             await self._ask_next(wave, is_asked=is_asked)
             reading = replace(
                 self._watch.reading(time.monotonic()), is_yielding=self._yield.is_slowing
@@ -281,38 +281,15 @@ class ReassignRun:
                 rates = await rates_of_others(self._admin, self._command, context)
                 self._watch.take_standing(rates)
             tick_s = next_tick_s(tick_s, progress)
-            await self._tell_others()
+            taken = await _restored_orders(self._admin, self._watch, context)
+            await self._refuse(taken | self._watch.others.taken(), EventKind.INTERFERED)
+            for words in self._watch.cordons.take_news():
+                await context.emit(EventKind.INTERFERED, words)
             await self._tell_gone()
             asked = self._watch.left(c for c in wave if c.key not in asking.dropped)
             if all(change.key in self._refused for change in asked):
                 await context.emit(EventKind.WAVE_DONE, f"wave {number} done", wave=number)
                 return
-
-    async def _guard_throttle(self, wave: Wave) -> None:
-        watch = self._watch
-        is_copying, gone = any(map(watch.places.is_moving, wave)), {key.topic for key in watch.gone}
-        if await self._guard.check(watch.alive, gone, is_copying=is_copying):
-            watch.forget_rates()
-
-    async def _tell_others(self) -> None:
-        """Says what other tools have done to partitions and brokers. An order is set again once."""
-        watch, state = self._watch, self._context.state()
-        taken = watch.others.taken()
-        for key in watch.others.reordered():
-            change, item = watch.change_of(key), f"order of {key}"
-            now = list(watch.places.placed[key].replicas)
-            words = f"another tool has put its replicas into the order {now}"
-            if item in state.interfered:
-                taken[key] = f"{words}, for the second time"
-                continue
-            words = f"{key}: {words}; {list(change.after)} is set again"
-            await self._context.emit(EventKind.INTERFERED, words, changed=[item])
-            await self._context.hold()
-            refused = await self._admin.alter_reassignments({key: change.after})
-            taken |= {key: f"{words}: {error}" for key, error in refused.items()}
-        await self._refuse(taken, EventKind.INTERFERED)
-        for words in watch.take_cordon_news():
-            await self._context.emit(EventKind.INTERFERED, words)
 
     async def _spread(self, produced: Mapping[TopicPartition, float], *, goes_on: bool) -> None:
         """Sets the pace; a run that goes on says here that producers' traffic is not known."""
@@ -491,6 +468,27 @@ async def _read(admin: AdminPort, command: ReassignCommand) -> ClusterFacts:
         fetch_backoff_ms=backoffs.result(),
         standing_rates=standing.result(),
     )
+
+
+async def _restored_orders(
+    admin: AdminPort, watch: MoveWatch, context: RunContext
+) -> dict[TopicPartition, str]:
+    """Sets orders of replicas again that another tool has changed, each once; answers those that
+    stay, and why."""
+    stays: dict[TopicPartition, str] = {}
+    for key in watch.others.reordered():
+        after, item = watch.change_of[key].after, f"order of {key}"
+        now = list(watch.places.placed[key].replicas)
+        words = f"another tool has put its replicas into the order {now}"
+        if item in context.state().interfered:
+            stays[key] = f"{words}, for the second time"
+            continue
+        told = f"{key}: {words}; {list(after)} is set again"
+        await context.emit(EventKind.INTERFERED, told, changed=[item])
+        await context.hold()
+        refused = await admin.alter_reassignments({key: after})
+        stays |= {key: f"{words}: {error}" for key, error in refused.items()}
+    return stays
 
 
 def _is_unknown(error: Exception) -> bool:

@@ -20,7 +20,7 @@ from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.client import MovesReader
 from control.operations.bus.events import EventKind
 from control.operations.bus.state import OperationState
-from control.operations.reassignment.left_throttles import (
+from control.operations.executor.throttles.left_throttles import (
     RunningMoves,
     SetThrottle,
     read_left_throttles,

@@ -169,12 +169,20 @@ class MoveScreen(ViewScreen):
 
     async def _follow(self) -> None:
         moves = self.session.operations.moves
+
+        def tell(error: KafkaPortError | None) -> None:
+            if error is None and self._state is not None:
+                self.take(self._state)
+                return
+            words = f" {self._move}  ▲ as it was; no news, the bus does not answer: {error}"
+            self.put("#move-head", Text(words, style="yellow"))
+
         try:
             known = await moves.get(self._move)  # refuses a name that nothing has
             self.take(known)
             while not known.is_finished:
                 with contextlib.suppress(WatchLostError):
-                    outage = Outage(WATCH_OUTAGE_S, self._tell_outage)
+                    outage = Outage(WATCH_OUTAGE_S, tell)
                     async for state in moves.watch(self._move, outage=outage):
                         if state.updated_ms >= known.updated_ms:  # it begins with its first event
                             known = state
@@ -182,14 +190,6 @@ class MoveScreen(ViewScreen):
         except (KafkaPortError, OperationError) as error:
             self.put("#move-head", self._move)
             self.put("#move-body", Text(f"✖ {error}", style="bold red"))
-
-    def _tell_outage(self, error: KafkaPortError | None) -> None:
-        """What is shown stays, as it was."""
-        if error is None and self._state is not None:
-            self.take(self._state)
-            return
-        words = f" {self._move}  ▲ as it was; no news, the bus does not answer: {error}"
-        self.put("#move-head", Text(words, style="yellow"))
 
     def take(self, state: OperationState) -> None:
         """Show how far it is; keys are those that make sense now."""

@@ -11,7 +11,7 @@ from control.model.units import counted
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, OperationForm
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
-from control.operations.reassignment.left_throttles import (
+from control.operations.executor.throttles.left_throttles import (
     RunningMoves,
     SetThrottle,
     read_left_throttles,
@@ -20,7 +20,7 @@ from control.operations.reassignment.left_throttles import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClearThrottles(Operation):
-    """What a running move needs stays, whoever began it."""
+    """Removes left throttles; those that a running move needs stay, whoever began it."""
 
     FORM: ClassVar[OperationForm] = OperationForm(
         name="clear_throttles",

@@ -6,35 +6,39 @@ on at the rate that somebody else has set; a rate that was removed is set again 
 that nothing is copied unthrottled.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from control.kafka.errors import RefusedError
 from control.model.units import byte_rate_text
 from control.operations.bus.events import EventKind
+from control.operations.executor.move_watch import MoveWatch
 from control.operations.executor.run_context import RunContext, tell_once
 from control.operations.executor.throttles.foreign_changes import ForeignChange, foreign_words
 from control.operations.executor.throttles.throttle_of_move import MoveThrottle
+from control.planner.waves import Wave
 
 
 class ThrottleGuard:
-    """Of one run; the changes that it has seen are kept in the operation's state."""
+    """Guards the throttle of one run. The operation's state keeps the changes that it has seen."""
 
-    def __init__(self, throttle: MoveThrottle, context: RunContext) -> None:
+    def __init__(self, throttle: MoveThrottle, watch: MoveWatch, context: RunContext) -> None:
         self._throttle = throttle
+        self._watch = watch
         self._context = context
         self._was_stopped = bool(context.state().stopped_for)
 
-    async def check(
-        self, alive: frozenset[int], gone: Collection[str], *, is_copying: bool
-    ) -> bool:
-        """Compare, and act; whether rates measured until now are of another throttle. `gone`:
-        topics that do not exist any more, or are others by now."""
-        changes = await self._throttle.foreign_changes(alive)
-        changes = [change for change in changes if change.whose not in gone]
+    async def check(self, wave: Wave) -> None:
+        """Compare, and act. Rates measured until a change was found are of another throttle."""
+        watch = self._watch
+        gone = {key.topic for key in watch.gone}
+        found = await self._throttle.foreign_changes(watch.alive)
+        changes = [change for change in found if change.whose not in gone]
+        is_copying = any(map(watch.places.is_moving, wave))
         state = self._context.state()
         was_stopped, self._was_stopped = self._was_stopped, bool(state.stopped_for)
         if not changes:
-            return False
+            return
+        watch.forget_rates()
         if state.stopped_for:
             await self._keep_removed(changes, is_copying=is_copying)
         elif was_stopped:
@@ -46,7 +50,6 @@ class ThrottleGuard:
             words = f"another tool changed the throttle: {foreign_words(changes)}; set again"
             await self._context.emit(EventKind.INTERFERED, words, changed=items)
             await self._set_again(changes, "")
-        return True
 
     async def _set_again(self, changes: Sequence[ForeignChange], words: str) -> None:
         try:

@@ -37,7 +37,6 @@ from control.operations.executor.throttles.foreign_changes import ForeignChange
 from control.operations.executor.throttles.throttle_on_cluster import ClusterThrottle
 from control.operations.executor.throttles.throttle_record import (
     AUTO_FLOOR_BYTES_PER_S,
-    Lists,
     ThrottleRecord,
     brokers_between,
 )
@@ -108,7 +107,7 @@ class MoveThrottle:
             if rate is None or not self._moves_data or self._context.flags().is_cancelled:
                 return
             await self._record(await self._planned(rate), "throttle")
-        self._adapt_from(self.rate)
+        self._adaptive = _adaptive(self._command, self._wanted, self.rate, self._floor)
 
     async def _resume(
         self, record: ThrottleRecord, produced: Mapping[TopicPartition, float]
@@ -139,7 +138,7 @@ class MoveThrottle:
             rate = resolve_throttle(asked, self._sized)
             if await self._try_change_to(rate, "asked for", Step.WISH):
                 self._wanted = asked
-                self._adapt_from(self.rate)
+                self._adaptive = _adaptive(self._command, self._wanted, self.rate, self._floor)
                 return True
             self._refused = asked
         if self._adaptive is not None and adapts:
@@ -200,12 +199,14 @@ class MoveThrottle:
             )
 
     async def foreign_changes(self, alive: frozenset[int]) -> list[ForeignChange]:
-        """What another tool has changed of the throttle that is set."""
+        """Configs of the throttle that another tool has changed."""
         record = self._recorded
         if record is None or record.is_left_behind:
             return []
         brokers = self._reached.intersection(alive, record.brokers)
-        return await self._throttling.foreign_changes(record, self._listed(record), brokers)
+        moving = record.of_topics({key.topic for key in self._wave or ()})
+        wanted = moving.to_list(self._at_leaders, self._at_followers)
+        return await self._throttling.foreign_changes(record, wanted, brokers)
 
     async def set_again(self, changes: Iterable[ForeignChange]) -> None:
         """Set what another tool has changed, whatever it is now.
@@ -216,14 +217,10 @@ class MoveThrottle:
         if record is not None:
             await self._context.hold()
             anew_on = [change.whose for change in changes if isinstance(change.whose, int)]
-            of_these = replace(record, brokers=tuple(b for b in record.brokers if b in anew_on))
-            of_these = of_these.of_topics({key.topic for key in self._wave or ()})
-            await self._throttling.apply(of_these, self._listed(record), anew_on=anew_on)
-
-    def _listed(self, record: ThrottleRecord) -> Lists:
-        """Its entries of what moves and is throttled still."""
-        record = record.of_topics({key.topic for key in self._wave or ()})
-        return record.to_list(self._at_leaders, self._at_followers)
+            moving = record.of_topics({key.topic for key in self._wave or ()})
+            wanted = moving.to_list(self._at_leaders, self._at_followers)
+            of_these = tuple(broker for broker in record.brokers if broker in anew_on)
+            await self._throttling.apply(replace(moving, brokers=of_these), wanted, anew_on=anew_on)
 
     async def _list(self, topics: Collection[str] | None) -> None:
         """In these topics, or all, just what moves and is not let go."""
@@ -274,13 +271,6 @@ class MoveThrottle:
     def _asked(self) -> Throttle:
         """The last wish of an operator, else the command's."""
         return self._context.flags().throttle or self._command.throttle
-
-    def _adapt_from(self, rate: int | None) -> None:
-        self._adaptive = None
-        if rate is not None and self._wanted == THROTTLE_AUTO:
-            self._adaptive = AdaptiveThrottle(rate=rate, floor=self._floor)
-        elif rate is not None and self._command.yields.mode is YieldMode.SLOW:
-            self._adaptive = FixedThrottle(rate=rate, floor=self._floor)
 
     async def _try_change_to(self, rate: int | None, why: str, step: Step) -> bool:
         """False where the cluster refuses it: said, and the rate of before stays."""
@@ -355,11 +345,23 @@ class MoveThrottle:
         if reaching != record:
             await self._context.emit(EventKind.THROTTLE_RECORDED, **reaching.document())
         record = reaching.of_topics({key.topic for key in self._wave or ()})
-        reached, others = await self._throttling.apply(record, self._listed(record))
+        wanted = record.to_list(self._at_leaders, self._at_followers)
+        reached, others = await self._throttling.apply(record, wanted)
         self._reached = frozenset(reached)
         recorded = self._recorded
         if others and recorded is not None:
             await _leave(self._context, recorded, others)
+
+
+def _adaptive(
+    command: ReassignCommand, wanted: Throttle, rate: int | None, floor: int
+) -> AdaptiveThrottle | FixedThrottle | None:
+    """Rule that changes the rate while it runs; null: there is none."""
+    if rate is not None and wanted == THROTTLE_AUTO:
+        return AdaptiveThrottle(rate=rate, floor=floor)
+    if rate is not None and command.yields.mode is YieldMode.SLOW:
+        return FixedThrottle(rate=rate, floor=floor)
+    return None
 
 
 async def _leave(context: RunContext, record: ThrottleRecord, brokers: Collection[int]) -> None:

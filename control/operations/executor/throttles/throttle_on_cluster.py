@@ -110,19 +110,20 @@ class ClusterThrottle:
     async def foreign_changes(
         self, record: ThrottleRecord, wanted: Lists, brokers: Collection[int]
     ) -> list[ForeignChange]:
-        """What another tool has changed of a record that was applied on these brokers, as far as
-        brokers tell."""
-        rates = await asyncio.gather(*(self._told({broker}, ()) for broker in sorted(brokers)))
-        lists = await self._told((), wanted)
-        found = {id_: configs for some, _ in rates for id_, configs in some.items()}
-        return foreign_changes(record, wanted, found, lists[1])
+        """Configs of a record, which was applied on these brokers, that another tool has changed;
+        brokers that do not tell are left out."""
 
-    async def _told(
-        self, brokers: Collection[int], topics: Collection[str]
-    ) -> tuple[dict[int, Configs], dict[str, Configs]]:
+        async def rates_of(broker: int) -> dict[int, Configs]:
+            with contextlib.suppress(KafkaPortError):
+                return await self._broker_configs((broker,))
+            return {}
+
+        told = await asyncio.gather(*map(rates_of, sorted(brokers)))
+        lists: dict[str, Configs] = {}
         with contextlib.suppress(KafkaPortError):
-            return await self._broker_configs(brokers), await self._topic_configs(topics)
-        return {}, {}
+            lists = await self._topic_configs(wanted)
+        rates = {id_: configs for some in told for id_, configs in some.items()}
+        return foreign_changes(record, wanted, rates, lists)
 
     async def remove(
         self, record: ThrottleRecord, *, except_on: Collection[int] = ()

@@ -296,8 +296,10 @@ async def test_an_order_that_another_tool_changes_is_set_again_once(pass_s: Pass
 @pytest.mark.parametrize("emptied", [(), (1,)], ids=["target", "drained"])
 def test_cordons_that_matter_are_told_once(emptied: tuple[int, ...]) -> None:
     watch = CordonWatch()
-    readings = [watch.read([_dir(is_cordoned=is_so)], emptied) for is_so in (False, True, False)]
-    told = [words for reading in readings for words in reading]
+    for is_so in (False, True, False):
+        watch.read([_dir(is_cordoned=is_so)], emptied)
+    told = watch.take_news()
+    assert watch.take_news() == []
     assert len(told) == 1
     wanted = "uncordoned" if emptied else "was cordoned"
     assert not lacking(told[0], "broker 1", wanted)

@@ -4,8 +4,8 @@ from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.finding import Finding, Operation
 from control.model.status import Severity
 from control.operations.bus.events import EventKind, Outcome
+from control.operations.executor.throttles.left_throttles import SetThrottle
 from control.operations.executor.throttles.throttle_record import LEADER_RATE
-from control.operations.reassignment.left_throttles import SetThrottle
 from control.views.next_steps import action_of
 from control.views.snapshots.operation_findings import operation_findings
 from control.views.tables.findings import finding_row

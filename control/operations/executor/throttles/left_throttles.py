@@ -48,7 +48,7 @@ class SetThrottle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningMoves:
-    """What running moves need of the throttles of a cluster, whoever began them."""
+    """Throttles of a cluster that running moves need, whoever began them."""
 
     records: tuple[ThrottleRecord, ...] = ()
     """Of the operations that are known here, and that have not removed theirs yet."""
@@ -65,7 +65,7 @@ class RunningMoves:
         *,
         site: Site,
     ) -> "RunningMoves":
-        """Of the operations known here, and of everything that is being reassigned."""
+        """Moves of the operations known here, and of everything that is being reassigned."""
         return cls(
             records=tuple(
                 ThrottleRecord.parse(state.throttle)
@@ -92,7 +92,7 @@ class RunningMoves:
         return any(broker in it.brokers and value in it.own_values for it in self.records)
 
     def needed(self, topic: str, config: str, entries: Iterable[str]) -> list[str]:
-        """Of a topic's list what is theirs."""
+        """Entries of a topic's list that are theirs."""
         ours = {e for it in self.records for e in it.entries.get(topic, {}).get(config, ())}
         theirs = {str(key.partition) for key in self.partitions if key.topic == topic}
         return [

@@ -5,17 +5,17 @@ from typing import Any
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.watched_cluster import Site
 from control.operations.bus.events import EventKind
+from control.operations.executor.throttles.left_throttles import (
+    RunningMoves,
+    SetThrottle,
+    read_left_throttles,
+)
 from control.operations.executor.throttles.throttle_record import (
     ALL_REPLICAS,
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
     RATES,
-)
-from control.operations.reassignment.left_throttles import (
-    RunningMoves,
-    SetThrottle,
-    read_left_throttles,
 )
 from tests.unit.control.operations.executor.test_throttle_of_move import RATE, keeper_on
 from tests.unit.control.operations.fake_cluster import (
