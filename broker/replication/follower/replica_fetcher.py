@@ -1,6 +1,7 @@
 """Pulling from one leader: one connection, one session, one request that carries all positions.
 
-A request is the acknowledgement of everything before its positions. Answers are written while
+A request is the acknowledgement of everything before its positions. It counts for the broker epoch
+that it carries: registered anew, the broker names every position again. Answers are written while
 they still lie in the connection's buffer; then the next request goes out. When a partition joins
 while a request is parked at the leader, a second request follows at once: the leader then answers
 the parked one, so that a new partition does not wait for the end of a long poll.
@@ -88,6 +89,7 @@ class ReplicaFetcher:
         self._channel = channel
         self._throttle = throttle
         self._broker_epoch = broker_epoch
+        self._named_epoch = -1
         self._parameters = ReplicaFetchParameters(
             f"broker-{config.node_id}-fetcher",
             config.node_id,
@@ -189,6 +191,10 @@ class ReplicaFetcher:
 
     def _build(self, positions: Positions, correlation_id: int) -> Sequence[bytes]:
         """Fills in the `positions` that this request names."""
+        replica_epoch = self._broker_epoch()
+        if replica_epoch != self._named_epoch:
+            self._named_epoch = replica_epoch
+            self._changed = dict.fromkeys(self._partitions)
         for key in list(islice(self._changed, POSITIONS_MAX)):
             del self._changed[key]
             if key not in self._held:
@@ -200,7 +206,7 @@ class ReplicaFetcher:
         frame = encode_replica_fetch(
             parameters._replace(max_wait_ms=0) if has_more else parameters,
             correlation_id=correlation_id,
-            replica_epoch=self._broker_epoch(),
+            replica_epoch=replica_epoch,
             session=session,
             positions=positions,
             forgotten=forgotten,

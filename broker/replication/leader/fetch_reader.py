@@ -33,6 +33,16 @@ def check_leader(partition: Partition, current_leader_epoch: int) -> Replication
     return UnknownLeaderEpochError()
 
 
+def check_follower(
+    partition: Partition, current_leader_epoch: int, replica: int
+) -> ReplicationError | None:
+    """Why a broker may not fetch this partition as its follower now."""
+    error = check_leader(partition, current_leader_epoch)
+    if error is None and replica not in partition.state.replicas:
+        return NotLeaderError()
+    return error
+
+
 def diverging_epoch(partition: Partition, position: FetchPosition) -> tuple[int, int] | None:
     """(epoch, end offset) beyond which the fetcher's log cannot be ours, None when it can.
 
@@ -62,8 +72,6 @@ class FetchReader:
         self, partition: Partition, position: FetchPosition, replica: int, broker_epoch: int
     ) -> None:
         """A follower's fetch offset is its acknowledgement, once its log is known to be ours."""
-        if check_leader(partition, position.current_leader_epoch) is not None:
-            return
         log = partition.log
         if not log.log_start_offset <= position.fetch_offset <= log.log_end_offset:
             return
@@ -91,9 +99,13 @@ class FetchReader:
         is_first: bool,
     ) -> PartitionData:
         """Reads for this fetcher; `is_first` lets one batch exceed `max_bytes`."""
-        error = check_leader(partition, position.current_leader_epoch)
-        if error is None and replica != CONSUMER and replica not in partition.state.replicas:
-            error = NotLeaderError()
+        epoch = position.current_leader_epoch
+        is_consumer = replica == CONSUMER
+        error = (
+            check_leader(partition, epoch)
+            if is_consumer
+            else check_follower(partition, epoch, replica)
+        )
         if error is not None:
             return PartitionData(error)
         try:

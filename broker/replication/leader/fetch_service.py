@@ -16,11 +16,10 @@ from broker.protocol.hot.fetch import (
     PartitionData,
 )
 from broker.replication.errors import (
-    NotLeaderError,
     UnknownPartitionError,
     UnknownTopicIdError,
 )
-from broker.replication.leader.fetch_reader import CONSUMER, FetchReader
+from broker.replication.leader.fetch_reader import CONSUMER, FetchReader, check_follower
 from broker.replication.leader.fetch_session import (
     NOTHING_KNOWN,
     FetchAnswer,
@@ -92,7 +91,8 @@ class FetchService:
     def _update(self, session: FetchSession, request: FetchRequest) -> dict[Key, PartitionData]:
         """Take in the new positions, each an acknowledgement; answers what cannot be fetched here.
 
-        Nothing is kept of that, so that a session is no larger than what is replicated.
+        Nothing is kept of that: a session is no larger than what is replicated, and a follower that
+        is ahead of our metadata names the position again.
         """
         session.replica_epoch = request.replica_epoch
         refused: dict[Key, PartitionData] = {}
@@ -103,9 +103,13 @@ class FetchService:
             session.forget(key)  # type: ignore[arg-type]  # followers name topics by id
         for key, position in request.positions.items():
             partition = self._host.by_id.get(key)  # type: ignore[arg-type]
-            if partition is None or session.replica_id not in partition.state.replicas:
+            error = (
+                _unknown(key)
+                if partition is None
+                else check_follower(partition, position.current_leader_epoch, session.replica_id)
+            )
+            if partition is None or error is not None:
                 session.forget(key)  # type: ignore[arg-type]
-                error = _unknown(key) if partition is None else NotLeaderError()
                 refused[key] = PartitionData(error)
                 continue
             session.move(key, position)  # type: ignore[arg-type]

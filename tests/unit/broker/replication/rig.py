@@ -31,6 +31,7 @@ from broker.metadata.metadata_service import MetadataService
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch, iter_batch_headers, iter_records
 from broker.replication.partition.partition import Partition
+from broker.replication.ports import AlterPartitionPort
 from broker.replication.replica_manager import ReplicaManager
 
 CLUSTER_ID = "replication-rig"
@@ -228,7 +229,7 @@ class Rig:
             logs=logs,
             metadata=metadata,
             configs=Configs(metadata, node_id),
-            controller=Controller(self, node_id),
+            controller=self.controller(node_id),
             connect=lambda host, port: Channel(self, node_id, port),
         )
         absent: dict[str, Any] = dict.fromkeys(("controller", "groups", "producer_ids"))
@@ -238,6 +239,10 @@ class Rig:
         metadata.publish(SimpleNamespace(image=self.image, changed=ImageDelta()))  # type: ignore[arg-type]
         self.nodes[node_id] = Node(logs, metadata, replicas, services)
         replicas.start()
+
+    def controller(self, node_id: int) -> AlterPartitionPort:
+        """A node's way to the controller."""
+        return Controller(self, node_id)
 
     async def stop_node(self, node_id: int, *, clean: bool = True) -> None:
         """Close a node; unclean leaves its files as a kill would."""

@@ -203,6 +203,7 @@ class Session:
         *,
         max_wait_ms: int = 0,
         forgotten: tuple[Key, ...] = (),
+        max_bytes: int = 10_000_000,
     ) -> FetchAnswer:
         asked = request(
             positions,
@@ -212,6 +213,7 @@ class Session:
             session_epoch=self.epoch,
             max_wait_ms=max_wait_ms,
             forgotten=list(forgotten),
+            max_bytes=max_bytes,
         )
         self.epoch += 1
         answer = await fetch(self.node, asked)
@@ -285,6 +287,20 @@ async def test_a_batch_that_did_not_fit_behind_others_comes_first_in_the_next_an
     await rig.nodes[1].append("more", acks=1)
     second = await follower.poll({keys[0]: at(1)})
     assert base_offsets(second.results[keys[1]]) == [0]
+
+
+async def test_a_follower_ahead_of_the_leaders_metadata_is_told_though_others_fill_the_answer(
+    rig: Rig,
+) -> None:
+    follower, keys = await session(rig)
+    await rig.nodes[1].append("x" * 500, acks=1)
+    ahead = {keys[0]: at(0, current_leader_epoch=0), keys[1]: at(0, current_leader_epoch=1)}
+    answer = await follower.poll(ahead, max_bytes=100)
+    assert answer.results[keys[0]].size_bytes
+    assert isinstance(answer.results[keys[1]].error, UnknownLeaderEpochError)
+    rig.change(partition=1, leader=1)
+    await follower.poll({keys[1]: at(0, current_leader_epoch=1)})
+    assert rig.nodes[1].partition("t", 1).follower_end_offsets() == {9: 0}
 
 
 async def test_forgotten_partitions_are_silent(rig: Rig) -> None:
