@@ -15,6 +15,7 @@ LogError
 ├── InvalidConfigError             a property's value cannot be used
 └── StorageError                   the disk or what lies on it; has title, reason, next_step
     ├── CorruptSegmentError        bytes of a sealed segment are not batches
+    ├── DamagedMetadataError       the metadata log lacks records that it held
     ├── UnreadableFileError        a file cannot be opened or read
     └── LogDirError                the whole directory cannot be used
         ├── ForceFailedError       fsync failed: what was written may be lost
@@ -116,6 +117,37 @@ class CorruptSegmentError(StorageError):
         )
         self.path = path
         self.position = position
+
+
+class DamagedMetadataError(StorageError):
+    """Batches of the metadata log are damaged: below `good_end` all is whole.
+
+    `held` is the (leader epoch, end offset) up to which the log reached before. The batches from
+    `next_base` on are in other files; None when there are none.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        position: int,
+        reason: str,
+        *,
+        good_end: int,
+        held: tuple[int, int],
+        next_base: int | None,
+    ) -> None:
+        super().__init__(
+            f"The metadata log is damaged: {path} at position {position}",
+            f"{reason}; offsets {good_end} to {held[1] - 1} cannot be read",
+            "Nothing was changed. Check the disk, and put this file back from a backup of this "
+            "node, or the files of __cluster_metadata-0 but quorum-state from another voter that "
+            "is stopped. Keep the directory as it is until then: it holds this node's vote",
+        )
+        self.path = path
+        self.position = position
+        self.good_end = good_end
+        self.held = held
+        self.next_base = next_base
 
 
 class LogDirError(StorageError):

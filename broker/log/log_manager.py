@@ -25,6 +25,7 @@ from broker.log.disk.disk_health import DiskHealth
 from broker.log.disk.durable import rename
 from broker.log.disk.flush import Flusher
 from broker.log.errors import LogError, StorageError, storage_error
+from broker.log.load.metadata_check import MetadataCheck
 from broker.log.names import (
     DELETE_DIRECTORY_SUFFIX,
     METADATA_TOPIC_ID,
@@ -43,6 +44,8 @@ RETENTION_INITIAL_DELAY_MS: Final = 30_000
 CHECKPOINT_MS: Final = 60_000
 PRODUCER_ID_EXPIRATION_MS: Final = 86_400_000
 CLOSE_THREADS: Final = 16
+_METADATA: Final = (METADATA_TOPIC, 0)
+_WHOLE: Final = MetadataCheck()
 
 
 class LogManager:
@@ -109,13 +112,21 @@ class LogManager:
         """Every open log."""
         return list(self._logs.values())
 
-    def metadata_log(self, config: LogConfig | None = None) -> PartitionLog:
+    def metadata_log(
+        self, config: LogConfig | None = None, *, check: MetadataCheck = _WHOLE
+    ) -> PartitionLog:
         """The log of the metadata quorum, made if there is none yet; only the quorum itself,
         behind its snapshots, moves its start.
 
+        :raises DamagedMetadataError: it lacks what it held; nothing is changed.
         :raises StorageError: the disk refused, or the directory holds a topic's data.
         """
-        return self._obtain((METADATA_TOPIC, 0), METADATA_TOPIC_ID, config)
+        return self._obtain(_METADATA, METADATA_TOPIC_ID, config, check)
+
+    @property
+    def metadata_directory(self) -> str:
+        """Where that log lies, and the snapshots and the vote beside it."""
+        return self._data.file(partition_directory_name(*_METADATA))
 
     def create_log(
         self, topic: str, partition: int, topic_id: UUID, config: LogConfig | None = None
@@ -129,14 +140,18 @@ class LogManager:
         return self._obtain((topic, partition), topic_id, config)
 
     def _obtain(
-        self, key: TopicPartition, topic_id: UUID, config: LogConfig | None
+        self,
+        key: TopicPartition,
+        topic_id: UUID,
+        config: LogConfig | None,
+        check: MetadataCheck | None = None,
     ) -> PartitionLog:
         log = self._logs.get(key)
         if log is not None:
             log.config = config or log.config  # first: retention must not go by the defaults
             log.topic_id = settle_topic_id(log.directory, topic_id)
         else:
-            log = self._logs[key] = self._open_log(key, topic_id, config or self._defaults)
+            log = self._logs[key] = self._open_log(key, topic_id, config or self._defaults, check)
             self.failures.pop(key, None)
         return log
 
@@ -270,7 +285,7 @@ class LogManager:
                 self._deleted.add(0, (path,))
                 continue
             key = parse_partition_directory(name)
-            if key is None:
+            if key is None or key == _METADATA:
                 continue
             try:
                 self._logs[key] = self._open_log(key, None, self._defaults)
@@ -280,7 +295,11 @@ class LogManager:
         self._checkpoints.loaded(self._logs)
 
     def _open_log(
-        self, key: TopicPartition, topic_id: UUID | None, config: LogConfig
+        self,
+        key: TopicPartition,
+        topic_id: UUID | None,
+        config: LogConfig,
+        check: MetadataCheck | None = None,
     ) -> PartitionLog:
         topic, partition = key
         log = PartitionLog.open(
@@ -295,6 +314,7 @@ class LogManager:
             recovery_point=self._checkpoints.recovery_points.get(key, 0),
             log_start_offset=self._checkpoints.log_starts.get(key, 0),
             is_clean=self.was_clean,
+            metadata_check=check,
         )
         log.cleaning.handle_uncleaned = partial(self._checkpoints.forget_cleaned, key)
         log.handle_cut = partial(self._checkpoints.handle_cut, key, log)

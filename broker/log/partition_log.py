@@ -24,6 +24,7 @@ from broker.log.disk.flush import FlushJob
 from broker.log.durability import Durability
 from broker.log.errors import OffsetOutOfRangeError, StorageError
 from broker.log.load.loader import LoadedLog, LoadRequest, load_log
+from broker.log.load.metadata_check import MetadataCheck
 from broker.log.load.recovery import RecoveryFinding
 from broker.log.log_reader import LogReader
 from broker.log.log_validator import (
@@ -99,10 +100,12 @@ class PartitionLog(LogReader):
         recovery_point: int = 0,
         log_start_offset: int = 0,
         is_clean: bool = False,
+        metadata_check: MetadataCheck | None = None,
     ) -> "PartitionLog":
         """Open or create. Without `topic_id` the one in partition.metadata is taken; without
         `writer` leader epochs are written down at once.
 
+        :raises DamagedMetadataError: the metadata log lacks what it held.
         :raises StorageError: the disk refused, or the directory holds another topic's data.
         """
         request = LoadRequest(
@@ -114,6 +117,7 @@ class PartitionLog(LogReader):
             is_clean=is_clean,
             now_ms=clock.wall_ms(),
             writer=writer,
+            metadata_check=metadata_check,
         )
         loaded = load_log(request)
         name = LogName(topic, partition, settle_topic_id(directory, topic_id))

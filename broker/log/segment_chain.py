@@ -15,7 +15,8 @@ from broker.log.errors import StorageError
 from broker.log.load.loader import LoadRequest, new_segment
 from broker.log.names import DELETED_SUFFIX
 from broker.log.producer.log_producers import LogProducers
-from broker.log.segment.segment import RELATIVE_OFFSET_MAX, Segment
+from broker.log.segment.offset_check import RELATIVE_OFFSET_MAX
+from broker.log.segment.segment import Segment
 
 
 class Incoming(NamedTuple):

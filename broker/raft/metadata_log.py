@@ -14,6 +14,7 @@ from broker.protocol.records import (
     iter_batch_headers,
     iter_records,
 )
+from broker.raft.damaged_log import LostRecords
 from broker.raft.messages import EpochEnd
 from broker.raft.ports import Flush
 from broker.raft.snapshot_files import Snapshot, SnapshotFiles
@@ -36,6 +37,7 @@ class ForcedLog:
     """How the log gets to the disk."""
 
     _log: PartitionLog
+    _lost: LostRecords
 
     def begin_flush(self) -> FlushJob | None:
         """fsync of what is not durable by now, for another thread to do."""
@@ -46,7 +48,9 @@ class ForcedLog:
         replaced tells nothing."""
         assert isinstance(flush, FlushJob)
         self._log.durability.handle_flushed(flush)
-        return min(self._log.recovery_point, self._log.log_end_offset)
+        durable_end = min(self._log.recovery_point, self._log.log_end_offset)
+        self._lost.note_durable((self._log.epochs.epoch_at(durable_end - 1) or 0, durable_end))
+        return durable_end
 
 
 class MetadataLog(ForcedLog):
@@ -64,6 +68,7 @@ class MetadataLog(ForcedLog):
         self.snapshots = SnapshotFiles(log.directory)
         self.snapshots.drop_parts()
         self._ids = self.snapshots.ids()
+        self._lost = LostRecords(log.directory)
         self._settle()
 
     def _settle(self) -> None:
@@ -101,6 +106,11 @@ class MetadataLog(ForcedLog):
         """The epoch of the last record, deleted ones included; 0 when there never was one."""
         start = self.start_snapshot_id
         return max(self._log.latest_epoch or 0, 0 if start is None else start.epoch)
+
+    @property
+    def held_end(self) -> tuple[int, int]:
+        """(last epoch, end offset), of before the disk lost records that are not here again."""
+        return max(self._lost.end, (self.last_epoch, self.end_offset))
 
     @property
     def start_snapshot_id(self) -> SnapshotId | None:

@@ -35,6 +35,12 @@ class QuorumLog(Protocol):
         ...
 
     @property
+    def held_end(self) -> tuple[int, int]:
+        """(last epoch, end offset) that this voter answers for: more than the log has, while it
+        fetches again what its disk has lost."""
+        ...
+
+    @property
     def start_snapshot_id(self) -> SnapshotId | None:
         """The snapshot that ends where the log starts; None while the log is whole."""
         ...

@@ -28,6 +28,7 @@ from broker.metadata.metadata_service import MetadataService
 from broker.protocol import codec
 from broker.protocol.frames import RequestMemory
 from broker.raft.config import QuorumConfig, Voter, parse_voters
+from broker.raft.damaged_log import open_metadata_log
 from broker.raft.metadata_log import MetadataLog
 from broker.raft.node import QuorumNode
 from broker.raft.vote_file import VoteFile
@@ -158,8 +159,12 @@ def _read(read: Callable[[], T]) -> T:
 
 def _build_quorum(config: BrokerConfig, clock: Clock, logs: LogManager) -> QuorumNode:
     voters = _read(lambda: parse_voters(config.quorum_voters))
-    _check_votes(config, {voter.id for voter in voters})
-    log = logs.metadata_log()
+    voter_ids = {voter.id for voter in voters}
+    _check_votes(config, voter_ids)
+    store = VoteFile(logs.metadata_directory, voters=tuple(voter_ids))
+    log = open_metadata_log(
+        logs, is_alone=voter_ids == {config.node_id}, epoch_max=store.read().epoch
+    )
     force_file(logs.directory)  # a vote that is lost with the whole directory is given twice
     # Only the quorum itself, behind its snapshots, moves the start of this log.
     log.config = replace(log.config, cleanup_policy=frozenset())

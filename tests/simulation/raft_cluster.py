@@ -126,6 +126,18 @@ class Cluster:
         for reset in self._resets.pop(node_id, []):
             self._at(self.now_ms + 1, reset)
 
+    def damage(self, node_id: int) -> None:
+        """A voter that is down loses records to its disk, if all others have theirs."""
+        node = self.nodes[node_id]
+        others = [each.log for each in self.nodes.values() if each is not node]
+        if node.core is None and all(
+            log.lost_end <= (log.last_epoch, log.end_offset) for log in others
+        ):
+            latest = node.log.latest_snapshot_id
+            first = max(node.log.start_offset, 0 if latest is None else latest.end_offset)
+            if first < node.log.end_offset:
+                node.log.lose(self.dice.randrange(first, node.log.end_offset))
+
     def resign(self, node_id: int) -> None:
         self._handle(node_id, ResignRequested())
 
@@ -344,7 +356,8 @@ class Cluster:
             return
         counted = {peer: progress.end_offset for peer, progress in state.progress.items()}
         for peer, offset in {**counted, node_id: state.flushed_offset}.items():
-            assert offset <= self.nodes[peer].log.flushed_count, "CountedIsDurable"
+            log = self.nodes[peer].log
+            assert offset <= max(log.flushed_count, log.lost_end[1]), "CountedIsDurable"
 
     def _note_acknowledged(self) -> None:
         for value, (leader, offset) in list(self._pending.items()):

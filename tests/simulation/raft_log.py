@@ -41,8 +41,13 @@ class MemoryLog:
         self.start_offset = 0
         self.snapshots: list[SnapshotId] = []
         self.installed_count = 0
+        self.lost_end = (0, 0)
         self._part = b""
         self._cuts = 0
+
+    @property
+    def held_end(self) -> tuple[int, int]:
+        return max(self.lost_end, (self.last_epoch, self.end_offset))
 
     @property
     def start_snapshot_id(self) -> SnapshotId | None:
@@ -136,3 +141,9 @@ class MemoryLog:
     def crash(self) -> None:
         """Power is gone: only what was flushed is left."""
         del self.entries[self.flushed_count :]
+
+    def lose(self, offset: int) -> None:
+        """The disk has damaged the log from an offset on; how far it reached is known."""
+        self.lost_end = self.held_end
+        del self.entries[offset:]
+        self.flushed_count = offset

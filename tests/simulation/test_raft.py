@@ -106,6 +106,38 @@ def test_returning_voter_does_not_disturb_the_leader(seed: int) -> None:
     assert cluster.leaders == epochs, "no further election"
 
 
+@pytest.mark.parametrize("is_other_lagging", [True, False])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_voter_whose_disk_lost_what_is_committed_does_not_lead_without_it(
+    seed: int, is_other_lagging: bool
+) -> None:
+    """With another one that lost the same, or that was down and never had it."""
+    cluster = Cluster(seed)
+    cluster.start_all()
+    cluster.run_until(lambda: commits(cluster), within_ms=5_000)
+    cluster.run(cluster.now_ms + 1_000)
+    whole = cluster.leader()
+    damaged, other = [id_ for id_ in cluster.nodes if id_ != whole]
+    kept = cluster.nodes[damaged].log.end_offset
+    if is_other_lagging:
+        cluster.crash(other)
+    for _ in range(5):
+        cluster.run_until(lambda: commits(cluster), within_ms=5_000)
+    cluster.run(cluster.now_ms + 1_000)
+    for node_id, node in cluster.nodes.items():
+        if node.core is not None:
+            cluster.crash(node_id)
+            if node_id != whole:
+                node.log.lose(kept)
+    cluster.start(damaged)
+    cluster.start(other)
+    cluster.run(cluster.now_ms + 5_000)
+    assert cluster.leader() is None, "the two are a majority, and neither has the records"
+    assert whole is not None
+    cluster.start(whole)
+    assert_converges(cluster)
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_voter_that_lags_behind_the_logs_start_gets_the_snapshot(seed: int) -> None:
     cluster = Cluster(seed)
@@ -283,3 +315,5 @@ def torment(cluster: Cluster) -> None:
             cluster.resign(victim)
     if dice.randrange(3) == 0:
         cluster.snapshot(dice.choice(ids))
+    if dice.randrange(6) == 0:
+        cluster.damage(victim)

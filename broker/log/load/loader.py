@@ -13,8 +13,9 @@ from broker.log.checkpoint.epoch_cache import EpochCache
 from broker.log.checkpoint.file_writer import FileWriter
 from broker.log.config import LogConfig
 from broker.log.errors import CorruptSegmentError, LogError, StorageError, storage_error
+from broker.log.load.metadata_check import MetadataCheck, MetadataRules
 from broker.log.load.new_log_directory import is_untouched
-from broker.log.load.recovery import RecoveryFinding, recover_segments
+from broker.log.load.recovery import CutRules, RecoveryFinding, recover_segments
 from broker.log.names import (
     CLEANED_SUFFIX,
     CUT_MARK,
@@ -51,6 +52,8 @@ class LoadRequest:
     now_ms: int
     writer: FileWriter | None = None
     """Replaces small files; without one they are replaced at once."""
+    metadata_check: MetadataCheck | None = None
+    """For the metadata log, every batch of which is checked at each start."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,7 +99,8 @@ def _load(request: LoadRequest) -> LoadedLog:
     loaded = LoadedLog(segments=segments, producers=ProducerState(), epochs=epochs)
     if not segments:
         segments.append(new_segment(request, request.log_start_offset))
-        return loaded
+        if request.metadata_check is None:
+            return loaded
     _open_tail(request, loaded)
     end = segments[-1].next_offset
     if end < request.log_start_offset:
@@ -178,20 +182,52 @@ def _load_epochs(request: LoadRequest) -> tuple[EpochCache, bool]:
 def _open_tail(request: LoadRequest, loaded: LoadedLog) -> None:
     """Make the newest segment active, after recovery where the shutdown was not clean."""
     segments = loaded.segments
+    replay = _EpochReplay(loaded.epochs)
+    rules = CutRules()
+    if request.metadata_check is not None:
+        rules = MetadataRules(
+            request.metadata_check,
+            is_clean=request.is_clean,
+            durable_end=request.recovery_point,
+            epochs=loaded.epochs.entries,
+        )
+        from_offset = request.metadata_check.from_offset
+        loaded.findings = recover_segments(segments, from_offset, request.config, replay, rules)
+        segments[-1].activate()
+        return
     if request.is_clean:
         try:
             segments[-1].activate()
+            _check_end(segments[-1], request.recovery_point)
             return
         except CorruptSegmentError:
             # Somebody changed the file since: check all of that segment.
             recovery_point = segments[-1].base_offset
+            rules = _EndRules(request.recovery_point)
             segments[-1] = _found_again(request, segments[-1])
     else:
         recovery_point = request.recovery_point
-    loaded.findings = recover_segments(
-        segments, recovery_point, request.config, _EpochReplay(loaded.epochs)
-    )
+    loaded.findings = recover_segments(segments, recovery_point, request.config, replay, rules)
     segments[-1].activate()
+
+
+class _EndRules(CutRules):
+    """Where the log ended is known: nothing in it lies behind."""
+
+    def __init__(self, durable_end: int) -> None:
+        self._durable_end = durable_end
+
+    def problem_of(self, header: BatchHeader, next_offset: int) -> str | None:
+        if 0 < self._durable_end <= header.last_offset:
+            return f"offset {header.base_offset} lies behind the log's end {self._durable_end}"
+        return None
+
+
+def _check_end(segment: Segment, durable_end: int) -> None:
+    """A clean stop writes down where the log ends; 0 where that is not known."""
+    if 0 < durable_end < segment.next_offset:
+        reason = f"the log ended at {durable_end}, not at {segment.next_offset}"
+        raise CorruptSegmentError(segment.path, segment.size_bytes, reason)
 
 
 def _found_again(request: LoadRequest, segment: Segment) -> Segment:

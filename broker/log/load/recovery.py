@@ -9,7 +9,7 @@ process; damage with more batches behind it is not, and is reported as an error.
 
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +18,7 @@ from broker.log.disk.durable import force, remove_if_there, rename
 from broker.log.errors import ForceFailedError, StorageError, storage_error
 from broker.log.names import CUT_MARK
 from broker.log.segment.batch_scan import header_damage
+from broker.log.segment.offset_check import RELATIVE_OFFSET_MAX
 from broker.log.segment.segment import Segment
 from broker.protocol.records import (
     HEADER_BYTES,
@@ -62,19 +63,39 @@ class RecoveryFinding:
         )
 
 
-RELATIVE_OFFSET_MAX: Final = 2**31 - 1
-"""From the start of a segment, as its indexes write it."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Damage:
+class Damage:
+    """A batch that does not hold, at a position of its segment."""
+
     position: int
     reason: str
     is_torn_tail: bool
 
 
+class CutRules:
+    """Further rules for batches, and for a cut; of an ordinary log there are none."""
+
+    def problem_of(self, header: BatchHeader, next_offset: int) -> str | None:
+        """Why a batch that is whole by itself cannot stand behind those before it."""
+        return None
+
+    def problem_between(self, before: Segment, behind: Segment) -> str | None:
+        """Why one segment cannot follow another."""
+        return None
+
+    def before_cut(self, segment: Segment, damage: Damage, behind: Sequence[Segment]) -> None:
+        """Raises where nothing may be cut."""
+
+    def check_end(self, segment: Segment) -> None:
+        """Raises where the last segment lacks records."""
+
+
 def recover_segments(
-    segments: list[Segment], recovery_point: int, config: LogConfig, on_header: OnHeader
+    segments: list[Segment],
+    recovery_point: int,
+    config: LogConfig,
+    on_header: OnHeader,
+    rules: CutRules,
 ) -> list[RecoveryFinding]:
     """Check everything behind the recovery point, cut at the first damage, index anew.
 
@@ -82,7 +103,7 @@ def recover_segments(
 
     :raises StorageError: the disk refused, e.g. to keep the bytes aside.
     """
-    findings = _check_segments(segments, recovery_point, config, on_header)
+    findings = _check_segments(segments, recovery_point, config, on_header, rules)
     _drop_empty_tail(segments, recovery_point)
     for finding in findings:
         _logger.log(logging.INFO if finding.is_torn_tail else logging.ERROR, "%s", finding)
@@ -104,7 +125,11 @@ def _drop_empty_tail(segments: list[Segment], recovery_point: int) -> None:
 
 
 def _check_segments(
-    segments: list[Segment], recovery_point: int, config: LogConfig, on_header: OnHeader
+    segments: list[Segment],
+    recovery_point: int,
+    config: LogConfig,
+    on_header: OnHeader,
+    rules: CutRules,
 ) -> list[RecoveryFinding]:
     first = max(
         (slot for slot, each in enumerate(segments) if each.base_offset <= recovery_point),
@@ -112,37 +137,49 @@ def _check_segments(
     )
     for slot in range(first, len(segments)):
         segment = segments[slot]
-        damage = _find_damage(segment, on_header, is_last=slot == len(segments) - 1)
+        damage = None
+        if slot > first and (gap := rules.problem_between(segments[slot - 1], segment)) is not None:
+            segment.next_offset = segments[slot - 1].next_offset
+            damage = Damage(position=0, reason=gap, is_torn_tail=False)
+        damage = damage or _find_damage(
+            segment, on_header, rules, is_last=slot == len(segments) - 1
+        )
         if damage is None:
             segment.rebuild_indexes(config)
             continue
+        rules.before_cut(segment, damage, segments[slot + 1 :])
         findings = [_cut(segment, damage)]
         segment.rebuild_indexes(config)
         findings += [_set_aside(behind, segment) for behind in segments[slot + 1 :]]
         del segments[slot + 1 :]
         return findings
+    rules.check_end(segments[-1])
     return []
 
 
-def _find_damage(segment: Segment, on_header: OnHeader, *, is_last: bool) -> _Damage | None:
+def _find_damage(
+    segment: Segment, on_header: OnHeader, rules: CutRules, *, is_last: bool
+) -> Damage | None:
     """Base offsets stand outside the CRC: one is believed when the batch behind it follows."""
     position, next_offset = 0, segment.base_offset
     believed: BatchHeader | None = None
     while position < segment.size_bytes:
         available = segment.size_bytes - position
         header, reason = _check_batch(segment, position, available, next_offset)
+        if header is not None and reason is None:
+            reason = rules.problem_of(header, next_offset)
         if believed is not None and header is not None and reason is None:
             on_header(believed)
         elif believed is not None and _is_misplaced(believed, header, segment):
             size_bytes = believed.size_bytes
             reason = f"offset {believed.base_offset} stands where {segment.next_offset} may"
-            return _Damage(position=position - size_bytes, reason=reason, is_torn_tail=False)
+            return Damage(position=position - size_bytes, reason=reason, is_torn_tail=False)
         elif believed is not None:
             on_header(believed)
         segment.next_offset = next_offset
         if reason is not None:
             is_cut_short = header is None or header.size_bytes >= available
-            return _Damage(position=position, reason=reason, is_torn_tail=is_last and is_cut_short)
+            return Damage(position=position, reason=reason, is_torn_tail=is_last and is_cut_short)
         assert header is not None
         believed = header
         next_offset = header.last_offset + 1
@@ -181,7 +218,7 @@ def _check_batch(
     return header, None
 
 
-def _cut(segment: Segment, damage: _Damage) -> RecoveryFinding:
+def _cut(segment: Segment, damage: Damage) -> RecoveryFinding:
     kept_path = f"{segment.path}{CUT_MARK}{damage.position}"
     cut_bytes = segment.size_bytes - damage.position
     try:

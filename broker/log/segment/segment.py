@@ -12,13 +12,14 @@ from typing import Final
 
 from broker.log.config import LogConfig
 from broker.log.errors import StorageError, storage_error
+from broker.log.segment.offset_check import check_offsets
 from broker.log.segment.open_files import write_all
 from broker.log.segment.recent_batches import RecentBatches
 from broker.log.segment.segment_indexes import PlacedBatch
 from broker.log.segment.segment_reader import APPENDING, SegmentReader
 
 _logger: Final = logging.getLogger(__name__)
-RELATIVE_OFFSET_MAX: Final = 2**31 - 1
+OFFSET_MAX: Final = 2**63 - 1
 
 
 class Segment(SegmentReader):
@@ -83,10 +84,16 @@ class Segment(SegmentReader):
     def activate(self) -> None:
         """Make a segment found on disk appendable again: find its end from the last entry.
 
-        :raises CorruptSegmentError: its tail is not whole batches.
+        :raises CorruptSegmentError: its tail is not whole batches that follow each other.
         """
         indexes = self.indexes
-        tail = list(self.headers(indexes.offsets.last[1]))
+        start = indexes.offsets.last[1]
+        tail = list(self.headers(start))
+        offset_range = (self.base_offset, OFFSET_MAX)
+        places = ((header.base_offset, header.last_offset, at) for header, at in tail)
+        check_offsets(
+            places, indexes, path=self.path, offset_range=offset_range, end=self.size_bytes
+        )
         self._files.forget(self.path)
         self._flags = APPENDING
         self.is_active = True

@@ -102,6 +102,13 @@ class SegmentIndexes:
         slot = self.offsets.floor(1, limit)
         return self.offsets.entry(slot)[1] if slot >= 0 else 0
 
+    def last_offset_at(self, position: int) -> int | None:
+        """The last offset of the batch that starts at a position, if it has an entry."""
+        slot = self.offsets.floor(1, position)
+        if slot < 0 or self.offsets.entry(slot)[1] != position:
+            return None
+        return self.base_offset + self.offsets.entry(slot)[0]
+
     def offset_before(self, timestamp: int) -> int:
         """An offset before which no record has this timestamp or a later one."""
         slot = self.times.floor(0, timestamp - 1)

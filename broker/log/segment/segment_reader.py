@@ -20,6 +20,7 @@ from broker.log.names import (
     segment_path,
 )
 from broker.log.segment.batch_scan import BatchSpot, iter_file_headers, spot_of
+from broker.log.segment.offset_check import OffsetCheck, check_offsets, indexable, iter_places
 from broker.log.segment.open_files import FilePool, FileSlice, OpenFile
 from broker.log.segment.recent_batches import RecentBatches
 from broker.log.segment.segment_indexes import SegmentIndexes
@@ -59,6 +60,7 @@ class SegmentReader:
         self._is_loaded = True
         self._recent = RecentBatches()
         self._first_timestamp: int | None = None
+        self._offset_check = OffsetCheck(0)
 
     @classmethod
     def found(cls, directory: str, base_offset: int, *, files: FilePool, next_offset: int) -> Self:
@@ -74,6 +76,7 @@ class SegmentReader:
         created_ms = stat.st_mtime_ns // 1_000_000
         segment = cls(directory, base_offset, files=files, created_ms=created_ms)
         segment.size_bytes = stat.st_size
+        segment._offset_check = OffsetCheck(stat.st_size)
         segment.next_offset = next_offset
         segment.is_active = False
         segment._flags = os.O_RDONLY
@@ -107,11 +110,28 @@ class SegmentReader:
         """The bytes between two positions.
 
         :raises UnreadableFileError: the disk refused, now or when bytes of this file were sent.
+        :raises CorruptSegmentError: the base offset of a batch cannot be right.
         """
+        self._check_found(position, end)
         found = FileSlice(file=self.open(), position=position, size_bytes=end - position)
         if found.file.is_suspect:
             found.verify()
         return found
+
+    def _check_found(self, position: int, end: int) -> None:
+        """What was in the file at the start is checked before it counts for the first time."""
+        check = self._offset_check
+        if position >= check.found_bytes or not check.needs(position, end):
+            return
+        start = self.indexes.boundary_before(position - 1) if position else 0
+        check_offsets(
+            iter_places(self.open(), self.path, start, self.size_bytes),
+            self.indexes,
+            path=self.path,
+            offset_range=(self.base_offset, self.next_offset),
+            end=min(end, check.found_bytes),
+        )
+        check.note(position, end)
 
     def headers(self, position: int) -> Iterator[tuple[BatchHeader, int]]:
         """(header, position) of each batch from a batch start on.
@@ -127,9 +147,11 @@ class SegmentReader:
         """
         if self._recent.covers_offset(offset):
             return self._recent.locate(offset, self.size_bytes)
-        for header, position in self.headers(self.indexes.position_before(offset)):
+        start = self.indexes.position_before(offset)
+        for header, position in self.headers(start):
             if header.last_offset >= offset:
                 return spot_of(header, position)
+        self._check_found(start, self.size_bytes)
         return None
 
     def boundary(self, start: int, limit: int) -> int:
@@ -171,7 +193,8 @@ class SegmentReader:
         :raises StorageError: the disk refused, or the bytes are not batches.
         """
         try:
-            self._indexes.rebuild(self.headers(0), config)
+            headers = indexable(self.headers(0), self.path, self.base_offset)
+            self._indexes.rebuild(headers, config)
             if not self.is_active:
                 self._indexes.seal()
         except OSError as error:

@@ -69,6 +69,12 @@ class RaftContext:
         return self.vote.epoch
 
     @property
+    def lacks_records(self) -> bool:
+        """Whether this voter may have acknowledged records that its disk has lost: it does not
+        lead before it has them again."""
+        return self.log.held_end > (self.log.last_epoch, self.log.end_offset)
+
+    @property
     def voted_id(self) -> int | None:
         """Whom this node voted for in this epoch."""
         return self.vote.voted_id

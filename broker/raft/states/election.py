@@ -100,7 +100,7 @@ class Election(State, ABC):
     def _count(self, context: RaftContext, voter: int, *, granted: bool) -> Transition | None:
         (self._granted if granted else self._rejected).add(voter)
         majority = context.config.majority
-        if len(self._granted) >= majority:
+        if len(self._granted) >= majority and not context.lacks_records:
             return self.win()
         if len(self._rejected) > len(context.config.voters) - majority:
             self.lose(context)

@@ -128,8 +128,8 @@ def _handle_vote(core: RaftRoles, token: int, request: VoteRequest) -> None:
 
 
 def _is_up_to_date(core: RaftRoles, request: VoteRequest) -> bool:
-    """Raft's election restriction: only a log that holds all of ours may win our vote."""
-    return (request.last_epoch, request.last_offset) >= (core.log.last_epoch, core.log.end_offset)
+    """Raft's election restriction: only a log that holds all that ours held may win our vote."""
+    return (request.last_epoch, request.last_offset) >= core.log.held_end
 
 
 def _handle_begin_epoch(core: RaftRoles, token: int, request: BeginEpochRequest) -> None:

@@ -13,6 +13,8 @@ from broker.log.errors import OutOfOrderSequenceError, StorageError
 from broker.log.load import loader
 from broker.log.load.loader import CUT_KEPT_MS
 from broker.log.partition_log import PartitionLog
+from broker.protocol.records import iter_batch_headers
+from tests.support.cases import case
 from tests.support.faulty_disk import FaultyDisk
 from tests.unit.broker.log.helpers import (
     FakeClock,
@@ -247,6 +249,43 @@ def test_after_a_clean_shutdown_nothing_is_checked_but_a_changed_tail_is_noticed
     cut = open_log(tmp_path, CONFIG, is_clean=True, recovery_point=20)
     assert len(cut.findings) == 1
     assert content.startswith(read_all(cut))
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_after_a_clean_stop_no_batch_is_served_under_a_flipped_base_offset(
+    tmp_path: Path, number: int
+) -> None:
+    content = _crashed(tmp_path)
+    open_log(tmp_path, CONFIG).close()
+    segment = [path for path in _segments(tmp_path) if int(path.stem) <= 2 * number][-1]
+    sound = segment.read_bytes()
+    placed = {header.base_offset: position for header, position in iter_batch_headers(sound)}
+    for bit in range(64):
+        damaged = bytearray(sound)
+        damaged[placed[2 * number] + 7 - bit // 8] ^= 1 << (bit % 8)
+        segment.write_bytes(damaged)
+        with case(bit):
+            noticed = _read_each(tmp_path, content)
+            assert noticed, "the flipped bit is served, or left out in silence"
+        for path in tmp_path.glob("*.cut-*"):
+            path.unlink()
+        segment.write_bytes(sound)
+
+
+def _read_each(directory: Path, content: bytes) -> bool:
+    """Reads from each offset what is right, or nothing; whether damage was noticed."""
+    log = open_log(directory, CONFIG, is_clean=True, recovery_point=20)
+    noticed = bool(log.findings)
+    for offset in range(0, log.log_end_offset, 2):
+        try:
+            raw = log.read_bytes(offset, max_bytes=1_000_000, max_offset=log.log_end_offset)
+        except StorageError:
+            noticed = True
+            continue
+        assert raw in content
+        assert next(iter_batch_headers(raw))[0].base_offset == offset
+    log.abandon()
+    return noticed
 
 
 def test_a_log_start_beyond_what_is_left_starts_anew(tmp_path: Path) -> None:
