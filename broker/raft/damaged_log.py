@@ -7,6 +7,7 @@ records again from the leader. A voter alone has nobody to fetch from, and does 
 
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -64,35 +65,40 @@ class LostRecords:
 def open_metadata_log(logs: LogManager, *, is_alone: bool, epoch_max: int) -> PartitionLog:
     """The metadata log, every batch of it checked.
 
-    `is_alone`: no other voter has what this one lost. `epoch_max`: the epoch of this node's vote.
+    `is_alone`: no other voter has what this one lost. `epoch_max`: the epoch of this node's vote, 0
+    where none was written.
 
     :raises DamagedMetadataError: it is damaged, and this node cannot go on without it.
     :raises StorageError: the disk refused.
     """
+    # A voter alone leads before its vote for itself is on the disk.
+    check = MetadataCheck(epoch_max=epoch_max + is_alone) if epoch_max else MetadataCheck()
     try:
-        return logs.metadata_log()
+        return logs.metadata_log(check=check)
     except DamagedMetadataError as error:
         damage = error
     try:
-        return _open_behind_snapshot(logs, damage)
+        return _open_behind_snapshot(logs, check, damage)
     except DamagedMetadataError as error:
         if is_alone:
             raise
         damage = error
     log.error("%s: %s. They are fetched again from the leader", damage.title, damage.reason)
     epoch, end_offset = damage.held
-    LostRecords(logs.metadata_directory).note((min(epoch, epoch_max), end_offset))
-    return logs.metadata_log(check=MetadataCheck(may_cut=True))
+    LostRecords(logs.metadata_directory).note((min(epoch, check.epoch_max), end_offset))
+    return logs.metadata_log(check=replace(check, may_cut=True))
 
 
-def _open_behind_snapshot(logs: LogManager, damage: DamagedMetadataError) -> PartitionLog:
+def _open_behind_snapshot(
+    logs: LogManager, check: MetadataCheck, damage: DamagedMetadataError
+) -> PartitionLog:
     """The log from the newest snapshot on, if only segments that it makes needless are damaged."""
     snapshots = SnapshotFiles(logs.metadata_directory)
     snapshot = snapshots.read_latest(offset_max=damage.held[1])
     if snapshot is None or damage.next_base is None or snapshot.id.end_offset < damage.next_base:
         raise damage
     start_offset = snapshot.id.end_offset
-    opened = logs.metadata_log(check=MetadataCheck(from_offset=start_offset))
+    opened = logs.metadata_log(check=replace(check, from_offset=start_offset))
     log.error("%s: %s. %s is read instead", damage.title, damage.reason, snapshot.id.file_name)
     snapshots.keep_only([snapshot.id])
     opened.increment_log_start_offset(start_offset)

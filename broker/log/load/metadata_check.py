@@ -28,10 +28,12 @@ _BATCH_START: Final = re.compile(rb"(?=\x00{3}.{5}\x00.{7}\x02)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataCheck:
-    """Segments that end at or below `from_offset` are not read: a snapshot tells what they held."""
+    """Segments that end at or below `from_offset` are not read: a snapshot tells what they held.
+    No batch has a later leader epoch than `epoch_max`, which this node's vote knows."""
 
     from_offset: int = 0
     may_cut: bool = False
+    epoch_max: int = 2**31 - 1
 
 
 class MetadataRules(CutRules):
@@ -59,7 +61,7 @@ class MetadataRules(CutRules):
         epoch = header.partition_leader_epoch
         written = [entry[0] for entry in self._epochs if entry[1] <= next_offset]
         is_other = self._is_clean and epoch not in written[-1:] and bool(written)
-        if epoch < self._epoch or is_other:
+        if is_other or not self._epoch <= epoch <= self._check.epoch_max:
             return f"leader epoch {epoch} is not that of offset {next_offset}"
         self._epoch = epoch
         return None

@@ -112,7 +112,8 @@ class SegmentReader:
         :raises UnreadableFileError: the disk refused, now or when bytes of this file were sent.
         :raises CorruptSegmentError: the base offset of a batch cannot be right.
         """
-        self._check_found(position, end)
+        if position < self._offset_check.found_bytes:
+            self._check_found(position, end)
         found = FileSlice(file=self.open(), position=position, size_bytes=end - position)
         if found.file.is_suspect:
             found.verify()

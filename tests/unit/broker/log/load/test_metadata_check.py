@@ -128,6 +128,20 @@ def test_after_a_crash_only_a_torn_tail_is_cut(tmp_path: Path) -> None:
         flip(path, starts[3] + 60, 0)
 
 
+@pytest.mark.parametrize("bit", range(3, 31))
+def test_after_a_crash_no_epoch_is_believed_that_nobody_voted_in(tmp_path: Path, bit: int) -> None:
+    stopped(tmp_path)
+    flip(min(tmp_path.glob("*.log")), 15 - bit // 8, bit % 8)
+    with pytest.raises(DamagedMetadataError) as caught:
+        PartitionLog.open(
+            str(tmp_path),
+            topic="__cluster_metadata",
+            partition=0,
+            metadata_check=MetadataCheck(epoch_max=4),
+        )
+    assert (caught.value.position, caught.value.good_end) == (0, 0)
+
+
 def test_what_the_disk_had_is_no_torn_tail(tmp_path: Path) -> None:
     stopped(tmp_path)
     path = max(tmp_path.glob("*.log"))
