@@ -16,8 +16,8 @@ from kio.schema.errors import ErrorCode
 from broker.handlers.partition_errors import located_error, partition_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.handlers.slices import LargeAnswer, Slices
 from broker.log.errors import LogError
-from broker.protocol import codec
 from broker.replication.errors import UnknownPartitionError
 from broker.replication.leader.fetch_reader import CONSUMER, check_leader
 from broker.replication.partition.partition import Partition
@@ -33,8 +33,8 @@ UNKNOWN = (-1, -1, -1)
 
 
 @handles(api_key=API_KEY, versions=(1, 11), listener=Listener.CLIENT)
-def handle_list_offsets(request: Request, node: NodeServices) -> Any:
-    """Offsets by time, for every partition named."""
+async def handle_list_offsets(request: Request, node: NodeServices) -> LargeAnswer:
+    """Offsets by time, for every partition named; others go on in between."""
     message = request.message
     is_consumer = message.replica_id == CONSUMER
     topics: dict[str, dict[int, list[Any]]] = {}
@@ -42,19 +42,15 @@ def handle_list_offsets(request: Request, node: NodeServices) -> Any:
         partitions = topics.setdefault(topic.name, {})
         for asked in topic.partitions:
             partitions.setdefault(asked.partition_index, []).append(asked)
-    return codec.build_response(
-        API_KEY,
-        request.api_version,
-        topics=[
-            {
-                "name": name,
-                "partitions": [
-                    _answer(node, name, asked, request.api_version, is_consumer)
-                    for asked in partitions.values()
-                ],
-            }
-            for name, partitions in topics.items()
-        ],
+    slices, answers = Slices(), dict[str, list[dict[str, Any]]]()
+    for name, partitions in topics.items():
+        rows = answers[name] = []
+        for named in partitions.values():
+            rows.append(_answer(node, name, named, request.api_version, is_consumer))
+            await slices.pause()
+    return LargeAnswer(
+        sum(map(len, answers.values())),
+        topics=[{"name": name, "partitions": rows} for name, rows in answers.items()],
     )
 
 

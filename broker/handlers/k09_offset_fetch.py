@@ -18,28 +18,37 @@ from broker.coordinator.records import CommittedOffset
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.handlers.slices import LargeAnswer, Slices
 from broker.handlers.topic_view import asked_topic_name
-from broker.protocol import codec
 
 API_KEY = 9
 TOPIC_IDS_VERSION = 10
 
 
 @handles(api_key=API_KEY, versions=(1, 10))
-def handle_offset_fetch(request: Request, node: NodeServices) -> Any:
-    """Answer from memory: what is committed here is durable already."""
+async def handle_offset_fetch(request: Request, node: NodeServices) -> LargeAnswer:
+    """Answer from memory: what is committed here is durable already. Others go on in between."""
     message, version = request.message, request.api_version
+    slices = Slices()
     if version >= 8:
-        groups = [_group_answer(group, node, version) for group in message.groups]
-        return codec.build_response(API_KEY, version, groups=groups)
-    answer = _group_answer(message, node, version)
+        groups = list[dict[str, Any]]()
+        for group in message.groups:
+            groups.append(await _group_answer(group, node, version, slices))
+        return LargeAnswer(sum(map(_entries, groups)), groups=groups)
+    answer = await _group_answer(message, node, version, slices)
     # The single group's topics are another entity of the schema, which never knew topic ids.
     topics = [{"name": t["name"], "partitions": t["partitions"]} for t in answer["topics"]]
     error_code = answer["error_code"]
-    return codec.build_response(API_KEY, version, topics=topics, error_code=error_code)
+    return LargeAnswer(_entries(answer), topics=topics, error_code=error_code)
 
 
-def _group_answer(group: Any, node: NodeServices, version: int) -> dict[str, Any]:
+def _entries(group: dict[str, Any]) -> int:
+    return 1 + sum(len(topic["partitions"]) for topic in group["topics"])
+
+
+async def _group_answer(
+    group: Any, node: NodeServices, version: int, slices: Slices
+) -> dict[str, Any]:
     names: list[str | None] | None = None
     wanted = None
     if group.topics is not None:
@@ -51,6 +60,7 @@ def _group_answer(group: Any, node: NodeServices, version: int) -> dict[str, Any
             if name is not None
         ]
     fetched: FetchedOffsets = node.groups.offsets.fetch(group.group_id, wanted)
+    await slices.pause()
     answer: dict[str, Any] = {"group_id": group.group_id, "topics": []}
     answer["error_code"] = to_error_code(fetched.error)
     if fetched.error is not GroupError.NONE and version >= 2:
@@ -58,10 +68,9 @@ def _group_answer(group: Any, node: NodeServices, version: int) -> dict[str, Any
     if names is None:
         answer["topics"] = _all_topics(fetched, node, version)
     else:
-        answer["topics"] = [
-            _topic_answer(topic, name, fetched)
-            for topic, name in zip(group.topics, names, strict=True)
-        ]
+        for topic, name in zip(group.topics, names, strict=True):
+            answer["topics"].append(_topic_answer(topic, name, fetched))
+            await slices.pause()
     return answer
 
 

@@ -15,7 +15,7 @@ from broker.coordinator.groups.describe_groups import GroupDescription, MemberDe
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
-from broker.protocol import codec
+from broker.handlers.slices import LargeAnswer, Slices
 
 API_KEY = 15
 NOT_FOUND_VERSION = 6
@@ -25,19 +25,18 @@ GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
 
 
 @handles(api_key=API_KEY, versions=(0, 6))
-def handle_describe_groups(request: Request, node: NodeServices) -> Any:
-    """One description per group asked for."""
+async def handle_describe_groups(request: Request, node: NodeServices) -> LargeAnswer:
+    """One description per group asked for; others go on in between."""
     message, version = request.message, request.api_version
     is_asked = getattr(message, "include_authorized_operations", False)
     operations = GROUP_OPERATIONS if is_asked else OPERATIONS_NOT_ASKED
-    groups = [
-        {
-            **_group_answer(node.groups.directory.describe(group_id), version),
-            "authorized_operations": operations,
-        }
-        for group_id in message.groups
-    ]
-    return codec.build_response(API_KEY, version, groups=groups)
+    slices, groups = Slices(), list[dict[str, Any]]()
+    for group_id in message.groups:
+        answer = _group_answer(node.groups.directory.describe(group_id), version)
+        groups.append({**answer, "authorized_operations": operations})
+        await slices.pause()
+    entries = len(groups) + sum(len(group["members"]) for group in groups)
+    return LargeAnswer(entries, groups=groups)
 
 
 def _group_answer(group: GroupDescription, version: int) -> dict[str, Any]:

@@ -4,26 +4,24 @@ Behaviour: the groups that this broker coordinates; tools ask every broker.
 Notes: v4 filters by state, v5 by type; both compare without regard to case.
 """
 
-from typing import Any
-
 from broker.coordinator.errors import GroupError
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
-from broker.protocol import codec
+from broker.handlers.slices import LargeAnswer
 
 API_KEY = 16
 
 
 @handles(api_key=API_KEY, versions=(0, 5))
-def handle_list_groups(request: Request, node: NodeServices) -> Any:
+async def handle_list_groups(request: Request, node: NodeServices) -> LargeAnswer:
     """Groups on this broker, filtered."""
-    message, version = request.message, request.api_version
+    message = request.message
     listings = node.groups.directory.list_groups(
         getattr(message, "states_filter", ()), getattr(message, "types_filter", ())
     )
     if isinstance(listings, GroupError):
-        return codec.build_response(API_KEY, version, error_code=to_error_code(listings))
+        return LargeAnswer(0, error_code=to_error_code(listings))
     groups = [
         {
             "group_id": listing.group_id,
@@ -33,4 +31,4 @@ def handle_list_groups(request: Request, node: NodeServices) -> Any:
         }
         for listing in listings
     ]
-    return codec.build_response(API_KEY, version, groups=groups)
+    return LargeAnswer(len(groups), groups=groups)

@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 from broker.handlers.partition_errors import located_error, partition_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
-from broker.protocol import codec
+from broker.handlers.slices import LargeAnswer, Slices
 from broker.replication.errors import UnknownPartitionError
 from broker.replication.leader.fetch_reader import check_leader
 
@@ -20,19 +20,16 @@ API_KEY = 23
 
 
 @handles(api_key=API_KEY, versions=(2, 4), listener=Listener.CLIENT)
-def handle_offset_for_leader_epoch(request: Request, node: NodeServices) -> Any:
-    """Where epochs ended, for every partition named."""
-    return codec.build_response(
-        API_KEY,
-        request.api_version,
-        topics=[
-            {
-                "topic": topic.topic,
-                "partitions": [_answer(node, topic.topic, asked) for asked in topic.partitions],
-            }
-            for topic in request.message.topics
-        ],
-    )
+async def handle_offset_for_leader_epoch(request: Request, node: NodeServices) -> LargeAnswer:
+    """Where epochs ended, for every partition named; others go on in between."""
+    slices, topics = Slices(), list[dict[str, Any]]()
+    for topic in request.message.topics:
+        rows = list[dict[str, Any]]()
+        for asked in topic.partitions:
+            rows.append(_answer(node, topic.topic, asked))
+            await slices.pause()
+        topics.append({"topic": topic.topic, "partitions": rows})
+    return LargeAnswer(sum(len(topic["partitions"]) for topic in topics), topics=topics)
 
 
 def _answer(node: NodeServices, topic: str, asked: Any) -> dict[str, Any]:

@@ -2,12 +2,12 @@
 
 Behaviour: answered from this broker's image, for topics, for this broker, and with an empty name
 for what is set for all brokers. Every config is listed with its value in force, source,
-synonyms, type and, when asked for (version 3), documentation; `configuration_keys` narrows.
+synonyms, type and, when asked for (version 3), documentation; `configuration_keys` narrows,
+unless there are none of them.
 Notes: clients send a broker's resource to that broker; for another broker's id the error is
 INVALID_REQUEST, as Kafka's. Broker loggers have no configs here; groups and client metrics none.
 """
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from broker.controller.errors import (
 from broker.handlers.controller_apis import error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.handlers.slices import LargeAnswer, Slices
 from broker.metadata.effective_configs import (
     ConfigEntry,
     describe_broker,
@@ -29,21 +30,18 @@ from broker.metadata.effective_configs import (
     describe_topic,
 )
 from broker.metadata.image import ResourceType
-from broker.protocol import codec
 
 API_KEY: Final = 32
-STEP_RESOURCES: Final = 20
 
 
 @handles(api_key=API_KEY, versions=(1, 4))
-async def handle_describe_configs(request: Request, node: NodeServices) -> Any:
+async def handle_describe_configs(request: Request, node: NodeServices) -> LargeAnswer:
     """Describe configs of topics and of this broker; others go on in between."""
-    results = []
-    for number, resource in enumerate(request.message.resources, 1):
+    slices, results = Slices(), list[dict[str, Any]]()
+    for resource in request.message.resources:
         results.append(_describe(resource, request.message, request.api_version, node))
-        if number % STEP_RESOURCES == 0:
-            await asyncio.sleep(0)
-    return codec.build_response(API_KEY, request.api_version, results=results)
+        await slices.pause()
+    return LargeAnswer(sum(len(result["configs"]) for result in results), results=results)
 
 
 def _describe(resource: Any, message: Any, version: int, node: NodeServices) -> dict[str, Any]:
@@ -60,7 +58,7 @@ def _describe(resource: Any, message: Any, version: int, node: NodeServices) -> 
 def _entries(resource: Any, node: NodeServices) -> Sequence[ConfigEntry]:
     """All configs of a resource, or those that are asked for."""
     resource_type, name = int(resource.resource_type), resource.resource_name
-    image, wanted = node.metadata.image, resource.configuration_keys
+    image, wanted = node.metadata.image, resource.configuration_keys or None
     if resource_type == ResourceType.TOPIC:
         check_topic_name(name)
         if name not in image.topics:

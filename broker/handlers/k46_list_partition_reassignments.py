@@ -10,14 +10,14 @@ from kio.schema.errors import ErrorCode
 from broker.controller.reassignment import list_reassignments
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
-from broker.protocol import codec
+from broker.handlers.slices import LargeAnswer, Slices
 
 API_KEY: Final = 46
 
 
 @handles(api_key=API_KEY, versions=(0, 0))
-def handle_list_reassignments(request: Request, node: NodeServices) -> Any:
-    """List moves in flight."""
+async def handle_list_reassignments(request: Request, node: NodeServices) -> LargeAnswer:
+    """List moves in flight; others go on in between."""
     wanted = None
     if request.message.topics is not None:
         wanted = [
@@ -26,7 +26,9 @@ def handle_list_reassignments(request: Request, node: NodeServices) -> Any:
             for partition in topic.partition_indexes
         ]
     by_topic: dict[str, list[dict[str, Any]]] = {}
+    slices = Slices()
     for partition in list_reassignments(node.metadata.image, wanted):
+        await slices.pause()
         by_topic.setdefault(partition.topic, []).append(
             {
                 "partition_index": partition.partition,
@@ -36,10 +38,5 @@ def handle_list_reassignments(request: Request, node: NodeServices) -> Any:
             }
         )
     topics = [{"name": topic, "partitions": items} for topic, items in by_topic.items()]
-    return codec.build_response(
-        API_KEY,
-        request.api_version,
-        error_code=ErrorCode.none,
-        error_message=None,
-        topics=topics,
-    )
+    entries = sum(map(len, by_topic.values()))
+    return LargeAnswer(entries, error_code=ErrorCode.none, error_message=None, topics=topics)

@@ -19,6 +19,7 @@ from broker.background import LARGE_BYTES, Tasks, in_thread_if_large, log_failur
 from broker.handlers.k18_api_versions import build_api_versions
 from broker.handlers.registry import Api, HandlerKind, HandlerRegistry
 from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
+from broker.handlers.slices import LargeAnswer
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError, RequestHeader, UnsupportedVersionError
 from broker.protocol.frames import FRAME_BYTES_MAX, RequestMemory
@@ -207,6 +208,8 @@ class Dispatcher:
             if request.frame:
                 await _decode_large(request, self._context.memory)
             answer = await api.handler(request, self._context.node)
+            if isinstance(answer, LargeAnswer) and answer.is_large:
+                size_bytes = max(size_bytes, LARGE_BYTES)
             slot.complete((await in_thread_if_large(size_bytes, _encode, request, answer),))
         except ProtocolError as error:
             self._refuse(str(error))
@@ -259,4 +262,6 @@ def _encode(request: Request, message: Any) -> bytes:
     if isinstance(message, bytes):
         return message
     header = request.header
+    if isinstance(message, LargeAnswer):
+        message = message.build(header.api_key, header.api_version)
     return codec.encode_response(header.api_key, header.api_version, header.correlation_id, message)

@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.handlers.registry import load_registry
 from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
+from broker.handlers.slices import LargeAnswer
 from broker.protocol import codec
 from tests.unit.broker.coordinator.memory import NODE_ID, TOPIC_ID
 from tests.unit.broker.coordinator.rig import ASSIGNMENT, SUBSCRIPTION, Rig
@@ -37,6 +38,8 @@ class Node:
         answer = api.handler(request, self.services)
         if inspect.isawaitable(answer):
             answer = await answer
+        if isinstance(answer, LargeAnswer):
+            answer = answer.build(api_key, version)
         encoded = codec.encode_response(api_key, version, 5, answer)
         return codec.decode_response(api_key, version, encoded[4:])[1]
 

@@ -193,7 +193,8 @@ async def list_offsets(rig: Rig, timestamp: int, *, version: int = 11, node: int
         timeout=1000,
         topics=[{"name": "t", "partitions": [partition]}],
     )
-    message = handle_list_offsets(asked, rig.nodes[node].services)
+    answer = await handle_list_offsets(asked, rig.nodes[node].services)
+    message = answer.build(2, version)
     return message.topics[0].partitions[0]
 
 
@@ -249,21 +250,21 @@ async def test_offset_for_leader_epoch(rig: Rig) -> None:
     rig.change(leader=1)
     await rig.nodes[1].append("c")
 
-    def ask(epoch: int, current: int = -1, node: int = 1) -> tuple[int, int, int]:
+    async def ask(epoch: int, current: int = -1, node: int = 1) -> tuple[int, int, int]:
         asked = {"partition": 0, "current_leader_epoch": current, "leader_epoch": epoch}
-        message = handle_offset_for_leader_epoch(
+        answer = await handle_offset_for_leader_epoch(
             request(23, 4, topics=[{"topic": "t", "partitions": [asked]}]),
             rig.nodes[node].services,
         )
-        answer = message.topics[0].partitions[0]
-        return int(answer.error_code), answer.leader_epoch, answer.end_offset
+        found = answer.build(23, 4).topics[0].partitions[0]
+        return int(found.error_code), found.leader_epoch, found.end_offset
 
-    assert ask(0) == (0, 0, 2)
-    assert ask(1) == (0, 1, 3)
-    assert ask(9) == (0, -1, -1)
-    assert ask(0, current=0) == (74, -1, -1)
-    assert ask(0, current=5) == (75, -1, -1)
-    assert ask(0, node=2) == (6, -1, -1)
+    assert await ask(0) == (0, 0, 2)
+    assert await ask(1) == (0, 1, 3)
+    assert await ask(9) == (0, -1, -1)
+    assert await ask(0, current=0) == (74, -1, -1)
+    assert await ask(0, current=5) == (75, -1, -1)
+    assert await ask(0, node=2) == (6, -1, -1)
 
 
 async def test_delete_records(rig: Rig) -> None:
@@ -291,8 +292,8 @@ async def test_delete_records(rig: Rig) -> None:
 async def test_describe_log_dirs(rig: Rig, version: int) -> None:
     await rig.nodes[1].append("a")
     node = rig.nodes[1]
-    message = handle_describe_log_dirs(request(35, version, topics=None), node.services)
-    (result,) = message.results
+    answer = await handle_describe_log_dirs(request(35, version, topics=None), node.services)
+    (result,) = answer.build(35, version).results
     assert result.log_dir == node.logs.directory
     (partition,) = result.topics[0].partitions
     assert partition.partition_size == node.partition().log.size_bytes > 0
@@ -300,8 +301,8 @@ async def test_describe_log_dirs(rig: Rig, version: int) -> None:
     if version >= 4:
         assert result.total_bytes > result.usable_bytes > 0
     some = [{"topic": "nope", "partitions": [0]}]
-    message = handle_describe_log_dirs(request(35, version, topics=some), node.services)
-    assert message.results[0].topics == ()
+    answer = await handle_describe_log_dirs(request(35, version, topics=some), node.services)
+    assert answer.build(35, version).results[0].topics == ()
 
 
 class Blocks:
