@@ -76,8 +76,19 @@ class Judged:
             raise ValueError("JSON that is nested too deeply") from None
 
 
-def pattern_of(pattern: str, field_name: str, *, ignores_case: bool = False) -> Any:
-    """RE2's, for bytes.
+def is_text(part: bytes) -> bool:
+    """Whether it is UTF-8."""
+    try:
+        part.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def pattern_of(
+    pattern: str, field_name: str, *, ignores_case: bool = False, of_bytes: bool = False
+) -> Any:
+    """RE2's, in which ``.`` is any character of UTF-8, a line break too, or any byte.
 
     :raises FilterError: with the part of it that cannot be understood.
     """
@@ -85,6 +96,9 @@ def pattern_of(pattern: str, field_name: str, *, ignores_case: bool = False) -> 
     options.log_errors = False
     options.max_mem = _PATTERN_BYTES_MAX
     options.case_sensitive = not ignores_case
+    options.dot_nl = True
+    if of_bytes:
+        options.encoding = re2.Options.Encoding.LATIN1
     try:
         return re2.compile(pattern.encode(errors="surrogateescape"), options)
     except re2.error as error:

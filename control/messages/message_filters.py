@@ -14,35 +14,38 @@ import re2
 
 from control.kafka.records.record import FetchedRecord, Matches, MayMatch
 from control.messages.decoding.decoder import Decoder
-from control.messages.judged_records import FilterError, Judge, Judged, pattern_of
+from control.messages.judged_records import FilterError, Judge, Judged, is_text, pattern_of
 
 CHARACTERS_MAX: Final = 500
 """Of a filter."""
 _LOOKS_AROUND: Final = re.compile(r"[\^$]|\\[bBAzZ]")
 _HEX_DIGITS: Final = re.compile(r"0?x?[0-9a-f]*", re.IGNORECASE)
+_BYTES: Final = re.compile(r"0x((?:[0-9a-fA-F]{2}|\*)+)")
+_QUOTED: Final = re.compile(r'"(|null|0x[0-9a-fA-F]*)"')
 _NULL: Final = "null"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterTexts:
-    """As an operator writes them; a record must pass all that are not empty."""
+    """As an operator writes them; a record must pass all that are given. An empty key is one: that
+    without bytes."""
 
     text: str = ""
     regex: str = ""
-    key: str = ""
+    key: str | None = None
     header: str = ""
     json_path: str = ""
     cel: str = ""
 
     def __bool__(self) -> bool:
-        return any(getattr(self, each.name) for each in fields(self))
+        return self.key is not None or any(getattr(self, each.name) for each in fields(self))
 
 
 NO_FILTERS: Final = FilterTexts()
 FILTER_HELP: Final = {
     "text": "held by key, value or a header, whatever its case",
     "regex": "RE2 pattern found in key, value or a header",
-    "key": "the whole key; * stands for anything, null for no key",
+    "key": "the whole key; * stands for any bytes, null for no key, 0xff also for that byte",
     "header": "name, or name=value; * stands for anything",
     "json_path": "RFC 9535; finds something in the value: $.order[?@.price > 10]",
     "cel": "expression, e.g. value.status == 'failed' && size > 100",
@@ -77,14 +80,19 @@ class MessageFilter:
         return True
 
 
-def build_filter(texts: FilterTexts, decoder: Decoder | None = None) -> MessageFilter:
-    """The test that the texts describe; JSON path and expression see what the decoder gives.
+def build_filter(
+    texts: FilterTexts, decoder: Decoder | None = None, *, until_ms: int | None = None
+) -> MessageFilter:
+    """The test that the texts describe, of records before a time; JSON path and expression see
+    what the decoder gives.
 
     :raises FilterError: one of them cannot be used.
     """
     judges: list[tuple[str, Judge]] = []
+    if until_ms is not None:
+        judges.append(("until", lambda judged: judged.record.timestamp_ms < until_ms))
     for name, build in _BUILDERS.items():
-        if text := getattr(texts, name):
+        if (text := getattr(texts, name)) or (name == "key" and text is not None):
             if len(text) > CHARACTERS_MAX:
                 words = f"{len(text):,} characters; at most {CHARACTERS_MAX:,} are taken"
                 raise FilterError(name, words)
@@ -94,55 +102,69 @@ def build_filter(texts: FilterTexts, decoder: Decoder | None = None) -> MessageF
 
 
 def _holds_text(text: str) -> Judge:
-    pattern = _literal(text)
+    search = _literal(text).search
     small = text.lower()
     may_be_hex = _HEX_DIGITS.fullmatch(text) is not None
 
     def holds(part: bytes) -> bool:
-        if pattern.search(part):
+        if search(part):
             return True
-        if not may_be_hex or part.isascii():
-            return False
-        try:
-            part.decode()
-        except UnicodeDecodeError:
-            return small in "0x" + part.hex()
-        return False
+        return may_be_hex and not is_text(part) and small in "0x" + part.hex()
 
     return lambda judged: any(map(holds, judged.parts))
 
 
 def _holds_pattern(text: str) -> Judge:
-    search = pattern_of(text, "regex").search
-    return lambda judged: any(search(part) for part in judged.parts)
+    in_text = pattern_of(text, "regex").search
+    in_bytes = pattern_of(text, "regex", of_bytes=True).search
+    return lambda judged: any(
+        in_text(part) if is_text(part) else in_bytes(part) for part in judged.parts
+    )
 
 
 def _has_key(text: str) -> Judge:
-    if text == _NULL:
-        return lambda judged: judged.record.key is None
-    pattern = _glob(text, "key")
-    return lambda judged: judged.record.key is not None and pattern(judged.record.key)
+    matches = _glob(text, "key")
+    return lambda judged: matches(judged.record.key)
 
 
 def _has_header(text: str) -> Judge:
     name, sign, value = text.partition("=")
-    is_name = _glob(name, "header")
+    is_name = _pieces_test(_typed_bytes(name, "header").split(b"*"))
     is_value = _glob(value, "header")
 
     def has(judged: Judged) -> bool:
         return any(
-            is_name(each.encode(errors="replace")) and (not sign or is_value(content or b""))
+            is_name(each.encode(errors="replace")) and (not sign or is_value(content))
             for each, content in judged.record.headers
         )
 
     return has
 
 
-def _glob(text: str, field_name: str) -> Callable[[bytes], bool]:
-    if text.startswith("0x") and re.fullmatch(r"0x(?:[0-9a-fA-F]{2})+", text):
-        wanted = bytes.fromhex(text[2:])
-        return lambda part: part == wanted
-    first, *middle = _typed_bytes(text, field_name).split(b"*")
+def _glob(text: str, field_name: str) -> Callable[[bytes | None], bool]:
+    """Tests a whole key or header value.
+
+    A text finds itself, with ``*`` for any bytes; ``0x…`` finds those bytes as well. ``null`` finds
+    null. In quotes null, ``0x…`` and nothing are texts.
+    """
+    if text == _NULL:
+        return lambda part: part is None
+    tests = [_pieces_test(pieces) for pieces in _readings(text, field_name)]
+    return lambda part: part is not None and any(test(part) for test in tests)
+
+
+def _readings(text: str, field_name: str) -> list[list[bytes]]:
+    """What a text may mean, as the pieces between its stars."""
+    readings = [_typed_bytes(text, field_name).split(b"*")]
+    if (found := _BYTES.fullmatch(text)) and found[1].strip("*"):
+        readings.append([bytes.fromhex(piece) for piece in found[1].split("*")])
+    if quoted := _QUOTED.fullmatch(text):
+        readings.append([quoted[1].encode()])
+    return readings
+
+
+def _pieces_test(pieces: Sequence[bytes]) -> Callable[[bytes], bool]:
+    first, *middle = pieces
     if not middle:
         return lambda part: part == first
     last = middle.pop()
@@ -162,8 +184,9 @@ def _glob(text: str, field_name: str) -> Callable[[bytes], bool]:
 
 
 def _literal(text: str) -> Any:
-    escaped = re2.escape(_typed_bytes(text, "text")).decode(errors="surrogateescape")
-    return pattern_of(escaped, "text", ignores_case=True)
+    typed = _typed_bytes(text, "text")
+    escaped = re2.escape(typed).decode(errors="surrogateescape")
+    return pattern_of(escaped, "text", ignores_case=True, of_bytes=not is_text(typed))
 
 
 def _typed_bytes(text: str, field_name: str) -> bytes:
@@ -194,11 +217,13 @@ def _batch_test(texts: FilterTexts) -> MayMatch | None:
     if texts.text and not _HEX_DIGITS.fullmatch(texts.text):
         searches.append(_literal(texts.text).search)
     if texts.regex and not _LOOKS_AROUND.search(texts.regex):
-        searches.append(pattern_of(texts.regex, "regex").search)
-    key = texts.key
-    if key and key != _NULL and not key.startswith("0x"):
-        parts = [part for part in _typed_bytes(key, "key").split(b"*") if part]
-        searches.append(lambda plain: all(part in plain for part in parts))
+        in_text = pattern_of(texts.regex, "regex").search
+        in_bytes = pattern_of(texts.regex, "regex", of_bytes=True).search
+        is_plain = texts.regex.isalnum() and texts.regex.isascii()
+        searches.append(in_text if is_plain else lambda it: in_text(it) or in_bytes(it))
+    if texts.key and texts.key != _NULL:
+        readings = _readings(texts.key, "key")
+        searches.append(lambda it: any(all(map(it.__contains__, pieces)) for pieces in readings))
     if not searches:
         return None
     return lambda plain: all(search(bytes(plain)) for search in searches)

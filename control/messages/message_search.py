@@ -69,7 +69,9 @@ class MessageSearch:
             partition=query.get("partition", ""),
             limit=query.get("limit", ""),
             **{its: query.get(name, "") for name, its in FORMAT_NAMES.items()},
-            texts=FilterTexts(**{its: query.get(name, "") for name, its in _QUERY_NAMES.items()}),
+            texts=FilterTexts(
+                **{its: text for name, its in _QUERY_NAMES.items() if (text := query.get(name))}
+            ),
         )
 
     @property
@@ -83,13 +85,13 @@ class MessageSearch:
             "until": self.until,
             "limit": self.limit,
             **{name: getattr(self, its) for name, its in FORMAT_NAMES.items()},
-            **{name: getattr(self.texts, its) for name, its in _QUERY_NAMES.items()},
+            **{name: getattr(self.texts, its) or "" for name, its in _QUERY_NAMES.items()},
         }
 
     @property
     def is_search(self) -> bool:
         """Whether some records may be left out."""
-        return bool(self.texts)
+        return bool(self.texts or self.until)
 
     def decoder(self, settings: KafkaSettings | str) -> Decoder:
         """Reads keys and values as the search says, else as was chosen for the topic.
@@ -118,6 +120,13 @@ class MessageSearch:
                 RememberedFormats().keep(cluster_id, self.topic, decoder.formats)
         return decoder
 
+    def tested(self, decoder: Decoder, *, now_ms: int) -> MessageFilter:
+        """The test of its filters and of its end in time.
+
+        :raises FilterError: a field that cannot be.
+        """
+        return build_filter(self.texts, decoder, until_ms=self._until_ms(now_ms))
+
     async def read(
         self, settings: KafkaSettings | str, *, now_ms: int, limit: int, scan: Scan | None = None
     ) -> Browsed:
@@ -127,11 +136,18 @@ class MessageSearch:
         :raises KafkaPortError: the cluster refuses or does not answer.
         """
         start, bounds = self._start(now_ms), self._bounds()
+        until_ms = self._until_ms(now_ms)
         tested, looking = await self._looking(settings, now_ms)
         async with RecordReader(settings) as reader:
             keys = await self.partitions(reader)
             found = await reader.browse(
-                keys, start, limit=limit, looking=looking, bounds=bounds, scan=scan
+                keys,
+                start,
+                limit=limit,
+                looking=looking,
+                bounds=bounds,
+                scan=scan,
+                until_ms=until_ms,
             )
         return _told(found, tested)
 
@@ -159,7 +175,7 @@ class MessageSearch:
                 bounds=bounds,
                 scan=scan or Scan(before.progress),
             )
-        return _told(found, tested)
+        return replace(_told(found, tested), behind_count=before.behind_count)
 
     async def follow(
         self, settings: KafkaSettings | str, *, now_ms: int
@@ -211,14 +227,11 @@ class MessageSearch:
     async def _looking(
         self, settings: KafkaSettings | str, now_ms: int
     ) -> tuple[MessageFilter, Looking]:
-        until_ms = self._until_ms(now_ms)
         _numbers(self.partition)
         # In a thread: the first use of a library loads it.
         decoder = await asyncio.to_thread(self.decoder, settings)
-        tested = await asyncio.to_thread(build_filter, self.texts, decoder)
-        return tested, Looking(
-            matches=tested.matches, may_match=tested.may_match, until_ms=until_ms
-        )
+        tested = await asyncio.to_thread(self.tested, decoder, now_ms=now_ms)
+        return tested, Looking(matches=tested.matches, may_match=tested.may_match)
 
 
 def chosen_partitions(keys: Sequence[TopicPartition], partition: str) -> tuple[TopicPartition, ...]:

@@ -4,6 +4,7 @@ Language about all of the record."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -98,9 +99,11 @@ def expression_judge(text: str) -> Judge:
         words = f"{text!r} at character {at}: {unknown[0]!r} is not known; {CEL_HELP}"
         raise FilterError("cel", words)
 
+    used = {name: _NAMES[name] for name in CEL_NAMES if name in program.variables()}
+
     def judge(judged: Judged) -> bool:
         try:
-            found = program.execute(_names(judged))
+            found = program.execute({name: told(judged) for name, told in used.items()})
         except _CEL_ERRORS as error:
             raise ValueError(_words(error)) from error
         if not isinstance(found, bool):
@@ -137,22 +140,19 @@ def _is_loop_in_loop(text: str) -> bool:
     return False
 
 
-def _names(judged: Judged) -> dict[str, Any]:
-    record = judged.record
+def _key_of(judged: Judged) -> Any:
+    return _text_or_bytes(judged.key) if isinstance(judged.key, bytes) else judged.key
+
+
+def _value_of(judged: Judged) -> Any:
     try:
-        value = judged.document
+        return judged.document
     except ValueError:
-        value = _text_or_bytes(record.value)
-    return {
-        "key": _text_or_bytes(judged.key) if isinstance(judged.key, bytes) else judged.key,
-        "value": value,
-        "headers": {name: _text_or_bytes(content) for name, content in record.headers},
-        "topic": record.topic,
-        "partition": record.partition,
-        "offset": record.offset,
-        "timestamp": _time_of(record.timestamp_ms),
-        "size": record.size_bytes,
-    }
+        return _text_or_bytes(judged.record.value)
+
+
+def _headers_of(judged: Judged) -> dict[str, Any]:
+    return {name: _text_or_bytes(content) for name, content in judged.record.headers}
 
 
 def _time_of(at_ms: int) -> datetime:
@@ -180,3 +180,16 @@ def _words(error: Exception) -> str:
         return f"there is no field {error.args[0]!r}"
     words = str(error).split(". CEL does not", 1)[0].splitlines()
     return words[0] if words else type(error).__name__
+
+
+_NAMES: Final[Mapping[str, Callable[[Judged], Any]]] = {
+    "key": _key_of,
+    "value": _value_of,
+    "headers": _headers_of,
+    "topic": lambda judged: judged.record.topic,
+    "partition": lambda judged: judged.record.partition,
+    "offset": lambda judged: judged.record.offset,
+    "timestamp": lambda judged: _time_of(judged.record.timestamp_ms),
+    "size": lambda judged: judged.record.size_bytes,
+}
+"""Only those that an expression names are looked up: a wild time spoils no other comparison."""

@@ -29,7 +29,6 @@ from control.kafka.records.record import FetchedRecord, Gap, Passed
 from control.kafka.records.scan_progress import NOTHING_SCANNED, Scan
 from control.messages.decoding.decoder import Decoder
 from control.messages.judged_records import FilterError
-from control.messages.message_filters import NO_FILTERS, FilterTexts, build_filter
 from control.messages.message_search import MessageSearch
 from control.messages.result_pages import ResultPages
 from dashboard.cluster_actions import ClusterActionError
@@ -85,10 +84,8 @@ class Seen:
 class Tail:
     """News of a topic for one tab: the newest records, and how many there were."""
 
-    def __init__(self, texts: FilterTexts = NO_FILTERS, decoder: Decoder | None = None) -> None:
-        self.texts = texts
-        self.decoder = decoder
-        self._tested = build_filter(texts, decoder)
+    def __init__(self, search: MessageSearch, decoder: Decoder, *, now_ms: int) -> None:
+        self._tested = search.tested(decoder, now_ms=now_ms)
         self.newest = NewestRecords(count_max=KEPT_MAX)
         """That were looked for, the newest last."""
         self.notices: deque[Notice] = deque(maxlen=NOTICES_MAX)
@@ -108,27 +105,23 @@ class Tail:
         matches = self._tested.matches
         return matches is None or matches(record)
 
-    def look_for(self, texts: FilterTexts, decoder: Decoder | None = None) -> bool:
-        """From now on; of the records that are shown those stay that pass. Whether it is new.
+    def look_for(self, search: MessageSearch, decoder: Decoder, *, now_ms: int) -> None:
+        """From now on; of the records that are shown those stay that pass.
 
         One that cannot be used is told, and the former stays.
         """
-        if texts == self.texts and decoder is self.decoder:
-            return False
-        self.texts, self.decoder = texts, decoder
         try:
-            self._tested = build_filter(texts, decoder)
+            self._tested = search.tested(decoder, now_ms=now_ms)
         except FilterError as error:
             words = f"{error}; the filter before stays in use"
             self.notices.append(Notice(text=words, is_trouble=True))
-            return True
+            return
         kept = [each for each in self.newest if self._passes(each)]
         self.newest.clear()
         for each in kept:
             self.newest.append(each)
         self.found = len(kept)
         self.seen = len(kept)
-        return True
 
     def take(self, items: Iterable[Followed]) -> bool:
         """Takes new records; answers whether there were any."""
@@ -297,7 +290,8 @@ class _Tab:
     async def _follow(self, asked: Asked) -> None:
         """Until something else is asked for."""
         seen = await asyncio.to_thread(self._seen, asked.search)
-        tail = Tail(asked.search.texts, seen.decoder)
+        now_ms = self._context.now_ms()
+        tail = await asyncio.to_thread(Tail, asked.search, seen.decoder, now_ms=now_ms)
         if asked.is_again:
             tail.notices.append(Notice(text=LOST, is_trouble=False))
         follower = await self._begun(asked.search, tail.looking)
@@ -333,8 +327,8 @@ class _Tab:
             self._is_changed.clear()
             if asked.search != seen.search:
                 seen = await asyncio.to_thread(self._seen, asked.search)
-                looked = asked.search.texts, seen.decoder
-                is_new |= await asyncio.to_thread(tail.look_for, *looked)
+                now_ms, is_new = self._context.now_ms(), True
+                await asyncio.to_thread(tail.look_for, seen.search, seen.decoder, now_ms=now_ms)
             if is_new and loop.time() >= due_s:
                 await self._tell(await asyncio.to_thread(self._drawing.followed, tail, seen))
                 is_new, due_s = False, loop.time() + PACE_S

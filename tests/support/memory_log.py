@@ -113,12 +113,17 @@ class MemoryCluster:
 
     async def topics(self, names: Iterable[str]) -> tuple[Any, ...]:
         partitions = [SimpleNamespace(key=key, leader=1) for key in self.logs]
-        return tuple(SimpleNamespace(name=name, partitions=partitions) for name in names)
+        return tuple(
+            SimpleNamespace(name=name, topic_id=None, partitions=partitions) for name in names
+        )
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
     def reader(self) -> RecordReader:
         """A reader of these partitions."""
         reader = RecordReader("memory:1")
-        admin: Any = SimpleNamespace(offsets=self, topics=self.topics)
+        admin: Any = SimpleNamespace(offsets=self, topics=self.topics, close=self.close)
         reader._admin, reader._fetcher = admin, self  # type: ignore[assignment]
         reader._extents = LogExtents(admin)
         return reader

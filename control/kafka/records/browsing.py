@@ -11,6 +11,8 @@ import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
+from heapq import merge as merge_sorted
+from operator import attrgetter
 from typing import Final
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
@@ -25,7 +27,7 @@ from control.kafka.records.fetching import (
     is_offset_out_of_range,
 )
 from control.kafka.records.merge_sources import BackwardSource, Source
-from control.kafka.records.record import FetchedRecord, Gap, Isolation, Item, Passed, Unread
+from control.kafka.records.record import FetchedRecord, Gap, Isolation, Item, Unread
 from control.kafka.records.scan_progress import NOTHING_SCANNED, Progress, Scan
 from control.model.ids import TopicPartition
 
@@ -42,8 +44,6 @@ _TOGETHER_BYTES: Final = 32 << 20
 _PARTITION_BYTES_MIN: Final = 64 << 10
 _TURN_ITEMS: Final = 2_000
 """Taken between two turns of the event loop."""
-
-_ALL: Final = 1 << 62
 
 Rest = Mapping[TopicPartition, int]
 
@@ -86,10 +86,11 @@ def _continues(before: Gap, gap: Gap) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browsed:
-    """Records in order of time, oldest first.
+    """Records in order of time, oldest first; within a partition in order of offsets.
 
     `read_count` records were looked at, `read_bytes` fetched. `rest` is where each partition that
-    was not read to its end goes on (backwards: before which offset); empty: all was read.
+    was not read to its end goes on (backwards: before which offset); empty: all was read, but for
+    `behind_count` offsets: those behind the first record at or after the time that ends a search.
     `since_ms` is the time that was asked for, where one was. `progress` counts what earlier reads
     have scanned, too, where this one goes on from them. Of `unjudged_count` records the filters
     could not say whether they pass; `unjudged_reason` is why, of the first.
@@ -102,6 +103,7 @@ class Browsed:
     rest: Rest
     is_backward: bool
     since_ms: int | None = None
+    behind_count: int = 0
     progress: Progress = NOTHING_SCANNED
     was_stopped: bool = False
     unjudged_count: int = 0
@@ -130,8 +132,6 @@ class Merge:
         self._hungry: set[int] = set(range(len(sources)))
         self.unread: list[Unread] = []
         """Partitions that were given up."""
-        self.records_left = _ALL
-        """Still to be scanned."""
 
     @property
     def read_bytes(self) -> int:
@@ -139,15 +139,16 @@ class Merge:
         return sum(source.read_bytes for source in self._sources)
 
     async def items(self) -> AsyncIterator[Item]:
-        """All of them, gaps as soon as they are met, until the scan is stopped."""
+        """All of them, gaps as soon as they are met, until the scan is stopped or at its limit."""
         turn = 0
-        while True:
+        while self._scan.records_left:
             async for gap in self._settle():
                 yield gap
             if self._scan.is_stopped or not self._heap:
                 return
             *_, slot = heappop(self._heap)
-            item = self._sources[slot].pop_within(self.records_left)
+            item = self._sources[slot].pop_within(self._scan.records_left)
+            self._scan.count(item)
             self._hungry.add(slot)
             turn += 1
             if turn % _TURN_ITEMS == 0:
@@ -266,6 +267,15 @@ def _open(
             source.handle_fetched(data)
 
 
+def _in_order(records: Iterable[FetchedRecord]) -> tuple[FetchedRecord, ...]:
+    """By time, as far as the order of offsets within each partition lets."""
+    rows: dict[int, list[FetchedRecord]] = {}
+    for record in records:
+        rows.setdefault(record.partition, []).append(record)
+    ordered = [rows[number] for number in sorted(rows)]
+    return tuple(merge_sorted(*ordered, key=attrgetter("timestamp_ms")))
+
+
 async def collect(
     merge: Merge, sources: Sequence[Source], *, limit: int, bounds: Bounds, scan: Scan
 ) -> Browsed:
@@ -274,20 +284,15 @@ async def collect(
     scan.records = records
     skipped = Skipped()
     is_backward = any(isinstance(source, BackwardSource) for source in sources)
-    merge.records_left = bounds.records
+    scan.records_max = bounds.records
     if limit > 0:
         async for item in merge.items():
             if isinstance(item, Gap):
                 skipped.add(item)
                 continue
-            scan.record_count += item.record_count if isinstance(item, Passed) else 1
-            merge.records_left = bounds.records - scan.record_count
-            scan.at_ms = item.timestamp_ms
-            if not isinstance(item, Passed):
+            if isinstance(item, FetchedRecord):
                 records.append(item)
-                scan.found_count += 1
-            is_full = scan.record_count >= bounds.records or merge.read_bytes >= bounds.bytes
-            if is_full or len(records) >= limit:
+            if merge.read_bytes >= bounds.bytes or len(records) >= limit:
                 break
     skipped.unread += merge.unread
     rest = {
@@ -296,7 +301,7 @@ async def collect(
         if source.unread is None and (source.items or not source.is_at_end)
     }
     return Browsed(
-        records=tuple(reversed(records) if is_backward else records),
+        records=_in_order(reversed(records) if is_backward else records),
         read_count=scan.record_count,
         read_bytes=merge.read_bytes,
         skipped=skipped,

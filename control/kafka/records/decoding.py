@@ -116,7 +116,8 @@ class ChunkDecoder:
         try:
             if self._is_passed(batch, header):
                 self._marks.transaction_of(header)
-                yield self._passed(header, read_to)
+                if read_to <= header.last_offset:
+                    yield Passed(read_to, header.max_timestamp, header.last_offset)
                 self.next_offset = max(self.next_offset, header.last_offset + 1)
                 return
             told, records = open_batch(batch, header)
@@ -135,14 +136,13 @@ class ChunkDecoder:
         self.next_offset = max(self.next_offset, header.last_offset + 1)
 
     def _is_passed(self, batch: memoryview, header: BatchHeader) -> bool:
-        """Whether nothing in it may match, as far as that is seen without opening it."""
+        """Whether nothing in it may match, as far as that is seen without opening it. Only opening
+        tells which records compaction has left in a batch with holes."""
         if self._may_match is None or header.magic != MAGIC_V2 or header.is_control:
             return False
+        if header.records_count != header.last_offset - header.base_offset + 1:
+            return False
         return not self._may_match(decompress(header.codec, batch[HEADER_BYTES:]))
-
-    def _passed(self, header: BatchHeader, first: int) -> Passed:
-        count = min(header.records_count, header.last_offset - first + 1)
-        return Passed(first, header.max_timestamp, header.last_offset, max(0, count))
 
     def _records(
         self, batch: memoryview, header: BatchHeader, records: Iterable[Record]

@@ -28,11 +28,13 @@ from control.kafka.records.fetching import (
     Positions,
     is_offset_out_of_range,
 )
+from control.kafka.records.log_bounds import LogExtent
 from control.kafka.records.merge_sources import ForwardSource
 from control.kafka.records.reader import EVERYTHING, Looking, RecordReader, Start, StartKind
 from control.kafka.records.record import FetchedRecord, Gap, Isolation, Passed
 from control.kafka.records.scan_progress import Scan
 from control.model.ids import TopicPartition
+from control.model.units import counted
 
 REFRESH_S: Final = 5.0
 """Between two looks at the topic's leaders and partitions."""
@@ -77,13 +79,16 @@ class TopicFollower:
         *,
         partitions: Collection[int] | None = None,
         looking: Looking = EVERYTHING,
+        scan: Scan | None = None,
     ) -> None:
+        """`scan` counts what is read; it may limit it, and be looked at meanwhile."""
         told = settings_of(settings)
         timeout_ms = min(told.request_timeout_ms, _REQUEST_TIMEOUT_MS)
         self._reader = RecordReader(replace(told, request_timeout_ms=timeout_ms, attempts_max=2))
         self._topic = topic
         self._partitions = partitions
         self._looking = looking
+        self._scan = scan or Scan()
         self._start = Start(kind=StartKind.LATEST)
         self._sources: dict[TopicPartition, ForwardSource] = {}
         self._backlog: list[ForwardSource] = []
@@ -121,16 +126,15 @@ class TopicFollower:
         await self._place(keys)
 
     async def items(self) -> AsyncIterator[Followed]:
-        """Records that are there, in order of time, then those that come, for ever."""
+        """Records that are there, in order of time, then those that come, until so many are
+        scanned as the scan lets, else for ever."""
         async for item in self.backlog():
             yield item
-        while True:
+        while self._scan.records_left:
             for item in await self.poll(FETCH_WAIT_MS):
                 yield item
 
-    async def backlog(
-        self, *, is_all: bool = False, scan: Scan | None = None
-    ) -> AsyncIterator[Followed]:
+    async def backlog(self, *, is_all: bool = False) -> AsyncIterator[Followed]:
         """Gives the records that were there at the beginning, in order of time; ``poll`` goes on
         behind them.
 
@@ -140,7 +144,7 @@ class TopicFollower:
         for notice in self._troubles.notices(is_waiting=not is_all):
             yield notice
         sources, self._backlog = self._backlog, []
-        merge = self._reader.merge(sources, scan)
+        merge = self._reader.merge(sources, self._scan)
         try:
             async for item in merge.items():
                 yield item
@@ -159,7 +163,7 @@ class TopicFollower:
         opened = [source for source in self._sources.values() if source.has_more_open]
         if opened:
             await asyncio.to_thread(_open_more, opened)
-            return _taken(opened)
+            return self._taken(opened)
         found: list[Followed] = []
         await self._maybe_refresh()
         now_s = time.monotonic()
@@ -178,18 +182,19 @@ class TopicFollower:
     async def _place(self, keys: Iterable[TopicPartition]) -> None:
         """Sources for partitions that have none yet, as far as they tell where they begin."""
         extents, unread = await self._reader.extents.tolerant(keys)
-        places, no_start = await self._reader.starts(extents, self._start)
+        places, no_start = await self._reader.starts(extents, self._start, self._looking)
+        held: dict[TopicPartition, LogExtent] = {}
         for key, at in places.items():
             extent = extents[key]
             self._sources[key] = self._source(key, at, stable=extent.stable)
-            if at < extent.end:
-                end = extent.stable if self._is_committed else extent.end
+            end = self._looking.end_of(extent)
+            if at < end:
                 self._backlog.append(self._source(key, at, stable=extent.stable, end=end))
+            if end < extent.end:
+                held[key] = extent
+        if held:
+            self._troubles.add_notice(_held_words(held))
         self._troubles.update({each.partition: each.reason for each in (*unread, *no_start)})
-
-    @property
-    def _is_committed(self) -> bool:
-        return self._looking.isolation is Isolation.READ_COMMITTED
 
     def _source(
         self, key: TopicPartition, at: int, *, stable: int = 0, end: int = _FOR_EVER
@@ -198,7 +203,7 @@ class TopicFollower:
             key,
             first=at,
             end=end,
-            stable=_FOR_EVER if self._is_committed else stable,
+            stable=_FOR_EVER if self._looking.is_committed else stable,
             matches=self._looking.accepts,
             may_match=self._looking.may_match,
             kept_bytes=self._looking.kept_bytes,
@@ -273,7 +278,16 @@ class TopicFollower:
             elif answer is not None:
                 await self._handle_error(key, answer)
         await asyncio.to_thread(_open_fetched, fetched)
-        return _taken([source for source, _ in fetched])
+        return self._taken([source for source, _ in fetched])
+
+    def _taken(self, sources: Iterable[ForwardSource]) -> list[Followed]:
+        found: list[Followed] = []
+        for source in sources:
+            while source.items and self._scan.records_left:
+                item = source.pop_within(self._scan.records_left)
+                self._scan.count(item)
+                found.append(item)
+        return found
 
     async def _handle_error(self, key: TopicPartition, error: KafkaPortError) -> None:
         if isinstance(error, RefusedError) and error.code in _FATAL:
@@ -296,14 +310,6 @@ class TopicFollower:
             words = f"its log was cut back from offset {source.position} to {end}"
             self._troubles.add_notice(f"{key}: {words}; reading goes on there")
             source.move_to(end)
-
-
-def _taken(sources: Iterable[ForwardSource]) -> list[Followed]:
-    found: list[Followed] = []
-    for source in sources:
-        while source.items:
-            found.append(source.pop())
-    return found
 
 
 class _Request(NamedTuple):
@@ -410,6 +416,13 @@ class _Troubles:
             found.append(Notice(text=f"{_names(back)}: read again", is_trouble=False))
         self._told = dict(self._reasons)
         return found
+
+
+def _held_words(held: Mapping[TopicPartition, LogExtent]) -> str:
+    offsets = ", ".join(str(held[key].stable) for key in sorted(held)[:_NAMED_MAX])
+    hidden = counted(sum(it.end - it.stable for it in held.values()), "offset")
+    words = f"a transaction is still open from offset {offsets} on"
+    return f"{_names(sorted(held))}: {words}: {hidden} stay hidden until it ends"
 
 
 def _names(keys: Sequence[TopicPartition]) -> str:

@@ -98,10 +98,7 @@ class Source(ABC):
     def pop_within(self, most: int) -> Item:
         """Take the next item out; of records in a row that are not looked for at most so many."""
         item = self.pop()
-        is_dense = isinstance(item, Passed) and (
-            item.last_offset - item.offset + 1 == item.record_count > most
-        )
-        if not isinstance(item, Passed) or not is_dense or most < 1:
+        if not isinstance(item, Passed) or item.record_count <= most:
             return item
         taken, left = self._split(item, most)
         self._put_back(left)
@@ -174,18 +171,14 @@ class Source(ABC):
                 is_whole = self._kept_bytes is None
                 kept.append(item if is_whole else cut_record(item, self._kept_bytes or 0))
                 return
-            item = Passed(item.offset, item.timestamp_ms, item.offset, 1)
-        elif isinstance(item, Passed) and item.last_offset >= end:
-            record_count = min(item.record_count, end - item.offset)
-            item = item._replace(last_offset=end - 1, record_count=record_count)
+            item = Passed(item.offset, item.timestamp_ms, item.offset)
+        elif isinstance(item, Passed):
+            item = item._replace(last_offset=min(item.last_offset, end - 1))
         before = kept[-1] if kept else None
-        if isinstance(before, Passed) and isinstance(item, Passed):
-            kept[-1] = Passed(
-                before.offset,
-                max(before.timestamp_ms, item.timestamp_ms),
-                item.last_offset,
-                before.record_count + item.record_count,
-            )
+        is_passed = isinstance(before, Passed) and isinstance(item, Passed)
+        if is_passed and before.last_offset + 1 == item.offset:
+            newest_ms = max(before.timestamp_ms, item.timestamp_ms)
+            kept[-1] = Passed(before.offset, newest_ms, item.last_offset)
         else:
             kept.append(item)
 
@@ -234,7 +227,9 @@ class ForwardSource(Source):
 
     @property
     def rest(self) -> int:
-        return first_offset_of(self.items[0]) if self.items else self._at
+        if self.items:
+            return first_offset_of(self.items[0])
+        return min(self._at, self.end)  # a fetch may give more than is wanted here
 
     @property
     def offsets_left(self) -> int:
@@ -400,10 +395,9 @@ class BackwardSource(Source):
 
 
 def _halves(passed: Passed, count: int) -> tuple[Passed, Passed]:
-    """The first so many of records without gaps between them, and those behind."""
+    """The first so many of them, and those behind."""
     at = passed.offset + count
-    first = passed._replace(last_offset=at - 1, record_count=count)
-    return first, passed._replace(offset=at, record_count=passed.record_count - count)
+    return passed._replace(last_offset=at - 1), passed._replace(offset=at)
 
 
 def gap_of(partition: TopicPartition, first: int, last: int, reason: str) -> Gap:

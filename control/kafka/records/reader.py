@@ -50,6 +50,8 @@ __all__ = [
     "is_offset_out_of_range",
 ]
 _ALL: Final = 1 << 62
+BEHIND_MAX: Final = 100_000
+"""So many offsets behind the first record at or after an end in time are read for earlier ones."""
 
 
 class StartKind(StrEnum):
@@ -85,29 +87,32 @@ class Looking:
     """The wanted records, and how much of each is kept; None: all of it.
 
     `may_match` tells of a whole batch, before it is opened, whether it may hold what is looked for.
-    Only records before `until_ms` are read, where it is set. `read_committed` ends before the first
-    open transaction, and leaves out aborted ones.
+    `read_committed` ends before the first open transaction, and leaves out aborted ones.
     """
 
     matches: Matches | None = None
     may_match: MayMatch | None = None
-    until_ms: int | None = None
     isolation: Isolation = Isolation.READ_UNCOMMITTED
     kept_bytes: int | None = KEPT_BYTES
 
     @property
     def accepts(self) -> Matches | None:
         """The test that a record must pass to be shown."""
-        is_committed = self.isolation is Isolation.READ_COMMITTED
-        return self._is_match if is_committed or self.until_ms is not None else self.matches
+        return self._is_match if self.is_committed else self.matches
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether only records of committed transactions are read."""
+        return self.isolation is Isolation.READ_COMMITTED
 
     def _is_match(self, record: FetchedRecord) -> bool:
-        is_committed = self.isolation is Isolation.READ_COMMITTED
-        if is_committed and record.transaction is Transaction.ABORTED:
-            return False
-        if self.until_ms is not None and record.timestamp_ms >= self.until_ms:
+        if record.transaction is Transaction.ABORTED:
             return False
         return self.matches is None or self.matches(record)
+
+    def end_of(self, extent: LogExtent) -> int:
+        """Where reading a log ends."""
+        return extent.stable if self.is_committed else extent.end
 
 
 EVERYTHING: Final = Looking()
@@ -191,32 +196,31 @@ class RecordReader:
         looking: Looking = EVERYTHING,
         bounds: Bounds | None = None,
         scan: Scan | None = None,
+        until_ms: int | None = None,
     ) -> Browsed:
         """At most `limit` records that are there now and looked for, in order of time.
 
         From `StartKind.LAST` the newest `value` of them, else the first from the start on. A
-        partition that cannot be read is named in the answer; the others are read.
+        partition that cannot be read is named in the answer; the others are read. Where nothing
+        from `until_ms` on is looked for, the newest of long logs are sought before that time.
 
         :raises KafkaPortError: none of them can be read.
         """
         keys = sorted(set(partitions))
         extents, unread = await self._extents.tolerant(keys)
-        extents, without_end = await self._before(extents, looking.until_ms)
-        unread += without_end
-        scan = scan or Scan()
+        behind_count = 0
         if start.kind is StartKind.LAST:
-            at = {key: extent.end for key, extent in extents.items()}
+            at, behind_count = await self._ends(extents, until_ms)
             limit = min(limit, start.value)
         else:
             at, without_start = await self.starts(extents, start)
             unread += without_start
         is_backward = start.kind is StartKind.LAST
         sources = _sources(extents, at, looking, is_backward=is_backward)
-        found = await self._read(sources, limit, bounds, scan)
-        if start.kind is StartKind.TIMESTAMP:
-            found = replace(found, since_ms=start.value)
+        found = await self._read(sources, limit, bounds, scan or Scan())
         found.skipped.unread[:0] = unread
-        return found
+        since_ms = start.value if start.kind is StartKind.TIMESTAMP else None
+        return replace(found, since_ms=since_ms, behind_count=behind_count)
 
     async def go_on(
         self,
@@ -233,8 +237,6 @@ class RecordReader:
         :raises KafkaPortError: none of the partitions can be read.
         """
         extents, unread = await self._extents.tolerant(sorted(browsed_rest))
-        extents, without_end = await self._before(extents, looking.until_ms)
-        unread += without_end
         at = {key: browsed_rest[key] for key in extents}
         sources = _sources(extents, at, looking, is_backward=is_backward)
         found = await self._read(sources, limit, bounds, scan or Scan())
@@ -301,14 +303,17 @@ class RecordReader:
         )
 
     async def starts(
-        self, extents: Mapping[TopicPartition, LogExtent], start: Start
+        self,
+        extents: Mapping[TopicPartition, LogExtent],
+        start: Start,
+        looking: Looking = EVERYTHING,
     ) -> tuple[dict[TopicPartition, int], list[Unread]]:
         """Where to begin within what there is, and which partitions do not tell."""
         unread: list[Unread] = []
         asked: Mapping[TopicPartition, int]
         match start.kind:
             case StartKind.LAST:
-                return await self._last_positions(extents, start.value)
+                return await self._last_positions(extents, start.value, looking)
             case StartKind.EARLIEST:
                 asked = {key: extent.first for key, extent in extents.items()}
             case StartKind.OFFSET:
@@ -320,21 +325,23 @@ class RecordReader:
                     for key, at in found.items()
                 }
             case _:
-                asked = {key: extent.end for key, extent in extents.items()}
+                asked = {key: looking.end_of(extent) for key, extent in extents.items()}
         places = {
             key: min(max(at, extents[key].first), extents[key].end) for key, at in asked.items()
         }
         return places, unread
 
     async def _last_positions(
-        self, extents: Mapping[TopicPartition, LogExtent], count: int
+        self, extents: Mapping[TopicPartition, LogExtent], count: int, looking: Looking
     ) -> tuple[dict[TopicPartition, int], list[Unread]]:
-        """Where the newest `count` records of all partitions together begin."""
-        at = {key: extent.end for key, extent in extents.items()}
+        """Where the newest `count` records of all partitions together begin: those that its
+        isolation lets be seen."""
+        at = {key: looking.end_of(extent) for key, extent in extents.items()}
         if not count:
             return at, []
-        sources = _sources(extents, at, Looking(kept_bytes=0), is_backward=True)
-        found = await self._read(sources, count, Bounds(records=count, bytes=_ALL), Scan())
+        seen = Looking(isolation=looking.isolation, kept_bytes=0)
+        sources = _sources(extents, at, seen, is_backward=True)
+        found = await self._read(sources, count, Bounds(records=_ALL, bytes=_ALL), Scan())
         unread = found.skipped.unread
         missing = {each.partition for each in unread}
         places = {
@@ -346,22 +353,18 @@ class RecordReader:
         """Several partitions in order of time."""
         return Merge(self._admin, self._fetcher, sources, scan)
 
-    async def _before(
-        self, extents: dict[TopicPartition, LogExtent], until_ms: int | None
-    ) -> tuple[dict[TopicPartition, LogExtent], list[Unread]]:
-        """The logs as if they ended with the first record of that time or later."""
+    async def _ends(
+        self, extents: Mapping[TopicPartition, LogExtent], until_ms: int | None
+    ) -> tuple[dict[TopicPartition, int], int]:
+        """Where reading back begins, and how many offsets that leaves out: none, unless very many
+        are behind the first record at or after that time."""
+        ends = {key: extent.end for key, extent in extents.items()}
         if until_ms is None or not extents:
-            return extents, []
-        found, unread = await self._extents.list_offsets(extents, until_ms)
-        ends = {key: at.offset for key, at in found.items() if at.offset >= 0}
-        return {
-            key: replace(
-                extents[key],
-                end=min(extents[key].end, ends.get(key, _ALL)),
-                stable=min(extents[key].stable, ends.get(key, _ALL)),
-            )
-            for key in found
-        }, unread
+            return ends, 0
+        found, _ = await self._extents.list_offsets(extents, until_ms)
+        first = {key: min(at.offset, ends[key]) for key, at in found.items() if at.offset >= 0}
+        behind_count = sum(ends[key] - at for key, at in first.items())
+        return (ends, 0) if behind_count <= BEHIND_MAX else (ends | first, behind_count)
 
     async def _read(
         self, sources: Sequence[Source], limit: int, bounds: Bounds | None, scan: Scan
@@ -379,11 +382,10 @@ def _sources(
 ) -> list[Source]:
     """A source for each partition, that reads from its offset on, or back from it."""
     direction: type[Source] = BackwardSource if is_backward else ForwardSource
-    is_committed = looking.isolation is Isolation.READ_COMMITTED
     sources = []
     for key, offset in sorted(at.items()):
         extent = extents[key]
-        end = extent.stable if is_committed else extent.end
+        end = looking.end_of(extent)
         if is_backward:
             end = min(end, offset)
         sources.append(

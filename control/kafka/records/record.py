@@ -109,7 +109,7 @@ class Unread:
 
 
 class Passed(NamedTuple):
-    """Records in a row that were scanned and are not looked for.
+    """Records in a row, without a hole, that were scanned and are not looked for.
 
     `timestamp_ms` is the newest time among them.
     """
@@ -117,7 +117,11 @@ class Passed(NamedTuple):
     offset: int
     timestamp_ms: int
     last_offset: int
-    record_count: int
+
+    @property
+    def record_count(self) -> int:
+        """One for each offset."""
+        return self.last_offset - self.offset + 1
 
 
 Item = FetchedRecord | Gap | Passed

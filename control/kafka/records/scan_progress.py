@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
-from control.kafka.records.record import FetchedRecord
+from control.kafka.records.record import FetchedRecord, Gap, Item, Passed
 from control.model.ids import TopicPartition
 
+NO_LIMIT: Final = 1 << 62
 _Answer = TypeVar("_Answer")
 
 
@@ -63,8 +64,10 @@ class Scanned(Protocol):
 class Scan:
     """One run over some partitions; another task may look at it and stop it."""
 
-    def __init__(self, before: Progress = NOTHING_SCANNED) -> None:
-        """`before` is what was scanned by those from which it goes on."""
+    def __init__(self, before: Progress = NOTHING_SCANNED, *, records_max: int = NO_LIMIT) -> None:
+        """`before` is what was scanned by those from which it goes on; it ends by itself at
+        `records_max`."""
+        self.records_max = records_max
         self.record_count = 0
         self.found_count = 0
         self.records: Sequence[FetchedRecord] = ()
@@ -82,6 +85,19 @@ class Scan:
     def stop(self) -> None:
         """End it within the time that a few records take."""
         self._stopped.set()
+
+    @property
+    def records_left(self) -> int:
+        """To be scanned at most."""
+        return self.records_max - self.record_count
+
+    def count(self, item: Item) -> None:
+        """It was scanned."""
+        if isinstance(item, Gap):
+            return
+        self.at_ms = item.timestamp_ms
+        self.record_count += item.record_count if isinstance(item, Passed) else 1
+        self.found_count += isinstance(item, FetchedRecord)
 
     def begin(self, sources: Sequence[Scanned]) -> None:
         """These are scanned."""

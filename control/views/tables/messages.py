@@ -78,6 +78,10 @@ def _search_words(browsed: Browsed) -> str:
         words += f"; {why}, {older} ones not scanned yet"
     elif browsed.skipped.unread:
         words += ", not all partitions"
+    elif browsed.behind_count:
+        behind = text.plural_text(browsed.behind_count, "offset")
+        words += f"; not {behind} behind the end in time, where earlier times may be: read from "
+        words += "the start to scan them"
     else:
         words += ": all of them"
     return words + _late_words(browsed)

@@ -16,7 +16,6 @@ from control.kafka.records.record import (
     FetchedRecord,
     Gap,
     Isolation,
-    Passed,
     Transaction,
 )
 from control.kafka.records.scan_progress import Scan
@@ -56,6 +55,7 @@ from partiscope.cli.shared.options import (
 SHOWN_CHARACTERS_MAX: Final = 2_000
 """Of a key or value; --json has it whole."""
 PROGRESS_EVERY_S: Final = 2.0
+_NEVER_EMPTY: Final = ("header", "json_path", "cel")
 
 
 Topic = Annotated[str, typer.Argument(help="Topic to read.")]
@@ -136,11 +136,11 @@ def tail(
     decoder = decoder_for(address, topic, key=key_format, value=value_format)
     filters = {"text": text, "regex": regex, "key": key, "header": header}
     filters |= {"json_path": json_path, "cel": cel}
-    tested = _filter_of({name: its or "" for name, its in filters.items()}, decoder)
+    until_ms = None if until is None else moment_of(until, "--until")
+    tested = _filter_of(filters, decoder, until_ms)
     looking = Looking(
         matches=tested.matches,
         may_match=tested.may_match,
-        until_ms=None if until is None else moment_of(until, "--until"),
         isolation=isolation,
         kept_bytes=KEPT_BYTES if format_ is None and not as_json else None,
     )
@@ -159,9 +159,16 @@ def tail(
     asyncio.run(_show(address, reading, write))
 
 
-def _filter_of(texts: Mapping[str, str], decoder: Decoder) -> MessageFilter:
+def _filter_of(
+    texts: Mapping[str, str | None], decoder: Decoder, until_ms: int | None
+) -> MessageFilter:
+    given = {name: text for name, text in texts.items() if text is not None}
+    empty = [name for name in _NEVER_EMPTY if given.get(name) == ""]
+    if empty:
+        words = f"--{empty[0].replace('_', '-')} is empty; leave it out to pass every record"
+        raise CommandError(words, Exit.WRONG_USE)
     try:
-        return build_filter(FilterTexts(**texts), decoder)
+        return build_filter(FilterTexts(**given), decoder, until_ms=until_ms)
     except FilterError as error:
         raise CommandError(str(error), Exit.WRONG_USE) from error
 
@@ -188,8 +195,10 @@ async def _show(address: str, wish: Reading, write: Callable[[FetchedRecord], No
     except FilterError as error:
         raise CommandError(str(error), Exit.WRONG_USE) from error
     numbers = [key.partition for key in chosen] if wish.partition else None
-    following = TopicFollower(address, wish.topic, partitions=numbers, looking=wish.looking)
     shown = Shown(wish, write)
+    following = TopicFollower(
+        address, wish.topic, partitions=numbers, looking=wish.looking, scan=shown.scan
+    )
     async with following as follower:
         await follower.begin(wish.start)
         telling = asyncio.create_task(_tell_progress(shown))
@@ -213,14 +222,15 @@ class Shown:
     """Counts of a scan's records and of those written."""
 
     def __init__(self, wish: Reading, write: Callable[[FetchedRecord], None]) -> None:
-        self.scan = Scan()
+        limit = {} if wish.scan_limit is None else {"records_max": wish.scan_limit}
+        self.scan = Scan(**limit)
         self.wish = wish
         self.is_whole = True
+        self._written = 0
         self._write = write
 
     def is_last(self, item: Followed) -> bool:
         """Write or tell one, and whether it is the last that is wanted."""
-        scan, wish = self.scan, self.wish
         if isinstance(item, Notice):
             _tell(printable(item.text))
             self.is_whole = self.is_whole and not item.is_trouble
@@ -228,21 +238,17 @@ class Shown:
         if isinstance(item, Gap):
             _tell(gap_words(item))
             return False
-        scan.record_count += item.record_count if isinstance(item, Passed) else 1
         if isinstance(item, FetchedRecord):
             self._write(item)
-            scan.found_count += 1
-            if scan.found_count == wish.count:
-                return True
-        return wish.scan_limit is not None and scan.record_count >= wish.scan_limit
+            self._written += 1
+        return self._written == self.wish.count
 
     def tell_end(self) -> None:
         """How much was scanned, where some of it was left out."""
         scan, wish = self.scan, self.wish
         if wish.tested.unjudged_count:
             _tell(unjudged_words(wish.tested.unjudged_count, wish.tested.unjudged_reason))
-        is_limited = wish.scan_limit is not None and scan.record_count >= wish.scan_limit
-        if is_limited:
+        if not scan.records_left:
             words = f"{scan.found_count:,} match; {self._scanned}"
             _tell(f"{words}; --scan-limit {wish.scan_limit} ends it here, the rest is not scanned")
         elif not scan.found_count and wish.looking.accepts is not None:
@@ -270,7 +276,7 @@ async def _tell_progress(shown: Shown) -> None:
 
 def _items(follower: TopicFollower, shown: Shown) -> AsyncIterator[Followed]:
     if shown.wish.exits_at_end:
-        return follower.backlog(is_all=True, scan=shown.scan)
+        return follower.backlog(is_all=True)
     return follower.items()
 
 

@@ -203,6 +203,22 @@ def test_any_time_of_a_record_can_be_compared_or_is_counted(at_ms: int) -> None:
         (b"\x00\xff", "0x00ff", True),
         (b"\x00\xff", "0X00ff", False),
         (b"0x00f", "0x00f", True),
+        (b"0x00ff", "0x00ff", True),
+        (b"0x00ff", '"0x00ff"', True),
+        (b"\x00\xff", '"0x00ff"', False),
+        (b'"0x00ff"', '"0x00ff"', True),
+        (b"0xdeadbeef", "0xdead*", True),
+        (b"\xde\xad\xbe\xef", "0xdead*", True),
+        (b"\xde\xad\xbe\xef", "0x*beef", True),
+        (b"\xde\xad\xbe\xef", "0xde*be", False),
+        (b"null", '"null"', True),
+        (None, '"null"', False),
+        (b"", '""', True),
+        (b"", "", True),
+        (b"a", "", False),
+        (None, "", False),
+        (None, '""', False),
+        (b'"a"', '"a"', True),
         (b"a.b", "a.b", True),
         (b"axb", "a.b", False),
         (b"abc", "b", False),
@@ -222,7 +238,12 @@ def test_a_key_is_matched_as_a_whole(key: bytes | None, text: str, wanted: bool)
         ((("trace", b"1"),), "trace=1", True),
         ((("trace", b"1"),), "trace=2", False),
         ((("trace", None),), "trace", True),
-        ((("trace", None),), "trace=", True),
+        ((("trace", None),), "trace=", False),
+        ((("trace", None),), "trace=null", True),
+        ((("trace", b""),), "trace=null", False),
+        ((("trace", b""),), "trace=", True),
+        ((("trace", b"null"),), 'trace="null"', True),
+        ((("0xff", b"1"),), "0xff", True),
         ((("trace", b"a=b"),), "trace=a=b", True),
         ((("a", b"x"), ("a", b"y")), "a=y", True),
         ((), "*", False),
@@ -250,6 +271,32 @@ def test_a_header_is_matched_by_name_and_value(headers: Headers, text: str, want
 )
 def test_text_is_found_whatever_its_case(value: bytes | None, text: str, wanted: bool) -> None:
     assert is_found(record(value), text=text) is wanted
+
+
+@pytest.mark.parametrize(
+    ("value", "pattern", "wanted"),
+    [
+        (b"a\xffb", "a.b", True),
+        (b"a\xff\xfe\nb", "^a.*b$", True),
+        (b"a\nb", "a.b", True),
+        ("aéb".encode(), "a.b", True),
+        ("aéb".encode(), "a..b", False),
+        ("aé\xff".encode("latin-1"), "a..", True),
+        (b"\xff\xfe", r"^\xff\xfe$", True),
+        (b"a\xffb", "[^a]b", True),
+    ],
+)
+def test_a_point_is_any_character_or_any_byte(value: bytes, pattern: str, wanted: bool) -> None:
+    found = build_filter(FilterTexts(regex=pattern))
+    assert passes(found, record(value)) is wanted
+    if wanted and found.may_match is not None:
+        assert found.may_match(b"\x00\xff" + value + b"\xff")
+
+
+def test_a_wild_time_spoils_no_comparison_of_other_things() -> None:
+    found = build_filter(FilterTexts(cel="value.n > 3"))
+    assert passes(found, record(b'{"n": 7}', timestamp_ms=2**62))
+    assert found.unjudged_count == 0
 
 
 def test_large_numbers_are_compared_as_they_are() -> None:

@@ -12,6 +12,7 @@ from control.kafka.records.decoding import AbortedTransaction
 from control.kafka.records.reader import Looking, Start, StartKind
 from control.kafka.records.record import FetchedRecord, Isolation, Transaction
 from control.model.ids import TopicPartition
+from control.views.tables.messages import summary
 from tests.support.memory_log import MemoryCluster, MemoryLog
 
 EARLIEST = Start(kind=StartKind.EARLIEST)
@@ -215,3 +216,48 @@ async def test_aborted_and_open_records_are_marked_or_hidden(start: Start) -> No
     committed = Looking(isolation=Isolation.READ_COMMITTED)
     hidden = await cluster.reader().browse(keys, start, limit=10, looking=committed)
     assert [record.offset for record in hidden.records] == [2]
+
+
+async def test_the_newest_committed_ones_lie_before_an_open_transaction() -> None:
+    cluster, keys = cluster_of(transactional())
+    reader = cluster.reader()
+    committed = Looking(isolation=Isolation.READ_COMMITTED)
+    extents = await reader.extents.strict(keys)
+    assert await reader.starts(extents, last(1), committed) == ({keys[0]: 2}, [])
+    assert await reader.starts(extents, Start(kind=StartKind.LATEST), committed) == (
+        {keys[0]: 5},
+        [],
+    )
+    assert (await reader.starts(extents, last(0), committed))[0] == {keys[0]: 5}
+
+
+async def test_earlier_times_behind_an_end_in_time_are_found_or_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cluster, keys = cluster_of(log_of([1, 2, 900, 3, 901, 4]))
+    before = Looking(matches=lambda record: record.timestamp_ms < 900)
+    reader = cluster.reader()
+    found = await reader.browse(keys, last(10), limit=10, looking=before, until_ms=900)
+    assert [record.offset for record in found.records] == [0, 1, 3, 5]
+    assert (found.behind_count, found.rest) == (0, {})
+    monkeypatch.setattr("control.kafka.records.reader.BEHIND_MAX", 3)
+    found = await reader.browse(keys, last(10), limit=10, looking=before, until_ms=900)
+    assert [record.offset for record in found.records] == [0, 1]
+    assert (found.behind_count, found.rest) == (4, {})
+    words, _ = summary(found, is_search=True)
+    assert "not 4 offsets behind" in words
+    assert "all of them" not in words
+
+
+async def test_a_scan_counts_no_record_more_than_its_limit() -> None:
+    holes = [offset for offset in range(300) if offset % 3]
+    for kept in (None, holes):
+        cluster, keys = cluster_of(log_of(list(range(300)), per_batch=50, kept=kept))
+        for may_match in (None, lambda _: False):
+            looking = Looking(matches=lambda _: False, may_match=may_match)
+            for start in (EARLIEST, last(1_000)):
+                found = await cluster.reader().browse(
+                    keys, start, limit=10, looking=looking, bounds=Bounds(records=77)
+                )
+                assert found.read_count == 77
+                assert found.rest

@@ -14,8 +14,10 @@ from control.kafka.records import following
 from control.kafka.records.following import Followed, Notice, TopicFollower
 from control.kafka.records.reader import Looking, RecordReader, Start, StartKind
 from control.kafka.records.record import FetchedRecord, Gap, Isolation, Passed
+from control.kafka.records.scan_progress import Scan
 from control.model.ids import TopicPartition
 from tests.support.patience import WAIT_S
+from tests.support.phrases import lacking
 from tests.unit.control.kafka.records.scripted_logs import TOPIC, ScriptedLogs
 from tests.unit.control.kafka.scripted_cluster import Asked, Closed, Reply, Silence
 
@@ -450,3 +452,33 @@ async def test_a_fetch_out_of_range_is_refused_and_one_of_a_moved_leader_gives_n
         assert await reader.fetch({key: 0}, max_wait_ms=0) == {}
         chunks = await reader.fetch({key: 0}, max_wait_ms=0)
         assert [record.value for record in chunks[key].records] == [b"0/0", b"0/1", b"0/2"]
+
+
+async def test_what_comes_while_the_backlog_is_read_is_not_lost(logs: ScriptedLogs) -> None:
+    async with follower(logs) as reading:
+        await reading.begin(EARLIEST)
+        logs.logs[0].append(b"meanwhile")
+        assert b"meanwhile" not in values(await backlog_of(reading))
+        assert values(await poll_until(reading, holds(b"meanwhile"))) == [b"meanwhile"]
+
+
+async def test_a_scan_that_is_limited_ends_there_also_while_it_follows(logs: ScriptedLogs) -> None:
+    scan = Scan(records_max=8)
+    looking = Looking(matches=lambda record: record.value != b"0/1")
+    async with follower(logs, looking=looking, scan=scan) as reading:
+        await reading.begin(EARLIEST)
+        logs.logs[0].append(*(b"more %d" % number for number in range(10)))
+        async with asyncio.timeout(WAIT_S):
+            items = [item async for item in reading.items()]
+    assert (scan.record_count, len(values(items))) == (8, 7)
+
+
+async def test_an_open_transaction_that_hides_records_is_told(logs: ScriptedLogs) -> None:
+    logs.logs[1].stable = 1
+    looking = Looking(isolation=Isolation.READ_COMMITTED)
+    async with follower(logs, looking=looking) as reading:
+        await reading.begin(Start(kind=StartKind.LAST, value=2))
+        items = await backlog_of(reading, is_all=True)
+    (told,) = notices(items)
+    assert lacking(told.text, f"{TOPIC} partition 1", "open", "offset 1", "2 offsets") == []
+    assert len(values(items)) == 2
