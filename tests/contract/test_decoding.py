@@ -119,7 +119,7 @@ def test_protobuf_with_imports_and_the_path_to_its_type(
     assert (found.format, found.type_name, found.error) == (Format.PROTOBUF, "geo.Route", "")
     assert found.document == {
         "name": "a",
-        "points": [{"x": 0.0, "y": "5"}],
+        "points": [{"x": 0.0, "y": 5}],
         "at": "1970-01-01T17:46:40Z",
         "open": False,
     }

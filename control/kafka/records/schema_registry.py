@@ -33,16 +33,18 @@ RESTS_S: Final = 10.0
 """A registry that does not answer is asked again after so long."""
 UNKNOWN_S: Final = 60.0
 """An id that the registry does not know is asked for again after so long."""
-UNKNOWN_MAX: Final = 100
-"""Unknown ids within ``UNKNOWN_S`` after which further ids are not asked for: bytes that only look
-like messages with a schema must not become a flood of requests."""
+FAILED_MAX: Final = 100
+"""Schemas that failed within these times, after which further ones are not asked for: bytes that
+only look like messages with a schema must not become a flood of requests."""
+_OF_ONE_SCHEMA: Final = (400, 403, 422, 500)
+"""Other schemas may be given all the same."""
 _TOO_LONG: Final = "it takes too long"
 _CHUNK_BYTES: Final = 64 << 10
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
 
 
 class RegistryError(Exception):
-    """The registry gives no schema; the text says why, for the place beside the raw bytes."""
+    """The registry does not give a schema; the text says why, beside the raw bytes."""
 
 
 class UnknownSchemaError(RegistryError):
@@ -88,7 +90,8 @@ class SchemaRegistry:
         self._lock = Lock()
         self._schemas: OrderedDict[int, Schema] = OrderedDict()
         self._size_bytes = 0
-        self._unknown: dict[int, float] = {}
+        self._failed: dict[int, tuple[float, RegistryError]] = {}
+        """Until when, and why, schemas are not asked for."""
         self._failure = ""
         self._rests_until_s = 0.0
 
@@ -100,19 +103,20 @@ class SchemaRegistry:
         """
         if (kept := self._kept(schema_id)) is not None:
             return kept
-        self._check_unknown(schema_id)
+        self._check_failed(schema_id)
         self._check_rest()
         deadline_s = time.monotonic() + self.settings.timeout_s
         try:
             found = self._ask_schema(schema_id, deadline_s)
-        except UnknownSchemaError:
-            with self._lock:
-                self._unknown[schema_id] = time.monotonic()
-            raise
         except _SilentError as error:
             with self._lock:
                 self._failure = str(error)
                 self._rests_until_s = time.monotonic() + RESTS_S
+            raise
+        except RegistryError as error:
+            left_s = UNKNOWN_S if isinstance(error, UnknownSchemaError) else RESTS_S
+            with self._lock:
+                self._failed[schema_id] = (time.monotonic() + left_s, error)
             raise
         self._keep(found)
         return found
@@ -134,15 +138,16 @@ class SchemaRegistry:
                 _, oldest = self._schemas.popitem(last=False)
                 self._size_bytes -= oldest.size_bytes
 
-    def _check_unknown(self, schema_id: int) -> None:
+    def _check_failed(self, schema_id: int) -> None:
         now_s = time.monotonic()
         with self._lock:
-            fresh = {it: at for it, at in self._unknown.items() if now_s - at < UNKNOWN_S}
-            self._unknown = fresh
+            fresh = {it: failed for it, failed in self._failed.items() if failed[0] > now_s}
+            self._failed = fresh
         if schema_id in fresh:
-            raise _unknown(schema_id)
-        if len(fresh) >= UNKNOWN_MAX:
-            words = f"schema {schema_id} was not asked for: {UNKNOWN_MAX} ids were unknown just now"
+            _, error = fresh[schema_id]
+            raise type(error)(str(error))
+        if len(fresh) >= FAILED_MAX:
+            words = f"schema {schema_id} was not asked for: {FAILED_MAX} others failed just now"
             raise UnknownSchemaError(words)
 
     def _check_rest(self) -> None:
@@ -202,9 +207,13 @@ class SchemaRegistry:
         document = _document(body)
         if status == 404 and _names_missing(document):
             raise _MissingError
-        if status in (401, 403):
+        if status == 401:
             words = f"the schema registry at {host} refuses us (HTTP {status}): check the user,"
             raise _SilentError(f"{words} password or token of schema_registry in the settings")
+        if status in _OF_ONE_SCHEMA:
+            words = f"the schema registry at {host} does not give {path} (HTTP {status})"
+            hint = ": let its user read this schema" if status == 403 else ""
+            raise RegistryError(words + hint)
         if status != 200:
             words = f"the schema registry at {host} answers with HTTP {status}"
             hint = ": check the path of its URL" if status in (301, 302, 307, 308, 404) else ""
@@ -247,7 +256,7 @@ def _read_whole(answer: urllib3.BaseHTTPResponse, deadline_s: float) -> bytes:
     for chunk in answer.stream(_CHUNK_BYTES):
         body += chunk
         if len(body) > ANSWER_BYTES_MAX:
-            raise OSError(f"its answer is larger than {ANSWER_BYTES_MAX >> 20} MiB")
+            raise RegistryError(f"the schema is larger than {ANSWER_BYTES_MAX >> 20} MiB")
         if time.monotonic() > deadline_s:
             raise TimeoutError(_TOO_LONG)
     return bytes(body)

@@ -23,11 +23,13 @@ from control.kafka.records.schema_registry import (
 )
 from control.messages.decoding import internal_topics
 from control.messages.decoding.formats import (
+    BoundError,
     Decoded,
     Format,
     Formats,
     document_decoded,
     json_decoded,
+    jsonable,
 )
 from control.messages.decoding.schemas import (
     HEADER_BYTES,
@@ -38,7 +40,7 @@ from control.messages.decoding.schemas import (
 
 DECODED_BYTES_MAX: Final = 4 << 20
 """A larger key or value is shown as bytes."""
-_OPENS_DOCUMENT: Final = re.compile(rb"\s*[{\[]")
+OPENS_DOCUMENT: Final = re.compile(rb"\s*[{\[]")
 _KINDS: Final = {
     Format.AVRO: SchemaKind.AVRO,
     Format.PROTOBUF: SchemaKind.PROTOBUF,
@@ -125,11 +127,13 @@ class Decoder:
                 return self._by_schema(data, None)
             except UnknownSchemaError:
                 pass  # bytes that begin with a zero byte for another reason
-            except (SchemaError, RegistryError) as error:
+            except (ValueError, RegistryError) as error:
                 return _bytes_shown(data, str(error))
-        if _OPENS_DOCUMENT.match(data):
+        if OPENS_DOCUMENT.match(data):
             try:
                 return json_decoded(data.decode())
+            except BoundError as error:
+                return _bytes_shown(data, str(error))
             except ValueError:
                 pass
         return _bytes_shown(data)
@@ -183,12 +187,12 @@ def _msgpack(data: bytes) -> Decoded:
     import msgpack
 
     try:
-        document = msgpack.unpackb(data, strict_map_key=False, timestamp=3)
+        document = msgpack.unpackb(data, strict_map_key=False)
     except UnicodeDecodeError:  # older writers have no type for bytes
-        document = msgpack.unpackb(data, raw=True, strict_map_key=False, timestamp=3)
+        document = msgpack.unpackb(data, raw=True, strict_map_key=False)
     except (msgpack.exceptions.UnpackException, msgpack.exceptions.ExtraData) as error:
         raise ValueError(str(error) or type(error).__name__) from error
-    return document_decoded(document, Format.MSGPACK)
+    return document_decoded(jsonable(document), Format.MSGPACK)
 
 
 def _string(data: bytes) -> Decoded:

@@ -7,13 +7,16 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
 from control.messages.decoding.json_text import pretty_json
 
 DEPTH_MAX: Final = 200
+VALUES_MAX: Final = 200_000
+"""Of a document of a binary format: its bytes may claim many more than they are."""
+_DIGITS_MAX: Final = 400
+"""A whole number of JSON with more digits is compared as infinite."""
 
 
 class Format(StrEnum):
@@ -85,13 +88,10 @@ class Formats:
 def document_decoded(
     document: Any, kind: Format, *, schema_id: int | None = None, type_name: str = ""
 ) -> Decoded:
-    """A document of a binary format: its JSON is our own.
-
-    :raises ValueError: it is nested too deeply.
-    """
+    """A document of a binary format, in JSON's types: its JSON is our own."""
     return Decoded(
         format=kind,
-        document=jsonable(document),
+        document=document,
         is_document=True,
         schema_id=schema_id,
         type_name=type_name,
@@ -103,12 +103,15 @@ def json_decoded(
 ) -> Decoded:
     """JSON as it was written.
 
+    :raises BoundError: it is nested too deeply.
     :raises ValueError: it is none.
     """
     try:
-        document = json.loads(text)
+        document = json.loads(text, parse_int=_whole, parse_constant=_no_number)
     except RecursionError:
-        raise ValueError("JSON that is nested too deeply") from None
+        raise BoundError.of_depth() from None
+    if text.count("[") + text.count("{") > DEPTH_MAX:
+        _check_depth(document)
     return Decoded(
         format=kind,
         written=text,
@@ -119,30 +122,75 @@ def json_decoded(
     )
 
 
-def jsonable(value: Any, depth: int = 0) -> Any:
+class BoundError(ValueError):
+    """A document beyond the bounds of what is decoded."""
+
+    @classmethod
+    def of_depth(cls) -> BoundError:
+        """It is nested more deeply than anybody reads."""
+        return cls(f"it is nested more than {DEPTH_MAX} deep")
+
+    @classmethod
+    def of_values(cls) -> BoundError:
+        """It holds more than is held in memory."""
+        return cls(f"it holds more than {VALUES_MAX:,} values")
+
+
+def _whole(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _DIGITS_MAX else float(digits)
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _check_depth(document: Any) -> None:
+    level = [document]
+    for _ in range(DEPTH_MAX):
+        nested = [each for each in level if isinstance(each, dict | list)]
+        level = [
+            child
+            for each in nested
+            for child in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return
+    raise BoundError.of_depth()
+
+
+def jsonable(value: Any, depth: int = 0, left: list[int] | None = None) -> Any:
     """The value in JSON's types: bytes as text or ``{"base64": …}``, times as ISO 8601, numbers
     that JSON lacks as words.
 
-    :raises ValueError: it is nested too deeply.
+    :raises BoundError: it is nested too deeply, or holds too many values; `left` counts them.
     """
+    if isinstance(value, str | bytes) or not isinstance(value, Mapping | Sequence):
+        return _scalar(value)
+    left = [VALUES_MAX] if left is None else left
+    left[0] -= len(value)
     if depth > DEPTH_MAX:
-        raise ValueError(f"nested more than {DEPTH_MAX} deep")
+        raise BoundError.of_depth()
+    if left[0] < 0:
+        raise BoundError.of_values()
     if isinstance(value, Mapping):
-        return {_name(name): jsonable(each, depth + 1) for name, each in value.items()}
+        return {_name(name): jsonable(each, depth + 1, left) for name, each in value.items()}
+    return [jsonable(each, depth + 1, left) for each in value]
+
+
+def _scalar(value: Any) -> Any:
     if isinstance(value, bytes):
         try:
             return value.decode()
         except UnicodeDecodeError:
             return {"base64": base64.b64encode(value).decode()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [jsonable(each, depth + 1) for each in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    if value is None or isinstance(value, str | int | float | bool):
+    if value is None or isinstance(value, str | int | float):
         return value
-    return str(value.total_seconds()) if isinstance(value, timedelta) else str(value)
+    try:  # MessagePack's moments
+        return value.to_datetime().isoformat()
+    except (AttributeError, ValueError, OverflowError):
+        return str(value)
 
 
 def _name(name: Any) -> str:

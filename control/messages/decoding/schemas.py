@@ -6,7 +6,6 @@ indexes to the message type, then the content. Libraries read the content.
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
 import sys
@@ -17,6 +16,8 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from control.kafka.records.schema_registry import Schema, SchemaKind
+from control.messages.decoding.avro import AvroReader
+from control.messages.decoding.formats import BoundError
 from control.model.units import counted
 
 MAGIC: Final = 0
@@ -43,6 +44,7 @@ def decode_with(schema: Schema, data: bytes) -> tuple[Any, str]:
     """The document in `data`, and the name of its type; of JSON, its text.
 
     :raises SchemaError: schema or bytes cannot be used.
+    :raises BoundError: the document is beyond a bound.
     """
     try:
         if schema.kind is SchemaKind.AVRO:
@@ -50,10 +52,10 @@ def decode_with(schema: Schema, data: bytes) -> tuple[Any, str]:
         if schema.kind is SchemaKind.PROTOBUF:
             return _decode_protobuf(schema, data)
         return json.loads(data[HEADER_BYTES:]), str(_title_of(schema.text))
-    except SchemaError:
+    except (SchemaError, BoundError):
         raise
     except RecursionError:
-        raise SchemaError("it is nested too deeply") from None
+        raise BoundError.of_depth() from None
     except (ValueError, TypeError, LookupError, EOFError, ArithmeticError) as error:
         words = str(error) or type(error).__name__
         raise SchemaError(f"the bytes do not fit schema {schema.schema_id}: {words}") from error
@@ -68,32 +70,31 @@ def _title_of(text: str) -> Any:
 
 
 @lru_cache(maxsize=COMPILED_MAX)
-def _avro_schema(schema: Schema) -> Any:
+def _avro_reader(schema: Schema) -> AvroReader:
     import fastavro
 
     named: dict[str, Any] = {}
     try:
         for each in schema.references:
             fastavro.parse_schema(json.loads(each.text), named_schemas=named)
-        return fastavro.parse_schema(json.loads(schema.text), named_schemas=named)
+        parsed = fastavro.parse_schema(json.loads(schema.text), named_schemas=named)
+        return AvroReader(parsed, named)
     except Exception as error:
         raise SchemaError(f"schema {schema.schema_id} is no Avro schema: {error}") from error
 
 
 def _decode_avro(schema: Schema, data: bytes) -> tuple[Any, str]:
-    import fastavro
-
-    parsed = _avro_schema(schema)
-    content = io.BytesIO(data)
-    content.seek(HEADER_BYTES)
-    document = fastavro.schemaless_reader(content, parsed, None)
-    if left := len(data) - content.tell():
+    reader = _avro_reader(schema)
+    document, end = reader.document(data, HEADER_BYTES)
+    if left := len(data) - end:
         raise ValueError(f"{counted(left, 'byte')} left over")
-    return document, str(parsed.get("name", "")) if isinstance(parsed, dict) else ""
+    return document, reader.name
 
 
 def _decode_protobuf(schema: Schema, data: bytes) -> tuple[Any, str]:
-    from google.protobuf import json_format, message, message_factory
+    from google.protobuf import message, message_factory
+
+    from control.messages.decoding.protobuf import ProtobufPrinter
 
     indexes, at = _indexes(data)
     found: Any = _protobuf_file(schema)
@@ -106,14 +107,10 @@ def _decode_protobuf(schema: Schema, data: bytes) -> tuple[Any, str]:
     try:
         read.ParseFromString(data[at:])
     except message.DecodeError as error:
+        if "MaxDepth" in str(error):
+            raise BoundError("it is nested more deeply than Protobuf reads") from error
         raise ValueError(str(error)) from error
-    try:
-        document = json_format.MessageToDict(
-            read, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
-        )
-    except json_format.Error as error:
-        raise ValueError(str(error)) from error
-    return document, str(found.full_name)
+    return ProtobufPrinter().document(read), str(found.full_name)
 
 
 def _indexes(data: bytes) -> tuple[list[int], int]:

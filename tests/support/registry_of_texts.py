@@ -1,0 +1,47 @@
+"""A schema registry that answers what a test says: schemas, refusals, nonsense."""
+
+import json
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any, Self
+
+from control.kafka.connection.settings import RegistrySettings
+
+
+class RegistryOfTexts:
+    """Use as a context manager; `schemas` by id: kind and text, or an HTTP status."""
+
+    def __init__(self, schemas: Mapping[int, tuple[str, str] | int]) -> None:
+        self.asked: list[str] = []
+        asked = self.asked
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                asked.append(self.path)
+                found = schemas.get(int(self.path.rpartition("/")[2]), 404)
+                body: dict[str, Any] = {"error_code": 40403}
+                status = found
+                if isinstance(found, tuple):
+                    status, body = 200, {"schemaType": found[0], "schema": found[1]}
+                assert isinstance(status, int)
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(json.dumps(body).encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self.settings = RegistrySettings(url=self.url)
+        self._thread = Thread(target=self._server.serve_forever, args=(0.02,))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
