@@ -9,7 +9,11 @@ import json
 import re
 from base64 import b64encode
 from codecs import getincrementaldecoder
+from dataclasses import dataclass
 from typing import Any, Final
+from uuid import uuid4
+
+from control.messages.decoding.json_text import compact_json, pretty_json
 
 NULL: Final = "null"
 _LOOKS_ESCAPED: Final = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
@@ -83,9 +87,31 @@ def told_bytes(value: bytes | None) -> str | dict[str, str] | None:
         return {"base64": b64encode(value).decode()}
 
 
+@dataclass(frozen=True, slots=True)
+class JsonPart:
+    """JSON within a document, which keeps its numbers and names as they are written."""
+
+    text: str
+
+
 def json_text(document: Any, *, indent: int | None = None) -> str:
     """A document as JSON: what a terminal obeys or nobody sees is escaped, and so stays exact."""
-    text = json.dumps(document, indent=indent, ensure_ascii=False)
+    parts: list[str] = []
+    mark = f"json-{uuid4().hex}-"
+
+    def marked(part: Any) -> str:
+        if not isinstance(part, JsonPart):
+            raise TypeError(f"{type(part).__name__} has no JSON")
+        parts.append(part.text)
+        return f"{mark}{len(parts) - 1}"
+
+    text = json.dumps(document, indent=indent, ensure_ascii=False, default=marked)
+    for number, part in enumerate(parts):
+        before, _, after = text.partition(f'"{mark}{number}"')
+        line = before[before.rfind("\n") + 1 :]
+        margin = "\n" + " " * (len(line) - len(line.lstrip(" ")))
+        laid_out = compact_json(part) if indent is None else pretty_json(part)
+        text = before + laid_out.replace("\n", margin) + after
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)

@@ -7,13 +7,13 @@ from typing import Any
 
 from control.kafka.records.record import FetchedRecord
 from control.messages.decoding.decoder import DecodedRecord
-from control.messages.decoding.formats import Decoded
+from control.messages.decoding.formats import Decoded, Format
 from control.messages.keys import is_description
 from control.messages.templates import replaces
 from control.operations.checks import pairs
 from control.views import format as text
 from control.views.paths import ViewPath
-from control.views.printable import NULL, printable, readable, told_bytes
+from control.views.printable import NULL, JsonPart, printable, readable, told_bytes
 from control.views.tables.messages import moment_text
 from control.views.tables.rows import SHAPES, Tone
 
@@ -63,6 +63,24 @@ def decoded_words(decoded: Decoded | None) -> str:
     return NULL if decoded is None else printable(decoded.pretty, keeps_lines=True)
 
 
+def copied_text(data: bytes, decoded: Decoded) -> str:
+    """A key or value for a clipboard: text as it was written, never as it is displayed; the
+    document that other bytes decode to, else these as the chosen format writes them."""
+    is_binary = decoded.is_document and decoded.format is not Format.JSON
+    if is_binary or decoded.format in (Format.HEX, Format.BASE64):
+        return decoded.text
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return decoded.text
+
+
+def whole_words(decoded: Decoded) -> str:
+    """All of a key or value to be read, after the reason where its format does not fit."""
+    words = decoded_words(decoded)
+    return f"▲ {printable(decoded.error)}; the bytes:\n{words}" if decoded.error else words
+
+
 def raw_words(data: bytes | None, *, is_cut: bool = False) -> str:
     """The same as its bytes show it."""
     return readable(data, keeps_lines=True, is_cut=is_cut)
@@ -108,7 +126,7 @@ def _decoded_json(decoded: Decoded | None) -> dict[str, Any] | None:
     if decoded.schema_id is not None:
         told |= {"schema_id": decoded.schema_id, "type": decoded.type_name}
     if decoded.is_document:
-        told["document"] = decoded.document
+        told["document"] = JsonPart(decoded.text)
     if decoded.error:
         told["error"] = decoded.error
     return told
