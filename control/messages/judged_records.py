@@ -86,9 +86,15 @@ def is_text(part: bytes) -> bool:
 
 
 def pattern_of(
-    pattern: str, field_name: str, *, ignores_case: bool = False, of_bytes: bool = False
+    pattern: str,
+    field_name: str,
+    *,
+    ignores_case: bool = False,
+    spans_lines: bool = False,
+    of_bytes: bool = False,
 ) -> Any:
-    """RE2's, in which ``.`` is any character of UTF-8, a line break too, or any byte.
+    """RE2's, in which ``.`` is any character of UTF-8 or any byte, or, unless it spans lines, any
+    but a line break.
 
     :raises FilterError: with the part of it that cannot be understood.
     """
@@ -96,7 +102,7 @@ def pattern_of(
     options.log_errors = False
     options.max_mem = _PATTERN_BYTES_MAX
     options.case_sensitive = not ignores_case
-    options.dot_nl = True
+    options.dot_nl = spans_lines
     if of_bytes:
         options.encoding = re2.Options.Encoding.LATIN1
     try:

@@ -115,11 +115,17 @@ def _holds_text(text: str) -> Judge:
 
 
 def _holds_pattern(text: str) -> Judge:
-    in_text = pattern_of(text, "regex").search
-    in_bytes = pattern_of(text, "regex", of_bytes=True).search
+    in_text, in_bytes = _searches(text)
     return lambda judged: any(
         in_text(part) if is_text(part) else in_bytes(part) for part in judged.parts
     )
+
+
+def _searches(pattern: str) -> tuple[Callable[[bytes], object], Callable[[bytes], object]]:
+    """For parts that are text, and for those that are not."""
+    in_text = pattern_of(pattern, "regex", spans_lines=True)
+    in_bytes = pattern_of(pattern, "regex", spans_lines=True, of_bytes=True)
+    return in_text.search, in_bytes.search
 
 
 def _has_key(text: str) -> Judge:
@@ -217,8 +223,7 @@ def _batch_test(texts: FilterTexts) -> MayMatch | None:
     if texts.text and not _HEX_DIGITS.fullmatch(texts.text):
         searches.append(_literal(texts.text).search)
     if texts.regex and not _LOOKS_AROUND.search(texts.regex):
-        in_text = pattern_of(texts.regex, "regex").search
-        in_bytes = pattern_of(texts.regex, "regex", of_bytes=True).search
+        in_text, in_bytes = _searches(texts.regex)
         is_plain = texts.regex.isalnum() and texts.regex.isascii()
         searches.append(in_text if is_plain else lambda it: in_text(it) or in_bytes(it))
     if texts.key and texts.key != _NULL:

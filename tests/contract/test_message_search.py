@@ -160,7 +160,12 @@ def test_the_command_line_searches_alike(bootstrap: str, topic: str, tmp_path: P
     found = line.run(*base, "--cel", "value.status == 'failed'", "--format", "%o\n")
     assert len(found.splitlines()) == 80
     limited = line.run(*base, "--regex", "nowhere", "--scan-limit", "1000")
-    assert "0 match; " in limited
+    assert "0 match; 1,000 records scanned" in limited
     assert "--scan-limit 1000 ends it" in limited
+    whole = line.run(*base, "--regex", "nowhere", "--scan-limit", "8000")
+    assert "8,000 records read, no match" in whole
+    assert "8,000 records read" in line.run(*base, "--key", "")
+    for option in ("--header", "--cel", "--json-path", "--partition"):
+        assert f"{option} is empty" in line.run(*base, option, "", status=2)
     wrong = line.run(*base, "--json-path", "$.a[", status=2)
     assert "json path: '$.a[' at its end" in wrong

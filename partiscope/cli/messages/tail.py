@@ -129,6 +129,9 @@ def tail(
     """
     if format_ is not None and as_json:
         raise CommandError("give --format or --json, not both", Exit.WRONG_USE)
+    if partition is not None and not partition.strip():
+        words = "--partition is empty; leave it out to read all partitions"
+        raise CommandError(words, Exit.WRONG_USE)
     if offset is not None and since is not None:
         raise CommandError("give --offset or --since, not both", Exit.WRONG_USE)
     start = _start(offset, since)
@@ -248,7 +251,9 @@ class Shown:
         scan, wish = self.scan, self.wish
         if wish.tested.unjudged_count:
             _tell(unjudged_words(wish.tested.unjudged_count, wish.tested.unjudged_reason))
-        if not scan.records_left:
+        progress = scan.progress
+        is_rest = progress.offsets_done < progress.offset_count or not wish.exits_at_end
+        if not scan.records_left and is_rest:
             words = f"{scan.found_count:,} match; {self._scanned}"
             _tell(f"{words}; --scan-limit {wish.scan_limit} ends it here, the rest is not scanned")
         elif not scan.found_count and wish.looking.accepts is not None:

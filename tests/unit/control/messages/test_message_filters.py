@@ -54,6 +54,7 @@ def record(
         ({"json_path": "$.items[?@.price > 10]"}, True),
         ({"json_path": "$.items[?@.price > 20]"}, False),
         ({"json_path": "$[?search(@, 'fail')]"}, True),
+        ({"json_path": "$[?match(@, 'fai.*')]"}, True),
         ({"cel": "value.status == 'failed' && partition == 3"}, True),
         ({"cel": "value.items.exists(item, item.price > 10)"}, True),
         ({"cel": "headers.trace == '9f' && timestamp > timestamp('2023-01-01T00:00:00Z')"}, True),
