@@ -175,8 +175,11 @@ class Source(ABC):
         elif isinstance(item, Passed):
             item = item._replace(last_offset=min(item.last_offset, end - 1))
         before = kept[-1] if kept else None
-        is_passed = isinstance(before, Passed) and isinstance(item, Passed)
-        if is_passed and before.last_offset + 1 == item.offset:
+        if (
+            isinstance(before, Passed)
+            and isinstance(item, Passed)
+            and before.last_offset + 1 == item.offset
+        ):
             newest_ms = max(before.timestamp_ms, item.timestamp_ms)
             kept[-1] = Passed(before.offset, newest_ms, item.last_offset)
         else:

@@ -10,10 +10,11 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from control.kafka.records.schema_registry import Schema, SchemaKind
 from control.messages.decoding.avro import AvroReader
@@ -25,6 +26,11 @@ HEADER_BYTES: Final = 5
 COMPILED_MAX: Final = 500
 """Compiled schemas that are kept; the one unused for longest goes first."""
 COMPILE_TIMEOUT_S: Final = 10.0
+FAILED_S: Final = 60.0
+"""A schema that does not compile is tried again after so long."""
+PROTOBUF_BYTES_MAX: Final = 1 << 30
+"""Memory that a message may take at most: its library reserves all fields of each nested one."""
+_FIELD_BYTES: Final = 16
 _INDEXES_MAX: Final = 100
 _VARINT_BYTES_MAX: Final = 5
 
@@ -69,7 +75,32 @@ def _title_of(text: str) -> Any:
     return document.get("title", "") if isinstance(document, dict) else ""
 
 
-@lru_cache(maxsize=COMPILED_MAX)
+_Compiled = TypeVar("_Compiled")
+
+
+def _compiled_once(
+    compile_schema: Callable[[Schema], _Compiled],
+) -> Callable[[Schema], _Compiled]:
+    """Keeps what was compiled; a schema that does not compile is not tried for every message."""
+    kept = lru_cache(maxsize=COMPILED_MAX)(compile_schema)
+    failed: dict[Schema, tuple[float, str]] = {}
+
+    def compiled(schema: Schema) -> _Compiled:
+        until_s, words = failed.get(schema, (0.0, ""))
+        if time.monotonic() < until_s:
+            raise SchemaError(words)
+        try:
+            return kept(schema)
+        except SchemaError as error:
+            if len(failed) >= COMPILED_MAX:
+                failed.clear()
+            failed[schema] = (time.monotonic() + FAILED_S, str(error))
+            raise
+
+    return compiled
+
+
+@_compiled_once
 def _avro_reader(schema: Schema) -> AvroReader:
     import fastavro
 
@@ -103,6 +134,8 @@ def _decode_protobuf(schema: Schema, data: bytes) -> tuple[Any, str]:
         if index >= len(types):
             raise ValueError(f"there is no message type at {indexes}")
         found = types[index]
+    if len(data) // 2 * _FIELD_BYTES * _fields_max(schema) > PROTOBUF_BYTES_MAX:
+        raise BoundError(f"it may take more than {PROTOBUF_BYTES_MAX >> 30} GiB of memory to read")
     read = message_factory.GetMessageClass(found)()
     try:
         read.ParseFromString(data[at:])
@@ -142,6 +175,20 @@ def _zigzag(data: bytes, at: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=COMPILED_MAX)
+def _fields_max(schema: Schema) -> int:
+    """Of the types of a schema and its imports; two bytes of a message can make one."""
+    file = _protobuf_file(schema)
+    types = [
+        it for each in (file, *file.dependencies) for it in each.message_types_by_name.values()
+    ]
+    most = 1
+    while types:
+        most = max(most, *(len(each.fields) for each in types))
+        types = [nested for each in types for nested in each.nested_types]
+    return most
+
+
+@_compiled_once
 def _protobuf_file(schema: Schema) -> Any:
     """The file descriptor of a schema, in a pool of its own: two may have types of one name."""
     from google.protobuf import descriptor_pb2, descriptor_pool

@@ -18,7 +18,7 @@ from control.kafka.records.record import (
     Isolation,
     Transaction,
 )
-from control.kafka.records.scan_progress import Scan
+from control.kafka.records.scan_progress import NO_LIMIT, Scan
 from control.messages.decoding.decoder import Decoder
 from control.messages.decoding.formats import FORMATS
 from control.messages.judged_records import FilterError
@@ -225,8 +225,7 @@ class Shown:
     """Counts of a scan's records and of those written."""
 
     def __init__(self, wish: Reading, write: Callable[[FetchedRecord], None]) -> None:
-        limit = {} if wish.scan_limit is None else {"records_max": wish.scan_limit}
-        self.scan = Scan(**limit)
+        self.scan = Scan(records_max=wish.scan_limit or NO_LIMIT)
         self.wish = wish
         self.is_whole = True
         self._written = 0

@@ -141,7 +141,7 @@ async def check_search(
             assert page.progress.record_count <= number * int(query["limit"])
     assert sorted(seen) == sorted(wanted)
     if is_ordered:
-        way = reversed(read) if read[0].is_backward else read
+        way = read[:: -1 if read[0].is_backward else 1]
         assert [written(it) for page in way for it in page.records] == judge.in_order(wanted)
 
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import subprocess
 import time
 from collections.abc import Iterator
 from decimal import Decimal
@@ -22,7 +23,7 @@ from tests.support.phrases import lacking
 from tests.support.registry_of_texts import RegistryOfTexts
 from tests.unit.dashboard.pages.test_browse import record
 
-FORBIDDEN, BROKEN, UNKNOWN, NULLS, NODE, TIMES, RICH, PROTO = range(1, 9)
+FORBIDDEN, BROKEN, UNKNOWN, NULLS, NODE, TIMES, RICH, PROTO, NO_PROTO, WIDE = range(1, 11)
 RICH_TYPE: Final = {
     "type": "record", "name": "Rich", "namespace": "shop", "fields": [
         {"name": "id", "type": "long"},
@@ -56,6 +57,11 @@ message Order { int64 id = 1; uint64 big = 2; google.protobuf.Timestamp at = 3; 
   google.protobuf.Int64Value wrapped = 5; repeated Order orders = 6; float ratio = 7; }"""
 
 
+WIDE_MESSAGE: Final = "message Wide { repeated Wide wide = 1; {} }".replace(
+    "{}", " ".join(f"optional int64 n{number} = {number};" for number in range(2, 202))
+).replace("message", 'syntax = "proto3"; message', 1)
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[RegistryOfTexts]:
     schemas: dict[int, tuple[str, str] | int] = {
@@ -66,6 +72,8 @@ def server() -> Iterator[RegistryOfTexts]:
         TIMES: ("AVRO", json.dumps(TIMES_TYPE)),
         RICH: ("AVRO", json.dumps(RICH_TYPE)),
         PROTO: ("PROTOBUF", MESSAGE),
+        NO_PROTO: ("PROTOBUF", "message {"),
+        WIDE: ("PROTOBUF", WIDE_MESSAGE),
     }
     with RegistryOfTexts(schemas) as server:
         yield server
@@ -123,6 +131,23 @@ def test_what_claims_more_than_it_is_ends_at_a_bound(
     assert time.monotonic() - began < patience_s(3)
     assert lacking(found.error, told) == []
     assert found.format in (Format.HEX, Format.STRING)
+
+
+def test_a_schema_that_does_not_compile_is_not_tried_for_each_message(
+    registry: SchemaRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = []
+    run = subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda *a, **more: runs.append(a) or run(*a, **more))
+    for _ in range(30):
+        assert "does not compile" in decoded(with_schema(NO_PROTO, b"\0"), registry).error
+    assert len(runs) == 1
+
+
+def test_a_message_that_would_take_all_memory_is_not_read(registry: SchemaRegistry) -> None:
+    found = decoded(with_schema(WIDE, b"\0" + b"\x0a\0" * 1_000_000), registry)
+    assert "1 GiB" in found.error
+    assert decoded(with_schema(WIDE, b"\0\x0a\0"), registry).error == ""
 
 
 def test_a_protobuf_message_that_is_nested_deeply_says_so(registry: SchemaRegistry) -> None:
