@@ -1,13 +1,19 @@
 """All that a search finds as a file: ``/messages/orders.jsonl?q=text&limit=100000``."""
 
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
 from control.kafka.connection.connections import settings_of
+from control.kafka.connection.settings import KafkaSettings
+from control.kafka.records.record import FetchedRecord
+from control.messages.decoding.decoder import Decoder
 from control.messages.message_search import MessageSearch
-from control.views.messages.files import WRITERS
+from control.messages.whole_record import whole_record
+from control.views.messages.files import HEADS, WRITERS
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.context import PageContext
 
@@ -33,7 +39,18 @@ def register(server: FastAPI, context: PageContext) -> None:
         except ClusterActionError as error:
             return PlainTextResponse(f"400: {error}\n", 400)
         return StreamingResponse(
-            WRITERS[kind](found.records, decoder),
+            _lines(kind, found.records, decoder, settings),
             media_type=_TYPES[kind],
             headers={"content-disposition": f'attachment; filename="messages.{kind}"'},
         )
+
+
+async def _lines(
+    kind: str, records: Sequence[FetchedRecord], decoder: Decoder, settings: KafkaSettings
+) -> AsyncIterator[str]:
+    """Each record whole: large ones were cut while they were searched. One that cannot be read
+    whole breaks the download off, which a browser tells."""
+    yield HEADS[kind]
+    for record in records:
+        whole = await whole_record(settings, record)
+        yield await asyncio.to_thread(WRITERS[kind], whole, decoder)

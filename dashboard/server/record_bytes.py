@@ -16,7 +16,7 @@ from control.kafka.records.reader import Bounds, Browsed, Looking, Start, StartK
 from control.kafka.records.record import FetchedRecord
 from control.messages.message_search import MessageSearch
 from control.model.ids import TopicPartition
-from control.views.messages.details import message_json
+from control.views.messages.details import copied_text, message_json, whole_words
 from control.views.printable import json_text
 from control.views.tables.messages import skipped_words
 from dashboard.context import PageContext
@@ -25,10 +25,13 @@ _WHOLE: Final = Looking(kept_bytes=None)
 _ONE: Final = Bounds(records=1)
 _TEXT: Final = "text/plain; charset=utf-8"
 _BYTES: Final = "application/octet-stream"
+COPIED, LAID_OUT = "copied", "laid-out"
+_TEXTS: Final = (COPIED, LAID_OUT)
 
 
 def register(server: FastAPI, context: PageContext) -> None:
-    """One route; ``keep=yes`` makes a file of it."""
+    """One route; ``keep=yes`` makes a file of it, ``text=copied`` what a clipboard takes of it,
+    ``text=laid-out`` what is read of it."""
 
     @server.get("/record/{topic}/{partition}/{offset}", include_in_schema=False)
     async def answer(
@@ -38,6 +41,7 @@ def register(server: FastAPI, context: PageContext) -> None:
         *,
         part: str = "value",
         keep: str = "",
+        text: str = "",
         kf: str = "",
         vf: str = "",
     ) -> Response:
@@ -51,22 +55,38 @@ def register(server: FastAPI, context: PageContext) -> None:
                 return PlainTextResponse(f"502: {told}\n", 502)
             words = f"404: {topic}-{partition} has no record at offset {offset}\n"
             return PlainTextResponse(words, 404)
+        search = MessageSearch(topic=topic, key_format=kf, value_format=vf)
+        content: bytes | None
         if part == "json":
-            search = MessageSearch(topic=topic, key_format=kf, value_format=vf)
-            content: bytes | None = await asyncio.to_thread(_document, context, search, record)
+            content = await asyncio.to_thread(_document, context, search, record)
+        elif text in _TEXTS and part in ("key", "value"):
+            content = await asyncio.to_thread(_text, context, search, record, (part, text))
         else:
             content = part_of(record, part)
         if content is None:
             return PlainTextResponse(f"404: the record has no {part!r}, or it is null\n", 404)
         name = f"{topic}-{partition}-{offset}.{part.replace(':', '-')}"
         kept = {"content-disposition": f'attachment; filename="{name}"'} if keep else {}
-        is_text = not keep and _is_text(content)
+        is_text = not keep and (bool(text) or _is_text(content))
         return Response(content, media_type=_TEXT if is_text else _BYTES, headers=kept)
 
 
 def _document(context: PageContext, search: MessageSearch, record: FetchedRecord) -> bytes:
     decoded = search.decoder(settings_of(context.actions.bootstrap)).record(record)
     return (json_text(message_json(record, decoded), indent=2) + "\n").encode()
+
+
+def _text(
+    context: PageContext, search: MessageSearch, record: FetchedRecord, asked: tuple[str, str]
+) -> bytes | None:
+    part, text = asked
+    decoder = search.decoder(settings_of(context.actions.bootstrap))
+    decoded = decoder.key(record) if part == "key" else decoder.value(record)
+    data = part_of(record, part)
+    if data is None or decoded is None:
+        return None
+    words = copied_text(data, decoded) if text == COPIED else whole_words(decoded)
+    return words.encode(errors="backslashreplace")
 
 
 def part_of(record: FetchedRecord, part: str) -> bytes | None:

@@ -68,6 +68,29 @@ async def test_a_record_is_given_whole_and_as_it_is(
     assert markup.headers["content-type"] == "text/plain; charset=utf-8"
 
 
+async def test_a_copy_is_the_text_and_what_is_read_is_its_display(
+    bootstrap: str, admin: KafkaAdmin, tmp_path: Path
+) -> None:
+    name = unique("copied")
+    await admin.create_topic(NewTopic(name=name, partitions=1, replication_factor=1))
+    producer = Producer({"bootstrap.servers": bootstrap})
+    odd = "\ufeff\U0001f468\u200d\U0001f469\x1b[2J\r\n"
+    large = '{"text": "' + "x" * 158_000 + '", "price": 1.10}'
+    for value in (odd, large, b"\xff\0"):
+        producer.produce(name, value, key="k")
+    assert producer.flush(WAIT_S) == 0
+    route = Route(bootstrap, tmp_path, name)
+    copied = [bytes((await route.get(offset, text="copied")).body) for offset in range(3)]
+    assert copied == [odd.encode(), large.encode(), b"0xff00"]
+    laid_out = bytes((await route.get(1, text="laid-out")).body).decode()
+    assert laid_out.startswith('{\n  "text": "xxx')
+    assert laid_out.endswith('",\n  "price": 1.10\n}')
+    assert b"\x1b" not in bytes((await route.get(0, text="laid-out")).body)
+    assert bytes((await route.get(0, part="key", text="copied")).body) == b"k"
+    hexed = await route.get(1, text="copied", vf="hex")
+    assert bytes(hexed.body) == b"0x" + large.encode().hex().encode()
+
+
 async def test_what_is_not_there_is_named(bootstrap: str, topic: str, tmp_path: Path) -> None:
     route = Route(bootstrap, tmp_path, topic)
     for offset, part, words in (

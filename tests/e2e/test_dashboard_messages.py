@@ -26,22 +26,34 @@ LONG: Final = "long"
 """Holds more records than a page shows at once."""
 SLOW: Final = "slow"
 """Takes a search with an expression some seconds."""
+ODD: Final = "odd"
+ODD_VALUES: Final = (
+    "\U0001f468\u200d\U0001f469 \u0645\u06cc\u200c\u062e \u0915\u094d\u200d\u0937 \x1b[2J\t\u202e",
+    '{"name":"Ann \\u00e9", "price":1.10}',
+    '{"text": "' + "x" * 158_000 + '", "last": 1}',
+    "\ufeffa\nb",
+)
+"""Their display is another text, or not all of them."""
 
 
 @pytest.fixture(scope="module")
 def server(site_page: SitePage, shared_cluster: LocalCluster) -> PageServer:
     admin = AdminClient({"bootstrap.servers": shared_cluster.bootstrap})
-    for created in admin.create_topics([NewTopic(TOPIC, 2, 2), NewTopic(LONG, 1, 2)]).values():
+    for created in admin.create_topics(
+        [NewTopic(TOPIC, 2, 2), NewTopic(LONG, 1, 2), NewTopic(ODD, 1, 2)]
+    ).values():
         created.result(WAIT_S)
     producer = Producer({"bootstrap.servers": shared_cluster.bootstrap})
     for number in range(250):
         producer.produce(LONG, f"record {number}".encode(), partition=0)
+    for value in ODD_VALUES:
+        producer.produce(ODD, value.encode(), partition=0)
     assert producer.flush(WAIT_S) == 0
     fill(shared_cluster.bootstrap, SLOW, count=150_000, partitions=1)
     now_ms = time.time_ns() // 1_000_000
     partition = {"cluster": CLUSTER_ID, "read_ms": now_ms, "leader": 1,
                  "replicas": [1], "isr": [1], "min_isr": 1}  # fmt: skip
-    places = ((TOPIC, 0), (TOPIC, 1), (LONG, 0), (SLOW, 0))
+    places = ((TOPIC, 0), (TOPIC, 1), (LONG, 0), (SLOW, 0), (ODD, 0))
     rows = [{**partition, "topic": topic, "partition": number} for topic, number in places]
     return site_page.show({"partitions": rows})
 
@@ -180,3 +192,28 @@ def test_a_message_is_decoded_kept_as_a_file_and_sent_again(page: Page, server: 
     first.get_by_text("send again, with edits").click()
     expect(page.locator("#produce-value, [id*=value]").first).to_be_visible()
     assert f"/produce/{SLOW}" in page.url
+
+
+def test_what_is_copied_is_the_value_and_not_its_display(page: Page, server: PageServer) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    for offset, value in enumerate(ODD_VALUES):
+        page.goto(f"{server.url}/browse/{ODD}?partition=0&offset={offset}&limit=1")
+        first = page.locator(".message").first
+        first.locator("summary").first.click()
+        page.evaluate("navigator.clipboard.writeText('nothing yet')")
+        first.get_by_role("button", name="Copy the value").click()
+        page.wait_for_function("async (n) => (await navigator.clipboard.readText()).length === n",
+                               arg=len(value.encode("utf-16-le")) // 2)  # fmt: skip
+        assert page.evaluate("navigator.clipboard.readText()") == value
+
+
+def test_large_json_is_laid_out_where_it_is_opened(page: Page, server: PageServer) -> None:
+    page.goto(f"{server.url}/browse/{ODD}?partition=0&offset=2&limit=1")
+    first = page.locator(".message").first
+    first.locator("summary").first.click()
+    fold = first.locator("details.message-raw")
+    expect(fold).to_contain_text("laid out")
+    expect(fold.locator("pre")).to_have_text("")
+    fold.locator("summary").click()
+    expect(fold.locator("pre")).to_contain_text('"last": 1\n}')
+    assert fold.locator("pre").inner_text().startswith('{\n  "text": "xxx')

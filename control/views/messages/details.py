@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from control.kafka.records.record import FetchedRecord
 from control.messages.decoding.decoder import DecodedRecord
@@ -18,6 +19,7 @@ from control.views.tables.messages import moment_text
 from control.views.tables.rows import SHAPES, Tone
 
 _NO_PRODUCER = -1
+_UNTYPED: Final = re.compile(r"[\x00-\x08\n-\x1f\x7f]")
 
 
 def message_facts(record: FetchedRecord) -> Iterator[tuple[str, str]]:
@@ -147,6 +149,8 @@ def resend_path(record: FetchedRecord) -> tuple[ViewPath | None, str]:
     told = ", ".join(f"{name}={header}" for name, header in headers.items())
     if len(headers) < len(record.headers) or (told and pairs(told) != headers):
         return None, "the form cannot hold its headers as they are"
+    if any(_changes_in_form(text) for text in (key, value, *headers.values())):
+        return None, "a form would change its blanks, line breaks or control characters"
     if "" in (key, value) or is_description(key) or replaces(f"{key or ''}{value or ''}"):
         return None, "the form would read a part of it as a placeholder, or as empty"
     query = {
@@ -157,6 +161,11 @@ def resend_path(record: FetchedRecord) -> tuple[ViewPath | None, str]:
         "headers": told,
     }
     return ViewPath(view="produce", params={"topic": record.topic}, query=query), ""
+
+
+def _changes_in_form(text: str | None) -> bool:
+    """Fields cut blanks around a text, and lose what cannot be typed; only lines stay in some."""
+    return text is not None and (text != text.strip() or _UNTYPED.search(text) is not None)
 
 
 def text_of(data: bytes | None) -> str | None:

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from control.kafka.records.record import FetchedRecord
@@ -18,33 +18,30 @@ _COLUMNS: Final = (
 _FORMULA: Final = re.compile(r"[=+\-@\t\r]")
 
 
-def as_json_lines(records: Iterable[FetchedRecord], decoder: Decoder) -> Iterator[str]:
-    """A document a line, raw and decoded."""
-    for record in records:
-        yield json_text(message_json(record, decoder.record(record))) + "\n"
+def json_line(record: FetchedRecord, decoder: Decoder) -> str:
+    """A document, raw and decoded."""
+    return json_text(message_json(record, decoder.record(record))) + "\n"
 
 
-def as_csv(records: Iterable[FetchedRecord], decoder: Decoder) -> Iterator[str]:
+def csv_line(record: FetchedRecord, decoder: Decoder) -> str:
     """Keys and values as decoded; text that a spreadsheet would take for a formula gets a ``'``."""
-    yield ",".join(_COLUMNS) + "\n"
-    for record in records:
-        decoded = decoder.record(record)
-        headers = [[name, told_bytes(value)] for name, value in record.headers]
-        errors = [it.error for it in (decoded.key, decoded.value) if it is not None and it.error]
-        line = io.StringIO()
-        csv.writer(line, lineterminator="\n").writerow(
-            (
-                record.topic,
-                record.partition,
-                record.offset,
-                record.timestamp_ms,
-                _cell(decoded.key),
-                _cell(decoded.value),
-                json_text(headers),
-                "; ".join(errors),
-            )
+    decoded = decoder.record(record)
+    headers = [[name, told_bytes(value)] for name, value in record.headers]
+    errors = [it.error for it in (decoded.key, decoded.value) if it is not None and it.error]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(
+        (
+            record.topic,
+            record.partition,
+            record.offset,
+            record.timestamp_ms,
+            _cell(decoded.key),
+            _cell(decoded.value),
+            json_text(headers),
+            "; ".join(errors),
         )
-        yield line.getvalue()
+    )
+    return line.getvalue()
 
 
 def _cell(decoded: Decoded | None) -> str:
@@ -52,7 +49,9 @@ def _cell(decoded: Decoded | None) -> str:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-WRITERS: Final[dict[str, Callable[[Iterable[FetchedRecord], Decoder], Iterator[str]]]] = {
-    "jsonl": as_json_lines,
-    "csv": as_csv,
+WRITERS: Final[dict[str, Callable[[FetchedRecord, Decoder], str]]] = {
+    "jsonl": json_line,
+    "csv": csv_line,
 }
+HEADS: Final = {"jsonl": "", "csv": ",".join(_COLUMNS) + "\n"}
+"""What stands above the lines."""

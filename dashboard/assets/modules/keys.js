@@ -5,9 +5,10 @@ import { chosen, closeDialogs, isDialogOpen, paletteKey } from "./dialogs.js";
 import { exportTable } from "./export.js";
 import { ask } from "./focus.js";
 import { markAll, markSelected } from "./marks.js";
+import { copyValue } from "./messages.js";
 import { openHere, operate } from "./operations.js";
 import { scope } from "./scope.js";
-import { copyLink, copyNext, toast, WHY_MS } from "./toast.js";
+import { copyLink, toast, WHY_MS } from "./toast.js";
 import { endTour, isTouring, stepTour } from "./tour.js";
 
 const GO_TIMEOUT_MS = 2500;
@@ -169,7 +170,7 @@ document.addEventListener("click", function (event) {
     "[data-copies], #copy-button");
   if (!target) return;
   if (target.id === "copy-button") copyLink();
-  else if (target.dataset.copies) copyNext(target);
+  else if (target.dataset.copies) copyValue(target.dataset.copies);
   else if (target.dataset.clicks) click(target.dataset.clicks);
   else if (target.dataset.now) {
     closeDialogs();

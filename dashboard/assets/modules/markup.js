@@ -1,6 +1,7 @@
 // Boxes whose content comes as markup (dashboard/components/markup.py).
 
 import { navigate } from "./address.js";
+import { isLoaded, loadOpened } from "./messages.js";
 
 // What is there already is changed node by node, so that focus, selection and pointer stay where
 // they are.
@@ -11,6 +12,7 @@ function drawMarkup(box) {
     details.open = opened.has(details.dataset.key);
   }
   takeChildren(box, wanted.content);
+  loadOpened(box);
 }
 
 // What was opened, by its key: it stays open when it comes anew, wherever it stands then.
@@ -29,8 +31,9 @@ function takeChildren(box, wanted) {
     else if (place.nodeName !== child.nodeName) box.replaceChild(child, place);
     else if (child.nodeType === Node.TEXT_NODE) takeText(place, child);
     else {
+      const isKept = isLoaded(place, child);
       takeAttributes(place, child);
-      takeChildren(place, child);
+      if (!isKept) takeChildren(place, child);
     }
     place = next;
   }

@@ -66,11 +66,13 @@ def there(bootstrap: str, topic: str, count: int) -> list[Sent]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "oracle", "log_level": 0})
     consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
     found: list[Sent] = []
-    while len(found) < count and (some := consumer.consume(1_000, timeout=WAIT_S)):
+    while some := consumer.consume(count - len(found), timeout=WAIT_S):
         found += [
             (it.partition(), it.timestamp()[1], it.key(), it.value(), tuple(it.headers() or ()))
             for it in some
         ]
+        if len(found) == count:
+            break
     consumer.close()
     return sorted(found, key=repr)
 

@@ -15,6 +15,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label, Static
 
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError
 from control.kafka.records.following import Notice
 from control.kafka.records.newest import NewestRecords, share_words
@@ -26,8 +27,9 @@ from control.messages.decoding.formats import Decoded, Format
 from control.messages.message_search import LATEST, SCAN_RECORDS, MessageSearch
 from control.messages.result_pages import ResultPages
 from control.messages.starts import START_HELP
-from control.views.format import bytes_text
-from control.views.messages.details import message_facts, resend_path
+from control.messages.whole_record import whole_record
+from control.views.format import bytes_text, plural_text
+from control.views.messages.details import copied_text, message_facts, resend_path
 from control.views.paths import ViewPath
 from control.views.printable import printable, readable
 from control.views.snapshots.snapshot import OperatorSnapshot
@@ -133,7 +135,8 @@ class BrowseScreen(ViewScreen):
 
         record = self._records.get(message.row.key)
         if record is not None:
-            self.app.push_screen(MessageScreen(record, self._decoder), go_on_to)
+            settings = self.session.operations.settings
+            self.app.push_screen(MessageScreen(record, self._decoder, settings), go_on_to)
 
     def action_go_to(self, name: str) -> None:
         """To a field; ``more`` shows further ones, or hides them."""
@@ -351,10 +354,13 @@ class MessageScreen(ModalScreen[ViewPath | None]):
     ]
     _KEYS: ClassVar[str] = "r raw   c copy   y copy path   w write file   e send again   Esc closes"
 
-    def __init__(self, record: FetchedRecord, decoder: Decoder) -> None:
+    def __init__(
+        self, record: FetchedRecord, decoder: Decoder, settings: KafkaSettings | str
+    ) -> None:
         super().__init__()
         self._record = record
         self._decoder = decoder
+        self._settings = settings
         self._decoded = DecodedRecord(key=None, value=None)
         self._is_raw = False
 
@@ -378,28 +384,43 @@ class MessageScreen(ModalScreen[ViewPath | None]):
         self._is_raw = not self._is_raw
         self._draw()
 
-    def action_copy(self, what: str) -> None:
+    async def action_copy(self, what: str) -> None:
         """By the terminal, where it lets programs do so."""
         record = self._record
         query = {"partition": str(record.partition), "offset": str(record.offset)}
-        link = ViewPath(view="browse", params={"topic": record.topic}, query=query)
-        value = self._decoded.value
-        words = str(link) if what == "link" else "" if value is None else value.pretty
+        words = str(ViewPath(view="browse", params={"topic": record.topic}, query=query))
+        if what == "value":
+            whole = await self._whole()
+            if whole is None or whole.value is None:
+                return
+            decoded = await asyncio.to_thread(self._decoder.value, whole)
+            assert decoded is not None
+            words = copied_text(whole.value, decoded)
         self.app.copy_to_clipboard(words)
-        self.notify("copied, if the terminal lets programs copy")
+        self.notify(f"{plural_text(len(words), 'character')} copied, if the terminal lets programs")
 
-    def action_write(self) -> None:
-        """The bytes that are here, into the working directory."""
-        record = self._record
-        if record.value is None or record.whole is not None:
-            self.notify(
-                "a null or cut value is not written: `partiscope browse --output` writes it"
-            )
-            return
+    async def _whole(self) -> FetchedRecord | None:
+        """All of it; None, and told why, where there is nothing to take."""
+        if self._record.value is None:
+            self.notify("the value is null: there is nothing to take")
+            return None
+        try:
+            return await whole_record(self._settings, self._record)
+        except KafkaPortError as error:
+            self.notify(f"{error}. {error.next_step}", severity="error")
+            return None
+
+    async def action_write(self) -> None:
+        """All bytes of the value, into the working directory."""
+        record = await self._whole()
+        if record is not None:
+            self._write(record)
+
+    def _write(self, record: FetchedRecord) -> None:
         name = "".join(c if c.isalnum() or c in "-_." else "_" for c in record.topic)
         file = Path(f"{name}-{record.partition}-{record.offset}.value").absolute()
         try:
-            file.write_bytes(record.value)
+            file.write_bytes(record.value or b"")
         except OSError as error:
             self.notify(f"{file} cannot be written: {error.strerror}", severity="error")
         else:

@@ -4,9 +4,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from control.kafka.records.record import KEPT_BYTES, FetchedRecord, cut_record
 from control.messages.decoding.decoder import Decoder
 from control.messages.message_search import MessageSearch
+from control.views.messages.details import resend_path
 from control.views.paths import parse_path
 from dashboard.components.markup import MARKUP
 from dashboard.live.message_reading import Seen
@@ -71,3 +74,36 @@ def test_what_others_wrote_is_made_visible() -> None:
     assert "\x1b" not in drawn
     assert "\u202e" not in drawn
     assert "\\x1b[2J\\u202eevil" in drawn
+
+
+def test_a_copy_and_large_json_come_from_the_server_whole() -> None:
+    large = b'{"text": "' + b"x" * 20_000 + b'"}'
+    huge = cut_record(record(9, b'{"text": "' + b"x" * 158_000 + b'"}'), KEPT_BYTES)
+    for each in (record(9, large), huge):
+        drawn = getattr(messages([each], SEEN), MARKUP)
+        assert 'data-copies="/record/orders/1/9?part=value&amp;text=copied"' in drawn
+        assert 'data-loads="/record/orders/1/9?part=value&amp;text=laid-out"' in drawn
+        assert 'data-key="orders-1@9:value"' in drawn
+        assert len(drawn) < 30_000
+    small = getattr(messages([record(9, b'{"a": 1}')], SEEN), MARKUP)
+    assert "data-loads" not in small
+    assert "&quot;a&quot;: 1\n}" in small
+
+
+@pytest.mark.parametrize(
+    ("value", "is_sent"),
+    [
+        (b'{"a": "\\u00e9"}', True),
+        ("\u0645\u06cc\u200c\u062e".encode(), True),
+        (b"a\tb", True),
+        (b" a", False),
+        (b"a\r\nb", False),
+        (b"a\x1b[2J", False),
+        (b"\xff", False),
+    ],
+)
+def test_what_a_form_would_change_is_not_sent_again_from_it(value: bytes, is_sent: bool) -> None:
+    path, reason = resend_path(record(0, value))
+    assert (path is not None) is is_sent
+    assert bool(reason) is not is_sent
+    assert path is None or path.query["value"].encode() == value
