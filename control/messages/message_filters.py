@@ -134,17 +134,22 @@ def _has_key(text: str) -> Judge:
 
 
 def _has_header(text: str) -> Judge:
-    name, sign, value = text.partition("=")
-    is_name = _pieces_test(_typed_bytes(name, "header").split(b"*"))
-    is_value = _glob(value, "header")
+    """A name may hold an equals sign too: each of them is tried as the end of the name."""
+    tests = [(_pieces_test(_typed_bytes(text, "header").split(b"*")), _anything)]
+    for sign in re.finditer("=", text):
+        name, value = text[: sign.start()], text[sign.end() :]
+        pieces = _typed_bytes(name, "header").split(b"*")
+        tests.append((_pieces_test(pieces), _glob(value, "header")))
 
-    def has(judged: Judged) -> bool:
-        return any(
-            is_name(each.encode(errors="replace")) and (not sign or is_value(content))
-            for each, content in judged.record.headers
-        )
+    def has(name: str, content: bytes | None) -> bool:
+        named = name.encode(errors="replace")
+        return any(is_name(named) and is_value(content) for is_name, is_value in tests)
 
-    return has
+    return lambda judged: any(has(name, content) for name, content in judged.record.headers)
+
+
+def _anything(_: bytes | None) -> bool:
+    return True
 
 
 def _glob(text: str, field_name: str) -> Callable[[bytes | None], bool]:

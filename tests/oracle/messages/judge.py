@@ -61,12 +61,15 @@ def _found_by(pattern: str, data: bytes) -> bool:
 
 
 def _has_header(text: str, record: Written) -> bool:
-    name, sign, value = text.partition("=")
-    pattern = ".*".join(map(re.escape, name.split("*")))
-    return any(
-        re.fullmatch(pattern, its, re.DOTALL) and (not sign or glob(value, content))
-        for its, content in record.headers
-    )
+    words = text.split("=")
+    for count in range(1, len(words) + 1):
+        name, value = "=".join(words[:count]), "=".join(words[count:])
+        pattern = ".*".join(map(re.escape, name.split("*")))
+        for its, content in record.headers:
+            is_value = count == len(words) or glob(value, content)
+            if is_value and re.fullmatch(pattern, its, re.DOTALL):
+                return True
+    return False
 
 
 def _number(record: Written) -> Any:

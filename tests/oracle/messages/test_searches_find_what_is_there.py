@@ -70,7 +70,7 @@ def random_filters(dice: Random) -> dict[str, str]:
             (
                 dice.choice(NAMES),
                 "*",
-                f"{dice.choice((*NAMES[:4], '*'))}={told(dice.choice(KEYS), dice)}",
+                f"{dice.choice((*NAMES, '*'))}={told(dice.choice(KEYS), dice)}",
             )
         ),
         "q": lambda: dice.choice(
