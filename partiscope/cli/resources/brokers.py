@@ -79,8 +79,8 @@ def describe(
         known = ", ".join(map(str, snapshot.broker_table["broker"].to_pylist()))
         raise CommandError(f"there is no broker {broker}; there are {known}", Exit.WRONG_USE)
     if as_json:
-        directories = [cells_of(row) for row in log_dir_rows(snapshot.evidence, broker)]
-        write_json({**values_of(page)[0], "log_directories": directories})
+        told = [cells_of(row) for row in log_dir_rows(snapshot.evidence, broker)]
+        write_json({**values_of(page)[0], "log_directories": told})
         return
     write_figures(page.columns, page.rows[0])
     if directories := several_log_dirs(snapshot.evidence, broker):

@@ -1,6 +1,7 @@
 """Registered brokers as the job remembers them, and their log directories."""
 
 import json
+from typing import Any
 
 from broker.metrics_schema import BrokerSample, Envelope, LogDirSample, encode_round
 from spark_metrics.decode.record_head import KafkaRecord, observed, read_head
@@ -52,13 +53,14 @@ def test_what_an_older_version_kept_of_a_broker_is_read() -> None:
 
 def test_a_broker_whose_directories_cannot_be_read_is_a_bad_row() -> None:
     row = {"id": 1, "host": "h", "port": 1, "fenced": False, "read_ms": 1}
-    for told in (
+    wrong: tuple[Any, ...] = (
         "/a",
         [{}],
         [{"path": 7}],
         [{"path": "/a", "replicas": -1}],
         [{"path": "/"}] * 1_001,
-    ):
+    )
+    for told in wrong:
         rows = [{**row, "directories": told}]
         value = {"v": 2, "cluster": "c", "broker": 1, "round_ms": 1, "brokers": rows}
         head = read_head(
