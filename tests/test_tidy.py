@@ -23,7 +23,7 @@ ROOMS: Final = ("partiscope", "broker", "spark_metrics", "control", "dashboard",
 FILE_LINES_MAX: Final = 600
 FUNCTION_LINES_MAX: Final = 60
 LINE_CHARACTERS_MAX: Final = 100
-CLASS_METHODS_MAX: Final = 15
+CLASS_METHODS_MAX: Final = 25
 POSITIONAL_ARGUMENTS_MAX: Final = 5
 BANNED_WORDS: Final = ("TO" + "DO", "FIX" + "ME", "XX" + "X", "NotImplemented" + "Error")
 

@@ -165,7 +165,7 @@ def _glob(text: str, field_name: str) -> Callable[[bytes | None], bool]:
 
 
 def _readings(text: str, field_name: str) -> list[list[bytes]]:
-    """What a text may mean, as the pieces between its stars."""
+    """The meanings of a text, each as the pieces between its stars."""
     readings = [_typed_bytes(text, field_name).split(b"*")]
     if (found := _BYTES.fullmatch(text)) and found[1].strip("*"):
         readings.append([bytes.fromhex(piece) for piece in found[1].split("*")])

@@ -23,7 +23,7 @@ class FileSystem:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Of its directories."""
+        """Paths of its directories."""
         return tuple(it.path for it in self.directories)
 
     @property

@@ -176,7 +176,7 @@ _Targets = Mapping[TopicPartition, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Step:
-    """What one search changes; nothing where it betters nothing. `is_last`: nothing is left to do.
+    """Changes of one search; none where it betters nothing. `is_last`: nothing is left to do.
     `told`: what disks have no room for."""
 
     targets: _Targets = field(default_factory=dict)
@@ -423,7 +423,7 @@ def _merged(topology: Topology, targets: _Targets, tolerance: Tolerance) -> _Tar
 
 
 def _step(asked: Asked, request: PlanRequest, tolerance: Tolerance, way: _Way) -> _Step:
-    """What betters most, as far as disks have room for it."""
+    """The change that betters most, as far as disks have room for it."""
     now = asked.original
     placed, before, rest, bounds = _bettered(asked, request, tolerance, way)
     if not rest < before:

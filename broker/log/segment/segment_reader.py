@@ -120,7 +120,7 @@ class SegmentReader:
         return found
 
     def _check_found(self, position: int, end: int) -> None:
-        """What was in the file at the start is checked before it counts for the first time."""
+        """Checks what was in the file at the start, before it counts for the first time."""
         check = self._offset_check
         if position >= check.found_bytes or not check.needs(position, end):
             return

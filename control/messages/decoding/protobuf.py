@@ -34,7 +34,7 @@ class ProtobufPrinter:
         self._values_left = VALUES_MAX
 
     def document(self, message: Any) -> Any:
-        """Of a message, its fields by name.
+        """A message's fields by name.
 
         :raises BoundError: there are too many values.
         """
@@ -89,7 +89,7 @@ def _double(value: float) -> float | str:
 
 
 def _float(value: float) -> float | str:
-    """With no more digits than tell it from its neighbours."""
+    """The number with the fewest digits that tell it from its neighbours."""
     for digits in _FLOAT_DIGITS:
         short = float(f"{value:.{digits}g}")
         if (

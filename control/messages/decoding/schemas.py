@@ -176,7 +176,7 @@ def _zigzag(data: bytes, at: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=COMPILED_MAX)
 def _fields_max(schema: Schema) -> int:
-    """Of the types of a schema and its imports; two bytes of a message can make one."""
+    """Counts the fields of a schema's types and imports; two bytes of a message can make one."""
     file = _protobuf_file(schema)
     types = [
         it for each in (file, *file.dependencies) for it in each.message_types_by_name.values()

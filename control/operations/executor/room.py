@@ -36,7 +36,7 @@ async def wait_for_room(
 
 
 async def _lacking(admin: AdminPort, wave: tuple[PartitionChange, ...]) -> list[Need]:
-    """What has no room now; nothing of brokers that do not tell."""
+    """The needs that have no room now; brokers that do not tell have none."""
     log_dirs: list[LogDir] = []
     for broker in sorted({broker for change in wave for broker in change.adding}):
         with contextlib.suppress(KafkaPortError):

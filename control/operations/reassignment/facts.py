@@ -93,7 +93,7 @@ class ClusterFacts:
 
     @property
     def disks(self) -> Disks:
-        """What is free on brokers."""
+        """Free bytes on brokers."""
         return Disks(
             usable_bytes=self.usable_bytes, log_dirs=self.log_dirs, in_flight=self.in_flight
         )

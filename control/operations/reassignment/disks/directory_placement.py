@@ -46,10 +46,10 @@ def even_room(log_dirs: Collection[LogDir]) -> int | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disks:
-    """What is free on brokers."""
+    """Free bytes on brokers."""
 
     usable_bytes: Mapping[int, int]
-    """Of all file systems that new replicas may come to, by broker that tells."""
+    """Free bytes of all file systems that new replicas may come to, by broker that tells."""
     log_dirs: Mapping[int, tuple[LogDir, ...]]
     """Of brokers that have several or a failed one."""
     in_flight: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
@@ -222,7 +222,7 @@ class DirectoryPlacement:
             most += 1
 
     def needs(self) -> list[Need]:
-        """What each file system needs at its fullest moment; nothing of those that need nothing
+        """The need of each file system at its fullest moment; none of those that need nothing
         or do not tell their free bytes."""
         return [
             Need(

@@ -48,8 +48,8 @@ def peak_bytes(waves: Waves, written: Bytes | None = None) -> dict[int, int]:
 
 
 def disk_needs(disks: Disks, waves: Waves, written: Bytes | None = None) -> list[Need]:
-    """What the disk of each broker needs at most, by file system where it has several log
-    directories; nothing of brokers that do not tell their free space."""
+    """The most that each broker's disk needs, by file system where it has several log
+    directories; none of brokers that do not tell their free space."""
     more = written or {}
     peaks = {b: peak for b, peak in peak_bytes(waves, more).items() if b in disks.usable_bytes}
     ours = {change.key for wave in waves for change in wave}
