@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from broker.raft.states import context, leader, requests
+from broker.raft.states import context, fetch_answers, leader, requests
 from broker.raft.states.follower import Follower
 from broker.raft.states.leader import Leader
 from broker.raft.states.unattached import Unattached
@@ -28,6 +28,9 @@ def _count_itself_twice(self: Leader, core: Any) -> None:
         self.serve_parked(core)
 
 
+_FIND_SNAPSHOT: Final = fetch_answers.find_snapshot
+
+
 def _cut_what_is_committed(self: Follower, core: Any, _diverging: object) -> None:
     core.log.truncate_to(max(core.log.start_offset, core.high_watermark - 1))
 
@@ -38,7 +41,8 @@ def _acknowledge_before_the_disk(self: Follower, core: Any, response: Any) -> No
 
 
 def _send_an_old_snapshot(core: Any, request: Any) -> Any:
-    return core.log.start_snapshot_id if request.fetch_offset % 5 == 0 else None
+    old = core.log.start_snapshot_id if request.fetch_offset % 5 == 0 else None
+    return _FIND_SNAPSHOT(core, request) or old
 
 
 PLANTED: Final[dict[str, tuple[str, list[Patch]]]] = {

@@ -1,9 +1,11 @@
 """All clusters that one installation watches, side by side: which of them needs somebody?"""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.status import GROUP_SEVERITIES, Severity
@@ -12,7 +14,7 @@ from control.views import format as text
 from control.views.cluster.overview import trouble_cell
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables import cells, units
-from control.views.tables.column import Table, column, counted, name_column, worded
+from control.views.tables.column import Table, column, name_column, worded
 from control.views.tables.partitions import IN_HELP, OUT_HELP
 from control.views.tables.rows import TONE_OF, Cell, Row, Tone
 
@@ -63,6 +65,13 @@ def _groups(snapshot: OperatorSnapshot) -> Cell:
     return Cell(len(found), words or text.NONE, tone)
 
 
+def _lag(it: _Watched) -> Cell:
+    groups = it.snapshot.group_table
+    cell = cells.count_cell(pc.sum(groups["lag_known"].cast(pa.float64(), safe=False)).as_py())
+    is_open = pc.any(groups["lag_is_open_any"]).as_py()
+    return cells.at_least(replace(cell, value=None)) if is_open and cell.value else cell
+
+
 def _age(it: _Watched) -> Cell:
     age_ms = it.snapshot.age_ms(it.now_ms)
     if age_ms is None:
@@ -93,7 +102,7 @@ CLUSTERS: Final = Table(
         column("groups", "groups", units.TEXT,
                "By status, worst first", rank=2, cell=_known(_groups)),
         column("lag", "lag", units.COUNT, "Sum over all groups", rank=2,
-               cell=counted(lambda it: pc.sum(it.snapshot.group_table["lag_sum"]).as_py())),
+               cell=_lag),
         column("in_bytes", "in/s", units.BYTE_RATE, IN_HELP,
                cell=_known(lambda it: it.headline.in_bytes)),
         column("out_bytes", "out/s", units.BYTE_RATE, OUT_HELP,

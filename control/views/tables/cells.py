@@ -81,6 +81,11 @@ def at_most(cell: Cell) -> Cell:
     return replace(cell, text=f"≤ {cell.text}")
 
 
+def at_least(cell: Cell) -> Cell:
+    """The figure is a bound: ``≥ 40``."""
+    return replace(cell, text=f"≥ {cell.text}")
+
+
 def status_cell(word: str) -> Cell:
     """A partition's or topic's status, sorted by how bad it is."""
     tone = Tone.MUTED if word == NOT_KNOWN else TONE_OF[PARTITION_SEVERITIES[word]]

@@ -11,11 +11,11 @@ blanks together.
   ``M``, ``G`` (thousands) and ``Ki``, ``Mi``, ``Gi``, ``Ti`` (``size>1.5Gi``); times take
   ``ms``, ``s``, ``m``, ``h``, ``d`` (``clears>1h``, ``loses<2d``).
 
-Unknown (n/a) passes no comparison.
+Unknown (n/a) passes no comparison but ``lag:unknown``.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum
@@ -155,15 +155,26 @@ def _match_text(column: pa.ChunkedArray, term: Term) -> BoolColumn:
 
 
 def _match_number(column: pa.ChunkedArray, term: Term) -> BoolColumn:
-    values, wanted = floats(column), parse_number(term.value)
-    return _COMPARISONS[term.operator](values, wanted)
+    return _compared(column, term, parse_number)
 
 
 def _match_duration(column: pa.ChunkedArray, term: Term) -> BoolColumn:
-    wanted = parse_duration(term.value)
-    if wanted is None:
-        raise FilterError(f"{term.value!r} is not a time (such as 90s, 10m, 1.5h or 2d)")
-    return _COMPARISONS[term.operator](floats(column), wanted)
+    return _compared(column, term, _parse_time)
+
+
+def _compared(column: pa.ChunkedArray, term: Term, parse: Callable[[str], float]) -> BoolColumn:
+    values = floats(column)
+    is_unknown = np.isnan(values)
+    if term.value.lower() in _UNKNOWN and term.operator in {":", "=", "!="}:
+        return ~is_unknown if term.operator == "!=" else is_unknown
+    passed: BoolColumn = _COMPARISONS[term.operator](values, parse(term.value)) & ~is_unknown
+    return passed
+
+
+def _parse_time(text: str) -> float:
+    if (wanted := parse_duration(text)) is None:
+        raise FilterError(f"{text!r} is not a time (such as 90s, 10m, 1.5h or 2d)")
+    return wanted
 
 
 def _match_ids(column: pa.ChunkedArray, term: Term) -> BoolColumn:
@@ -190,6 +201,7 @@ def _bools(values: pa.ChunkedArray) -> BoolColumn:
     return mask
 
 
+_UNKNOWN: Final = ("unknown", "n/a")
 _COMPARISONS: Final = {
     ":": np.equal,
     "=": np.equal,

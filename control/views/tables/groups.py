@@ -1,6 +1,7 @@
 """The table of groups: a row per consumer group, summed up from its partitions."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -43,9 +44,20 @@ def _if_committed(cell: Callable[[Record], Cell]) -> Callable[[Record], Cell]:
 
 def _lag_cell(record: Record) -> Cell:
     """Records behind the start offset of a share group may be acknowledged already: where its
-    broker tells no lag, at most so many are left."""
+    broker tells no lag, at most so many are left. Where some partitions' lag is unknown, the sum
+    of the others is the least."""
+    if record["lag_sum"] is None and record["lag_known"] is not None and _has_commit(record):
+        return cells.at_least(replace(cells.count_cell(record["lag_known"]), value=None))
     cell = cells.lag_cell(record["lag_sum"], has_group=_has_commit(record))
     return cells.at_most(cell) if record["is_bound_any"] else cell
+
+
+def _loses_cell(record: Record) -> Cell:
+    """The soonest of the partitions that tell; others may lose records sooner."""
+    cell = cells.loses_cell(record["retention_risk_ms_min"], record["lag_known"])
+    if not record["lag_is_open_any"]:
+        return cell
+    return cells.UNKNOWN if cell == cells.NOTHING else cells.at_most(cell)
 
 
 def _epoch_cell(record: Record) -> Cell:
@@ -73,7 +85,8 @@ GROUPS: Final = Table(
                sort="judged_rank", cell=lambda record: cells.group_status_cell(record["status"]),
                filter="status", filter_on=STATUSES, width=80),
         column("lag", "lag", units.COUNT,
-               "Sum over its partitions; ≤ where no broker tells the lag of a share group",
+               "Sum over its partitions; ≥ while the lag of some is unknown (lag:unknown), ≤ where "
+               "no broker tells the lag of a share group",
                rank=1, source="lag_sum", cell=_lag_cell, filter="lag"),
         column("lag_time", "time lag", units.DURATION, LAG_TIME_HELP, rank=2, source="lag_ms_max",
                cell=_if_committed(lambda it: cells.lag_time_cell(it["lag_ms_max"])),
@@ -81,7 +94,8 @@ GROUPS: Final = Table(
         column("velocity", "lag trend", units.RECORD_RATE,
                f"{VELOCITY_HELP}; of the partitions that its status is about", rank=2,
                source="trend_per_s",
-               cell=_if_committed(lambda it: cells.velocity_cell(it["trend_per_s"], it["lag_sum"])),
+               cell=_if_committed(
+                   lambda it: cells.velocity_cell(it["trend_per_s"], it["lag_known"])),
                filter="trend", width=94),
         column("clears", "clears in", units.DURATION,
                f"{CLEARS_HELP}; of the same partitions", rank=2,
@@ -91,7 +105,7 @@ GROUPS: Final = Table(
         column("loses", "data loss in", units.DURATION,
                f"{LOSES_HELP}; the partition nearest to it",
                rank=2, source="retention_risk_ms_min",
-               cell=lambda it: cells.loses_cell(it["retention_risk_ms_min"], it["lag_sum"]),
+               cell=_loses_cell,
                filter="loses", width=98, is_time_left=True),
         column("consumed", "consumes", units.RECORD_RATE, "Records per second by its commits",
                source="consumed_records_per_s_sum",
@@ -145,6 +159,7 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
             ("stuck_ms", "max"),
             ("is_owned", "sum"),
             ("lag_is_open", "any"),
+            ("lag", "count"),
             ("is_bound", "any"),
             ("unread", "sum"),
             ("retention_risk_ms", "min"),
@@ -156,11 +171,10 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
     grouped = arrow.with_columns(
         grouped.drop_columns("topic_distinct"), {"topics": pa.array(topics, pa.string())}
     )
-    # Nothing waits only where that is known of all partitions.
-    is_unknown = pc.and_(grouped["lag_is_open_any"], pc.equal(grouped["lag_sum"], 0))
+    known = pc.if_else(pc.equal(grouped["lag_count"], 0), None, grouped["lag_sum"])
     grouped = arrow.with_columns(
-        grouped.drop_columns("lag_sum"),
-        {"lag_sum": pc.if_else(is_unknown, None, grouped["lag_sum"])},
+        grouped,
+        {"lag_known": known, "lag_sum": pc.if_else(grouped["lag_is_open_any"], None, known)},
     )
     grouped = grouped.join(_pace_columns(commits), "group_id")
     told = ["group_id", "state", "protocol", "members", "group_type", "group_epoch",
@@ -183,7 +197,7 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
     }
     made = arrow.with_columns(joined, added)
     made = arrow.with_columns(made, _bases(made, commits))
-    order = [("rank", "ascending"), ("lag_sum", "descending"), ("group_id", "ascending")]
+    order = [("rank", "ascending"), ("lag_known", "descending"), ("group_id", "ascending")]
     return made.sort_by(order)
 
 
