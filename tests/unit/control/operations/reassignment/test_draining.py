@@ -1,11 +1,17 @@
 """The next step of a drain."""
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from control.kafka.ports import PartitionMetadata
+from control.kafka.ports import ClusterPort, LogDir, PartitionMetadata, ReplicaLog
 from control.operations.bus.state import OperationState, Phase
+from control.operations.catalogue.brokers.cordon import Cordon
+from control.operations.catalogue.brokers.drain import Drain
+from control.operations.catalogue.operation import OperationContext
+from control.operations.errors import NotDrainedError
 from control.operations.reassignment.draining import (
     DrainState,
     DrainStep,
@@ -13,8 +19,10 @@ from control.operations.reassignment.draining import (
     replicas_on,
     staying_on,
 )
+from control.operations.reassignment.planning import Planning
 from control.planner.proposal import PartitionChange, Proposal
 from tests.support.phrases import lacking
+from tests.unit.control.operations.fake_cluster import FakeCluster, key_of
 from tests.unit.control.planner.clusters import cluster
 
 STOPPED = DrainState(broker=3, is_alive=False, is_registered=True, replicas=0, may_receive=False)
@@ -81,3 +89,38 @@ def test_what_a_plan_leaves_on_the_broker_is_named() -> None:
     half, whole = (Proposal(name="p", changes=changes) for changes in ((one,), (one, other)))
     assert not lacking(staying_on(3, before, half), "t-2", "stays", "broker 3")
     assert staying_on(3, before, whole) == ""
+
+
+async def test_a_broker_that_cannot_be_emptied_wholly_is_refused_before_it_is_cordoned() -> None:
+    """t-0 has a place on 2, t-1 has none; the other brokers keep 5 % free."""
+    fake = FakeCluster({key_of("t", 0): (1,), key_of("t", 1): (1,), key_of("t", 2): (2,)})
+    fake.alive = {1, 2}
+    sizes = {1: ((0, 30), (1, 80)), 2: ((2, 10),)}
+    fake.logs = tuple(
+        LogDir(
+            broker=broker,
+            path="/d",
+            total_bytes=1000,
+            usable_bytes=100,
+            replicas=tuple(
+                ReplicaLog(
+                    broker=broker,
+                    topic="t",
+                    partition=number,
+                    size_bytes=size,
+                    offset_lag=0,
+                    is_future=False,
+                    log_dir="/d",
+                )
+                for number, size in held
+            ),
+        )
+        for broker, held in sizes.items()
+    )
+    planning = Planning(cast(ClusterPort, fake))
+    context = cast(OperationContext, SimpleNamespace(admin=fake, planning=planning))
+    drain = Drain(broker=1, state=replace(EMPTY, broker=1, replicas=2), cordon=Cordon(broker=1))
+    with pytest.raises(NotDrainedError) as refused:
+        await drain._emptying(context)
+    assert not lacking(str(refused.value), "broker 1", "was not drained", "95 B")
+    assert fake.configs == {}
