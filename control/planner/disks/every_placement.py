@@ -28,8 +28,11 @@ def search_all(
     """The first placement found that has all that is wanted of these partitions, and is fine."""
     if int(start.count.sum()) > _REPLICAS_MAX:
         return None
-    cheapest = _Search(start, partitions, is_fine).run(is_hasty=False)
-    return cheapest or _Search(start, partitions, is_fine).run(is_hasty=True)
+    cheapest = _Search(start, partitions, is_fine)
+    found = cheapest.run(is_hasty=False)
+    if found is not None or cheapest.has_seen_all:
+        return found
+    return _Search(start, partitions, is_fine).run(is_hasty=True)
 
 
 class _Search:
@@ -38,6 +41,7 @@ class _Search:
     ) -> None:
         self._start, self._partitions, self._is_fine = start, frozenset(partitions), is_fine
         self._looked_at = 0
+        self.has_seen_all = False
         factor = start.request.replication_factor
         self._home: State = tuple(map(_mask, start.replicas))
         self._wide = [
@@ -93,6 +97,7 @@ class _Search:
                 if is_hasty:
                     rank = (lacks - size[partition] * fewer, further)
                 heappush(queue, (rank, further, left_then, following, tuple(bytes_)))
+        self.has_seen_all = True
         return None
 
     def _lacks(self, partition: int, mask: int) -> int:

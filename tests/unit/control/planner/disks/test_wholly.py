@@ -4,9 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
+from control.model.ids import TopicPartition
+from control.planner.disks.wholly import Asked
 from control.planner.goals import Goal, ImpossibleError, PlanRequest
 from control.planner.optimizer import plan
+from control.planner.proposal import proposal_of
+from control.planner.search.placement import Placement
 from control.planner.topology import Topology, parse_topology
+from tests.support.phrases import lacking
 
 
 def tight(
@@ -108,13 +113,20 @@ def test_a_broker_that_has_room_for_no_replica_is_not_added() -> None:
         plan(topology, PlanRequest(add_brokers=(2,)))
 
 
-def test_balance_leaves_out_what_finds_no_room_and_says_so() -> None:
-    """Two full brokers would have to change places."""
+def test_what_finds_no_room_is_left_out_and_told() -> None:
+    """Two full brokers cannot change places; the third partition can go."""
     topology = tight(
-        [(1, 60, None), (2, 62, None)],
-        [([1], 40), ([1], 20), ([2], 20), ([2], 10), ([2], 10), ([2], 10), ([2], 10)],
+        [(1, 60, None), (2, 20, None), (3, 99, None)], [([1], 40), ([2], 20), ([1], 20)]
     )
-    made = plan(topology, PlanRequest(goal=Goal.BALANCE))
-    for alternative in made.alternatives:
-        for change in alternative.proposal.changes:
-            assert change.size_bytes <= 2
+    original = Placement(topology, PlanRequest())
+    targets = {("t", 0): (2,), ("t", 1): (1,), ("t", 2): (3,)}
+    wanted = proposal_of(
+        "swapped", topology, {TopicPartition(*key): to for key, to in targets.items()}
+    )
+    asked = Asked(original)
+    made = asked.within_disks(wanted, original.copied)
+    assert [c.partition for c in made.changes] == [1, 2]
+    assert [c.stage for c in made.changes] == [1, 0]
+    told = asked.told[made]
+    assert not lacking(told, "swapped", "1 partition", "t-0", "broker 2", "0 B", "40 B")
+    assert asked.within_disks(made, original.copied) is made
