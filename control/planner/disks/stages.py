@@ -14,6 +14,8 @@ from typing import Final, Protocol
 
 from control.model.ids import TopicPartition
 
+_STAGES_MAX: Final = 200
+"""Brokers delete what has left them a minute later: more stages would take half a day."""
 _SEARCHED_MAX: Final = 12
 """Moves that wait for each other: of so many every order is tried."""
 
@@ -100,7 +102,7 @@ def _greedy(
     )
     stages: list[list[Copying]] = []
     now = dict(room)
-    while left:
+    while left and len(stages) < _STAGES_MAX:
         stage: list[Copying] = []
         later: list[Copying] = []
         for change in left:
