@@ -26,7 +26,7 @@ from control.operations.reassignment.draining import (
     staying_on,
 )
 from control.operations.reassignment.facts import cordoned_brokers
-from control.planner.goals import Goal, GoalError, ImpossibleError, PlanRequest
+from control.planner.goals import Goal, GoalError, PlanRequest
 
 AGAIN: Final = "then drain it once more: that goes on with the next step"
 GONE_ASKED_EVERY_S: Final = 0.2
@@ -204,10 +204,8 @@ class Drain(Operation):
         request = PlanRequest(goal=Goal.MINIMAL, remove_brokers=(self.broker,))
         try:
             plan = await context.planning.plan(request)
-        except ImpossibleError as error:
-            raise NotDrainedError(self.broker, str(error)) from error
         except GoalError as error:
-            raise InvalidInputError({"broker": str(error)}) from error
+            raise NotDrainedError(self.broker, str(error)) from error
         least = min((it.proposal for it in plan.alternatives), key=lambda it: it.moved_bytes)
         if staying := staying_on(self.broker, plan.before, least):
             raise NotDrainedError(self.broker, "; ".join((staying, *plan.limits)))
