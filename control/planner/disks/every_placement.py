@@ -14,7 +14,7 @@ from typing import Final
 from control.planner.search.placement import Placement
 
 _REPLICAS_MAX: Final = 400
-_LOOKED_AT_MAX: Final = 1_000_000
+_LOOKED_AT_MAX: Final = 600_000
 """Moves: a second or two."""
 _KEPT_MAX: Final = 12_000_000
 """Partitions times states: some hundred MB."""
