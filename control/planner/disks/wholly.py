@@ -119,7 +119,14 @@ class Asked:
     def _relieve(self, placement: Placement) -> None:
         ids = placement.topology.broker_ids
         relieved = [ids.index(id_) for id_ in self._request.relieve_brokers]
-        make_within_disks(placement, relieved)
+        if any(map(placement.is_full, relieved)):
+            make_within_disks(placement, relieved)
+            if stuck := self._stuck(placement):
+                key, ids_told = min(stuck), sorted(self._request.relieve_brokers)
+                why = why_stuck(self._proposal(placement), placement, key)
+                raise ImpossibleError(
+                    f"no plan was found that relieves brokers {ids_told}: {key} {why}"
+                )
         for broker in relieved:
             if placement.is_full(broker):
                 assert placement.capacity is not None
