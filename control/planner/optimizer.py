@@ -22,6 +22,7 @@ from control.planner.immovable import immovable
 from control.planner.proofs.feasibility import NAMES_MAX, check_request
 from control.planner.proofs.least_moves import Prover
 from control.planner.proofs.limits import (
+    assumed,
     cordoned_brokers,
     hidden_brokers,
     leaderless,
@@ -143,6 +144,7 @@ def plan(topology: Topology, request: PlanRequest) -> Plan:
             *filter(None, (stages_words(made.name, made.proposal.changes) for made in offered)),
             *(asked.told[made.proposal] for made in offered if made.proposal in asked.told),
             *left_broken(request.goal, offered[0].violations),
+            *assumed(request, offered[0].proposal),
             *(() if request.goal in _KEEPS_DATA else proofs(placement, offered[0].violations)),
         ),
     )
@@ -319,6 +321,7 @@ def judged_plan(topology: Topology, request: PlanRequest, proposal: Proposal) ->
         limits=(
             *unknown_sync(topology, proposal.changes),
             *filter(None, (stages_words(proposal.name, proposal.changes),)),
+            *assumed(request, proposal),
         ),
     )
 
@@ -360,7 +363,7 @@ class _Judge:
     def aim(self, found: Alternative) -> int:
         """Bytes that the search may hope for."""
         bound = found.lower_bound_bytes or 0
-        if not self._prover.has_shares or self._request.replication_factor is not None:
+        if not self._prover.asks_more or self._request.replication_factor is not None:
             return bound
         after = loads_after(self._loads, found.proposal.changes)
         least = self._prover.least_by_share(found.proposal, found.balance, after, found.violations)

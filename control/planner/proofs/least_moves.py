@@ -12,7 +12,7 @@ import numpy as np
 
 from control.planner.columns import Columns, Floats, Numbers, rack_numbers
 from control.planner.figures import Balance, BrokerLoad
-from control.planner.goals import PlanRequest
+from control.planner.goals import Goal, PlanRequest
 from control.planner.proofs.demand import Demand
 from control.planner.proofs.lower_bound import (
     added_bytes,
@@ -66,13 +66,15 @@ class Prover:
         after: Sequence[BrokerLoad],
         violations: Sequence[Violation],
     ) -> Least:
-        """For the balance over all brokers that a proposal has reached; what it violates is not
-        asked."""
+        """For the balance over all brokers that a proposal has reached; rules that it breaks are
+        not asked. Traffic counts where the goal is about it."""
         if any(violation.rule == "replicas" for violation in violations):
             return Least(bytes=None, replicas=None)
         if any(len(change.before) != len(change.after) for change in proposal.changes):
             return self._added()
         demand = self._demand(reached, after, violations)
+        if self._request.goal is not Goal.TRAFFIC:
+            demand = replace(demand, most_in=None)
         of_bytes, of_replicas = _bytes(demand, proposal), lower_bound_replicas(demand)
         is_small = len(self._columns.of) <= _REPLICAS_PRICED_MAX
         if is_small and proposal.moved_replicas > _CLEAR * of_replicas:
@@ -86,8 +88,9 @@ class Prover:
         after: Sequence[BrokerLoad],
         violations: Sequence[Violation],
     ) -> int:
-        """The fewest bytes to a balance that is as even among brokers of each share for itself.
-        The search is for that one: what racks force upon some says nothing about the others."""
+        """The fewest bytes to a balance that is as even among brokers of each share for itself,
+        and in traffic. The search is for that one: what racks force upon some says nothing about
+        the others."""
         demand = self._demand(reached, after, violations)
         return _bytes(
             replace(demand, reached=self._relieved(self._by_share(after), after)), proposal
@@ -128,7 +131,12 @@ class Prover:
         )
 
     @property
-    def has_shares(self) -> bool:
+    def asks_more(self) -> bool:
+        """Whether the search is for more than the balance over all brokers."""
+        return self._has_shares or self._columns.has_traffic
+
+    @property
+    def _has_shares(self) -> bool:
         """Whether racks may leave brokers different shares."""
         return 1 < self._roles.racks == self._roles.known_racks
 
@@ -136,7 +144,7 @@ class Prover:
         roles, columns = self._roles, self._columns
         kept, width = ~roles.removed, columns.width
         share = np.zeros(columns.brokers)
-        if self.has_shares:
+        if self._has_shares:
             brokers = [
                 np.bincount(roles.rack[chosen], minlength=roles.racks)[: roles.racks]
                 for chosen in (kept, roles.target)

@@ -10,7 +10,7 @@ from control.model.units import bytes_text
 from control.planner.columns import Flags, Numbers
 from control.planner.goals import Goal, PlanRequest
 from control.planner.in_sync import keeps_some
-from control.planner.proposal import PartitionChange
+from control.planner.proposal import PartitionChange, Proposal
 from control.planner.racks import Racks, unknown_words
 from control.planner.search.bounds import fair_shares
 from control.planner.search.placement import Placement, most_per_rack
@@ -210,6 +210,19 @@ def left_broken(goal: Goal, violations: Iterable[Violation]) -> tuple[str, ...]:
         hold = "1 broker holds" if disks == 1 else f"{disks:,} brokers hold"
         told.append(f"{hold} more than the disks take; goal relieve mends that")
     return tuple(f"{words}: {_NOT_ASKED[goal]}" for words in told)
+
+
+def assumed(request: PlanRequest, proposal: Proposal) -> tuple[str, ...]:
+    """Demands of a proven minimum beside the balance that is shown: other plans may move less."""
+    if not any(change.adding for change in proposal.changes):
+        return ()
+    brokers = ", ".join(map(str, request.relieve_brokers))
+    asked = {
+        Goal.RELIEVE: f"leave no more bytes on the relieved brokers {brokers} than it does",
+        Goal.TOPICS: "spread each topic as evenly as it does",
+        Goal.TRAFFIC: "let no broker receive more bytes per second than it does",
+    }.get(request.goal)
+    return () if asked is None else (f"the proven minimum of a plan is for plans that {asked}",)
 
 
 def _replicas(number: int) -> str:

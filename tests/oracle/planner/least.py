@@ -3,8 +3,8 @@
 It imports nothing of what it judges. An assignment counts where the request allows it, nothing is
 left on decommissioned brokers, and every partition is on as many racks as possible, save for what
 the judged plan itself leaves; and where it is as even as that plan over all brokers that stay: its
-fewest and most replicas, its most bytes, where they are told its most bytes per second in, and on
-brokers to be relieved no more bytes.
+fewest and most replicas, its most bytes; with goal traffic its most bytes per second in, with goal
+topics each topic, with goal relieve the bytes on relieved brokers.
 """
 
 from collections import Counter
@@ -91,7 +91,8 @@ class Every:
                 held[broker] += partition.get("size", 0)
                 arriving[broker] += partition.get("bytes_in", 0)
         counts = [count[b] for b in self.kept]
-        busiest = max(arriving[b] for b in self.kept)
+        is_asked = self.judge.request["goal"] == "traffic"
+        busiest = max(arriving[b] for b in self.kept) if is_asked else 0
         relieved = [held[b] for b in self.judge.request.get("relieve_brokers", ())]
         fullest = max(held[b] for b in self.kept)
         most = max(relieved, default=0)

@@ -289,3 +289,19 @@ def test_racks_that_nobody_asked_about_stay_and_are_told(request_: PlanRequest) 
     assert 0 not in {change.partition for change in first.proposal.changes if change.adding}
     assert {it.where for it in first.violations} == {"t-0"}
     assert any(not lacking(told, "1 partition", "racks", "goal racks") for told in made.limits)
+
+
+@pytest.mark.parametrize(
+    ("request_", "phrase"),
+    [
+        (PlanRequest(goal=Goal.RELIEVE, relieve_brokers=(1,)), "relieved brokers 1"),
+        (PlanRequest(goal=Goal.TOPICS), "each topic"),
+        (PlanRequest(), ""),
+    ],
+)
+def test_demands_of_a_proven_minimum_beside_the_balance_are_told(
+    request_: PlanRequest, phrase: str
+) -> None:
+    made = plan(cluster(THREE, [(1,), (1,), (1,), (1,), (2,)]), request_)
+    told = [limit for limit in made.limits if "proven minimum" in limit]
+    assert [phrase in limit for limit in told] == [True] * bool(phrase)
