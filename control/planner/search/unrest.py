@@ -7,8 +7,8 @@ empty, and no two plans undo each other for ever.
 Where one broker cannot be brought within its bounds, others may be as far outside
 (`Bounds.beside`), so numbers and bytes count by the extremes.
 
-Worked example: racks close every way off a broker that holds 12 replicas where 10 would do. Nine
-others hold 11. Bringing those to 10 betters nothing: the plan is empty, however often it is made.
+Worked example: six brokers hold 14, 12, 10, 10, 10 and 10 replicas, and the first keeps all of its
+own. If the second gave one away, the most would still be 14 and the fewest 10: the plan is empty.
 """
 
 from typing import Final

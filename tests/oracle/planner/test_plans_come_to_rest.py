@@ -9,8 +9,10 @@ from control.planner.proposal import PartitionChange
 from tests.oracle.planner.cases import Case
 from tests.oracle.planner.steady import steady_case
 from tests.oracle.planner.test_plans_keep_what_lives import planned
+from tests.oracle.planner.tight import tight_case
 
 ORDINARY = 20
+TIGHT = 20
 ONCE_RESTLESS = (66, 116, 120, 179, 273, 374, 444, 462, 793, 916, 999, 1404)
 """Orders permuted by tries that were undone, data moved there and back, endless cycles."""
 LEADERS_STAY = ("racks", "decommission only", "relieved")
@@ -58,6 +60,12 @@ def test_a_plan_made_again_is_empty(first: int) -> None:
     assert {seed: bad for seed in seeds if (bad := restless(steady_case(seed)))} == {}
 
 
+@pytest.mark.parametrize("first", range(0, TIGHT, 10))
+def test_a_plan_on_tight_disks_made_again_is_empty(first: int) -> None:
+    seeds = range(first, first + 10)
+    assert {seed: bad for seed in seeds if (bad := restless(tight_case(seed)))} == {}
+
+
 @pytest.mark.parametrize("seed", ONCE_RESTLESS)
 def test_what_was_restless_once_is_not_again(seed: int) -> None:
     assert restless(steady_case(seed)) == []
@@ -69,3 +77,4 @@ def test_what_was_restless_once_is_not_again(seed: int) -> None:
 def test_every_plan_made_again_is_empty(first: int) -> None:
     seeds = range(first, first + CHUNK)
     assert {seed: bad for seed in seeds if (bad := restless(steady_case(seed)))} == {}
+    assert {seed: bad for seed in seeds if (bad := restless(tight_case(seed)))} == {}
