@@ -218,9 +218,9 @@ def assumed(request: PlanRequest, proposal: Proposal) -> tuple[str, ...]:
         return ()
     brokers = ", ".join(map(str, request.relieve_brokers))
     asked = {
-        Goal.RELIEVE: f"leave no more bytes on the relieved brokers {brokers} than it does",
+        Goal.RELIEVE: f"leave as few bytes on the relieved brokers {brokers} as it does",
         Goal.TOPICS: "spread each topic as evenly as it does",
-        Goal.TRAFFIC: "let no broker receive more bytes per second than it does",
+        Goal.TRAFFIC: "keep the bytes per second that any broker receives as low as it does",
     }.get(request.goal)
     return () if asked is None else (f"the proven minimum of a plan is for plans that {asked}",)
 
