@@ -110,7 +110,7 @@ class Judge:
             left = len(in_sync & set(after)) + len(set(after) - set(partition["replicas"]))
             if left < min(least, len(in_sync)):
                 return f"{left} in sync afterwards, fewer than min.insync.replicas {least}"
-        if not self.may_touch(key) or self._is_hindered(key):
+        if not self.may_touch(key) or self.is_hindered(key):
             return ""
         if self.factor is not None and len(after) != self.factor:
             return f"{len(after)} replicas, {self.factor} were asked for"
@@ -118,7 +118,8 @@ class Judge:
             return "still on a decommissioned broker"
         return ""
 
-    def _is_hindered(self, key: Key) -> bool:
+    def is_hindered(self, key: Key) -> bool:
+        """Whether nothing may move it, or a move would wait for a dead or cordoned broker."""
         partition, now = self.partitions[key], set(self.partitions[key]["replicas"])
         if partition.get("leaderless") or partition.get("reassigning"):
             return True

@@ -116,9 +116,7 @@ class Every:
     def _ways(self, key: Key, left: Left) -> Iterator[frozenset[int]]:
         judge, now = self.judge, self._now[key]
         hindered = judge.down | judge.cordoned
-        partition = judge.partitions[key]
-        stays = partition.get("leaderless") or partition.get("reassigning")
-        if not judge.may_touch(key) or stays:
+        if not judge.may_touch(key) or judge.is_hindered(key):
             yield frozenset(now)
             return
         for chosen in combinations(sorted(judge.known), judge.factor or len(now)):

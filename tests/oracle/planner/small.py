@@ -63,3 +63,22 @@ def _request(dice: Random, ids: list[int], topic: str) -> dict[str, Any]:
     if dice.random() < 0.15:
         asked["keep_partitions"] = (f"{topic}-0",)
     return asked
+
+
+def hindered_case(seed: int) -> Case:
+    """One of them with a broker that is dead or cordoned, or a partition under way."""
+    case, dice = small_case(seed), Random(-seed - 1)
+    brokers, partitions = case.topology["brokers"], case.topology["partitions"]
+    how = dice.choice(("down", "down", "cordoned", "reassigning"))
+    if how == "reassigning":
+        dice.choice(partitions)[how] = True
+        return case
+    hindered = dice.choice(brokers)
+    hindered[how] = True
+    for partition in partitions if how == "down" else ():
+        live = [id_ for id_ in partition["replicas"] if id_ != hindered["id"]]
+        partition |= {"isr": live or partition["replicas"], "leader": (live or [None])[0]}
+        if not live:
+            partition["leaderless"] = True
+            del partition["leader"]
+    return case

@@ -12,10 +12,10 @@ from control.planner.proposal import proposal_of
 from control.planner.topology import parse_topology
 from tests.oracle.planner.cases import Case
 from tests.oracle.planner.least import Every, Left
-from tests.oracle.planner.small import small_case
+from tests.oracle.planner.small import hindered_case, small_case
 from tests.oracle.planner.test_plans_keep_what_lives import planned
 
-ORDINARY = 150
+ORDINARY = 100
 ONCE_UNTRUE = (0, 17, 170, 383, 709, 808, 969)
 """Bounds of brokers of the same share told for all; limits that counted what cannot move, or the
 replicas before another replication factor."""
@@ -90,8 +90,12 @@ def is_wrong(limit: str, every: Every, left: Left) -> bool:
 
 
 def all_untrue(seed: int) -> list[str]:
-    case = small_case(seed)
-    return [*untrue(case, planned(case)), *untrue(*by_hand(case, seed))]
+    case, hindered = small_case(seed), hindered_case(seed)
+    return [
+        *untrue(case, planned(case)),
+        *untrue(*by_hand(case, seed)),
+        *untrue(hindered, planned(hindered)),
+    ]
 
 
 @pytest.mark.parametrize("first", range(0, ORDINARY, 50))
