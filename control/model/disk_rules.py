@@ -18,6 +18,8 @@ DISK_CRITICAL_PERCENT: Final = 90.0
 DAY_MS: Final = 86_400_000.0
 PEAK: Final = 2.0
 """The traffic of a day's busiest hours is about so many times its mean."""
+SUSTAINED_S: Final = 600.0
+"""A rate that a partition does not hold so many seconds of is a burst, and counts for less."""
 _RELIEVE: Final = "Move partitions away or shorten retention"
 
 
@@ -74,14 +76,15 @@ def daily_growth(snapshot: ClusterSnapshot, placed: Placement) -> dict[int, floa
 
     Of a partition whose records are deleted by age, no more than until it holds what its topic
     keeps, at half of the present rate: now may be the busiest hour of the day. Compacted
-    partitions do not count.
+    partitions do not count, and bursts only for what they would have left in ten minutes.
     """
     rates = floats(snapshot.partitions["in_bytes_per_s"])
     retention_s = floats(snapshot.partitions["retention_ms"]) / 1000.0
-    held = floats(snapshot.partitions["size_bytes"])
+    held = np.nan_to_num(floats(snapshot.partitions["size_bytes"]))
+    rates = np.minimum(rates, held / SUSTAINED_S)
     of_day = rates * DAY_MS / 1000.0
     with np.errstate(invalid="ignore"):
-        kept = np.maximum(rates * retention_s / PEAK - np.nan_to_num(held), 0.0)
+        kept = np.maximum(rates * retention_s / PEAK - held, 0.0)
         grows = np.where(retention_s < 0, of_day, np.minimum(of_day, kept))
     return _sums(snapshot, placed, np.nan_to_num(grows)[placed.row])
 

@@ -222,6 +222,22 @@ def test_a_disk_that_is_full_within_a_day_is_told_before(
         assert found[0].facts["full"] == pytest.approx(hours * 3_600_000, rel=0.01)
 
 
+def test_a_burst_fills_no_disk() -> None:
+    """Half a minute of a rate that would fill it within three hours."""
+    for held, is_told in ((30 * MIB, False), (600 * MIB, True)):
+        found = find(
+            brokers=[
+                clusters.broker(1, disk_total_bytes=20_480 * MIB, disk_usable_bytes=10_240 * MIB)
+            ],
+            partitions=[
+                clusters.partition(
+                    "t", 0, [1], in_bytes_per_s=1.0 * MIB, retention_ms=-1, size_bytes=held
+                )
+            ],
+        )
+        assert bool(found) == is_told
+
+
 def test_a_directory_grows_as_its_number_of_replicas() -> None:
     told = two_dirs()
     told[0] |= {"replicas": 1}
