@@ -251,10 +251,10 @@ async def test_the_collector_tells_which_log_directories_are_cordoned(
             def told() -> list[list[tuple[str, bool]]]:
                 rows = [it for records in collected.rounds.values() for it in records]
                 return [
-                    [(directory.path, directory.is_cordoned) for directory in it.directories]
+                    sorted((found.path, found.is_cordoned) for found in it.directories)
                     for record in rows
                     for it in record.brokers
                     if it.id == record.envelope.broker == CORDONED and it.directories is not None
                 ]
 
-            await becomes(lambda: told()[:1], [[(first, True), (second, False)]])
+            await becomes(lambda: told()[:1], [sorted([(first, True), (second, False)])])
