@@ -34,6 +34,7 @@ from broker.protocol.known_configs import (
 )
 
 UNCLEAN_CONFIG: Final = "unclean.leader.election.enable"
+_LAGS: Final = ("min.compaction.lag.ms", "max.compaction.lag.ms")
 
 
 class AlterOperation(IntEnum):
@@ -82,6 +83,16 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> None:
         if value is None:
             raise InvalidConfigError(f"Null value not supported for topic configs: {name}")
         check_value(known, value)
+    check_compaction_lags(configs)
+
+
+def check_compaction_lags(configs: Mapping[str, str | None]) -> None:
+    """Raise InvalidConfigError for a topic that compaction must wait for longer than it may."""
+    least, most = (configs.get(name) or topic_configs()[name].default or "" for name in _LAGS)
+    if int(least) > int(most):
+        raise InvalidConfigError(
+            f"conflict topic config setting {_LAGS[0]} ({least}) > {_LAGS[1]} ({most})"
+        )
 
 
 def decide_alter_configs(
@@ -123,6 +134,8 @@ def _alter(resource: AlterResource, image: MetadataImage) -> list[MetadataRecord
         _apply(change, known, after)
         if resource.resource.type is ResourceType.BROKER and change.name in after:
             _check_alteration(known[change.name], after[change.name], resource.resource, image)
+    if resource.resource.type is ResourceType.TOPIC:
+        check_compaction_lags(after)
     return [
         ConfigRecord(
             resource_type=resource.resource.type,

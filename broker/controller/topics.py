@@ -1,6 +1,7 @@
 """Creating and deleting topics, adding partitions (Kafka's ReplicationControlManager)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
@@ -20,6 +21,7 @@ from broker.controller.errors import (
     ControllerError,
     InvalidConfigRequestError,
     InvalidPartitionsError,
+    InvalidReplicaAssignmentError,
     InvalidReplicationFactorError,
     InvalidTopicError,
     PolicyViolationError,
@@ -63,6 +65,7 @@ class NewTopic:
     partitions: int = DEFAULT
     replication_factor: int = DEFAULT
     assignments: Mapping[int, Replicas] = field(default_factory=dict)
+    assigned_twice: AbstractSet[int] = frozenset()
     configs: Mapping[str, str | None] = field(default_factory=dict)
 
 
@@ -196,6 +199,10 @@ def _assign(topic: NewTopic, image: MetadataImage, defaults: TopicDefaults) -> S
         if topic.partitions != DEFAULT:
             raise InvalidConfigRequestError(
                 "A manual partition assignment was specified, but numPartitions was not set to -1."
+            )
+        for number in sorted(topic.assigned_twice):
+            raise InvalidReplicaAssignmentError(
+                f"Found multiple manual partition assignments for partition {number}"
             )
         return check_new_topic(image, topic.assignments)
     if topic.replication_factor == 0 or topic.replication_factor < DEFAULT:

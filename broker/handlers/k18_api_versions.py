@@ -7,7 +7,8 @@ Notes: the response header is v0 in every version; kio's schema knows. Version 4
 whose minimum is 0 (KAFKA-17011); older clients fail on them, so features start at 1.
 """
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
@@ -21,12 +22,23 @@ METADATA_VERSION_MIN = 7
 METADATA_VERSION_MAX = 27
 """4.1-IV1."""
 
+_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+"""Name and version of a client (KIP-511); INVALID_REQUEST for others, without any range."""
+
 _registries: dict[Listener, HandlerRegistry] = {}
 
 
 @handles(api_key=18, versions=(0, 4), listener=Listener.BOTH)
 def handle_api_versions(request: Request, node: NodeServices) -> Any:
     """Answer with the ranges of the listener that was asked."""
+    message = request.message
+    if request.api_version >= 3 and not (
+        _SOFTWARE.fullmatch(message.client_software_name)
+        and _SOFTWARE.fullmatch(message.client_software_version)
+    ):
+        return codec.build_response(
+            18, request.api_version, error_code=ErrorCode.invalid_request, api_keys=[]
+        )
     listener = request.connection.listener
     if listener not in _registries:
         _registries[listener] = load_registry(listener)

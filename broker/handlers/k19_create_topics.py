@@ -12,7 +12,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
-from broker.controller.decision import Accepted, Verdict
+from broker.controller.decision import Accepted, Verdict, named_twice
 from broker.controller.topics import (
     DEFAULT,
     CreatedTopic,
@@ -74,6 +74,7 @@ def _new_topic(topic: Any) -> NewTopic:
             int(a.partition_index): tuple(int(id_) for id_ in a.broker_ids)
             for a in topic.assignments
         },
+        assigned_twice=named_twice(int(a.partition_index) for a in topic.assignments),
         configs={config.name: config.value for config in topic.configs},
     )
 

@@ -20,6 +20,8 @@ _STORED_CODECS: Final = {
 INT64_MAX: Final = 2**63 - 1
 INT64_MIN: Final = -(2**63)
 PREALLOCATE_PROPERTY: Final = "log.preallocate"
+INTERNAL_SEGMENT_PROPERTY: Final = "internal.segment.bytes"
+"""Of a topic; it stands before segment.bytes."""
 _HOUR_MS: Final = 3_600_000
 _DAY_MS: Final = 24 * _HOUR_MS
 _MIB: Final = 1024 * 1024
@@ -111,7 +113,10 @@ class LogConfig:
 
         :raises InvalidConfigError: a value that cannot be read or is out of bounds.
         """
-        return replace(defaults or cls(), **_read(properties, _TOPIC_NAMES))
+        read = _read(properties, _TOPIC_NAMES)
+        if segment_bytes := properties.get(INTERNAL_SEGMENT_PROPERTY):
+            read |= _read({INTERNAL_SEGMENT_PROPERTY: segment_bytes}, _INTERNAL_NAMES)
+        return replace(defaults or cls(), **read)
 
     @classmethod
     def from_broker_properties(cls, properties: Mapping[str, str]) -> "LogConfig":
@@ -199,6 +204,8 @@ _READERS: Final[dict[str, _Reader]] = {
 }
 
 _TOPIC_NAMES: Final = {field.name.replace("_", "."): field.name for field in fields(LogConfig)}
+
+_INTERNAL_NAMES: Final = {INTERNAL_SEGMENT_PROPERTY: "segment_bytes"}
 
 _BROKER_NAMES: Final = {
     "log.segment.bytes": "segment_bytes",

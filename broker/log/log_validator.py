@@ -143,7 +143,7 @@ def plan_as_leader(
             plan.buffers.append(batch[_PATCH_BYTES:])
         plan.place(header, plan.next_offset, timestamp)
     if end != len(records) or not plan.batches:
-        raise CorruptBatchError(f"{len(records) - end} of {len(records)} bytes are not a batch")
+        raise InvalidRecordError(f"{len(records) - end} of {len(records)} bytes are not a batch")
     if plan.size_bytes > rules.config.segment_bytes:
         raise BatchTooLargeError(
             f"{plan.size_bytes} bytes exceed segment.bytes={rules.config.segment_bytes}"

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from broker.metadata.image import MetadataImage, broker_resource, topic_resource
 from broker.protocol.known_configs import (
+    UNLISTED_CONFIGS,
     ConfigType,
     KnownConfig,
     broker_configs,
@@ -125,7 +126,7 @@ def describe_topic_configs(
     return [
         _entry(known, _topic_synonyms(image, broker_config, known, own.get(name)))
         for name, known in sorted(topic_configs().items())
-        if names is None or name in names
+        if (names is None or name in names) and (known not in UNLISTED_CONFIGS or name in own)
     ]
 
 

@@ -95,6 +95,57 @@ NEWER_CONFIGS: Final = (
 )
 """Of brokers, of releases after 4.1."""
 
+UNLISTED_CONFIGS: Final = (
+    KnownConfig(
+        name="remote.storage.enable",
+        type=ConfigType.BOOLEAN,
+        default="false",
+        valid="no tiers",
+        doc="To enable tiered storage for a topic, set this configuration to true.",
+    ),
+    KnownConfig(
+        name="remote.log.copy.disable",
+        type=ConfigType.BOOLEAN,
+        default="false",
+        valid="",
+        doc="Determines whether tiered data for a topic should become read only, and no more data "
+        "uploading on a topic.",
+    ),
+    KnownConfig(
+        name="remote.log.delete.on.disable",
+        type=ConfigType.BOOLEAN,
+        default="false",
+        valid="",
+        doc="Determines whether tiered data for a topic should be deleted after tiered storage is "
+        "disabled on a topic.",
+    ),
+    KnownConfig(
+        name="local.retention.ms",
+        type=ConfigType.LONG,
+        default="-2",
+        valid="[-2,...]",
+        doc="The number of milliseconds to keep the local log segment before it gets deleted. "
+        "Default value is -2, it represents `retention.ms` value is to be used.",
+    ),
+    KnownConfig(
+        name="local.retention.bytes",
+        type=ConfigType.LONG,
+        default="-2",
+        valid="[-2,...]",
+        doc="The maximum size of local log segments that can grow for a partition before it "
+        "deletes the old segments. Default value is -2, it represents `retention.bytes` value to "
+        "be used.",
+    ),
+    KnownConfig(
+        name="internal.segment.bytes",
+        type=ConfigType.INT,
+        default=None,
+        valid="[14,...]",
+        doc="The maximum size of a single log file. This should be used for testing only.",
+    ),
+)
+"""Of topics: those of a real cluster are copied with them. They are listed where they are set."""
+
 _OUR_VALID: Final = MappingProxyType(
     {
         "preallocate": "false",
@@ -123,7 +174,8 @@ _SYNONYMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = MappingProxyType(
 @cache
 def topic_configs() -> Mapping[str, KnownConfig]:
     """Configs of a topic by name."""
-    return MappingProxyType({c["name"]: _known(c) for c in _table()["topic"]})
+    listed = {c["name"]: _known(c) for c in _table()["topic"]}
+    return MappingProxyType({**listed, **{it.name: it for it in UNLISTED_CONFIGS}})
 
 
 @cache
@@ -296,12 +348,22 @@ def _check_false(config: KnownConfig, value: bool) -> str:
     return "Value must be false: this broker does not reserve the space of a segment ahead"
 
 
+def _check_no_tiers(config: KnownConfig, value: bool) -> str:
+    if not value:
+        return ""
+    return (
+        "Tiered Storage functionality is disabled in the broker. Topic cannot be configured with "
+        "remote log storage."
+    )
+
+
 def _check_not_empty(config: KnownConfig, value: list[str]) -> str:
     return "" if value else "Configuration value must not be empty"
 
 
 _VALIDATORS: Final[dict[str, Callable[[KnownConfig, Any], str]]] = {
     "false": _check_false,
+    "no tiers": _check_no_tiers,
     "[1,...,9] or -1": _check_gzip_level,
     "replicas": _check_replicas,
     "non-empty list": _check_not_empty,

@@ -122,18 +122,23 @@ class ClassicGroup:
             self.fail_syncs(GroupError.REBALANCE_IN_PROGRESS)
         timeout_ms = self.roster.rebalance_timeout_ms()
         wait_ms = timeout_ms
-        if self.state is GroupState.EMPTY and self.initial_delay_ms > 0:
+        is_first = self.state is GroupState.EMPTY
+        if is_first and self.initial_delay_ms > 0:
             wait_ms = min(self.initial_delay_ms, timeout_ms)
             self.initial_delay = InitialDelay(step_ms=wait_ms, remaining_ms=timeout_ms - wait_ms)
         self.move(GroupState.PREPARING_REBALANCE, now_ms, why)
         self.rebalance_deadline_ms = now_ms + wait_ms
+        if is_first and self.initial_delay is None:
+            self.complete_join(now_ms)  # ids that are handed out are not waited for at first
         self.maybe_complete_join(now_ms)
 
     def maybe_complete_join(self, now_ms: int) -> None:
-        """End the gathering early when nobody is missing and no initial delay runs."""
+        """End the gathering early when nobody is missing and no initial delay runs; an id that was
+        handed out keeps no group without members."""
         if self.state is not GroupState.PREPARING_REBALANCE or self.initial_delay is not None:
             return
-        if not self.roster.pending and all(m.join_token is not None for m in self.roster):
+        is_awaited = self.roster.pending and len(self.roster)
+        if not is_awaited and all(m.join_token is not None for m in self.roster):
             self.complete_join(now_ms)
 
     def complete_join(self, now_ms: int) -> None:

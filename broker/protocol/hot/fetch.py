@@ -67,6 +67,8 @@ class FetchRequest(NamedTuple):
     session_epoch: int
     positions: dict[TopicPartitionKey, FetchPosition]
     forgotten: list[TopicPartitionKey]
+    may_read_followers: bool = False
+    """Of consumers that know of replicas to read from (KIP-392)."""
 
 
 class PartitionData(NamedTuple):
@@ -108,7 +110,7 @@ def decode_fetch(header: RequestHeader, frame: memoryview) -> FetchRequest:
     positions = _decode_positions(cursor, version)
     forgotten = _decode_forgotten(cursor, version) if version >= 7 else []
     if version >= 11:
-        cursor.nullable_string(version >= 12)  # rack_id: we read from leaders only
+        cursor.nullable_string(version >= 12)  # rack_id: no replica is preferred here
     if version >= 12:
         replica_id, replica_epoch = _decode_tags(cursor, replica_id)
     return FetchRequest(
@@ -122,6 +124,7 @@ def decode_fetch(header: RequestHeader, frame: memoryview) -> FetchRequest:
         session_epoch,
         positions,
         forgotten,
+        version >= 11,
     )
 
 

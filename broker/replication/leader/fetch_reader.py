@@ -16,6 +16,9 @@ from broker.replication.partition.partition import Partition
 from broker.replication.partition.partition_effects import PartitionEffects
 
 CONSUMER = -1
+ANY_CONSUMER = -3
+"""A consumer that may read from followers: below their high watermarks."""
+_CONSUMERS = (CONSUMER, ANY_CONSUMER)
 COMPLAINT_MS = 60_000
 
 log = logging.getLogger(__name__)
@@ -23,9 +26,14 @@ log = logging.getLogger(__name__)
 
 def check_leader(partition: Partition, current_leader_epoch: int) -> ReplicationError | None:
     """Why this node may not answer as leader of the epoch that the client believes in."""
-    state = partition.state
-    if not state.is_leader:
+    if not partition.state.is_leader:
         return NotLeaderError()
+    return check_epoch(partition, current_leader_epoch)
+
+
+def check_epoch(partition: Partition, current_leader_epoch: int) -> ReplicationError | None:
+    """Why one of the two has not heard of the latest leader."""
+    state = partition.state
     if current_leader_epoch in (-1, state.leader_epoch):
         return None
     if current_leader_epoch < state.leader_epoch:
@@ -41,6 +49,16 @@ def check_follower(
     if error is None and replica not in partition.state.replicas:
         return NotLeaderError()
     return error
+
+
+def _check_fetcher(partition: Partition, epoch: int, replica: int) -> ReplicationError | None:
+    if epoch < 0:
+        epoch = -1  # FetchRequest.optionalEpoch; ListOffsets takes -1 alone for none
+    if replica == CONSUMER:
+        return check_leader(partition, epoch)
+    if replica == ANY_CONSUMER:
+        return check_epoch(partition, epoch)
+    return check_follower(partition, epoch, replica)
 
 
 def diverging_epoch(partition: Partition, position: FetchPosition) -> tuple[int, int] | None:
@@ -99,13 +117,7 @@ class FetchReader:
         is_first: bool,
     ) -> PartitionData:
         """Reads for this fetcher; `is_first` lets one batch exceed `max_bytes`."""
-        epoch = position.current_leader_epoch
-        is_consumer = replica == CONSUMER
-        error = (
-            check_leader(partition, epoch)
-            if is_consumer
-            else check_follower(partition, epoch, replica)
-        )
+        error = _check_fetcher(partition, position.current_leader_epoch, replica)
         if error is not None:
             return PartitionData(error)
         try:
@@ -133,7 +145,8 @@ def _read_log(
     partition: Partition, position: FetchPosition, replica: int, max_bytes: int, is_first: bool
 ) -> PartitionData:
     log = partition.log
-    visible_end = partition.state.high_watermark if replica == CONSUMER else log.log_end_offset
+    is_consumer = replica in _CONSUMERS
+    visible_end = partition.state.high_watermark if is_consumer else log.log_end_offset
     offset = position.fetch_offset
     if offset == visible_end or (max_bytes <= 0 and not is_first):
         return _empty(partition)
@@ -162,7 +175,7 @@ def _out_of_range(
     partition: Partition, replica: int, error: OffsetOutOfRangeError
 ) -> PartitionData:
     """Followers are told where our log starts and ends, so that they need not ask again."""
-    if replica == CONSUMER:
+    if replica in _CONSUMERS:
         return PartitionData(error)
     log = partition.log
     return PartitionData(

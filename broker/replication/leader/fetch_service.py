@@ -10,16 +10,23 @@ from typing import Any
 from broker.clock import Clock
 from broker.protocol.hot.fetch import (
     FINAL_EPOCH,
+    INITIAL_EPOCH,
     NO_SESSION,
     FetchPosition,
     FetchRequest,
     PartitionData,
 )
 from broker.replication.errors import (
+    FetchSessionIdNotFoundError,
     UnknownPartitionError,
     UnknownTopicIdError,
 )
-from broker.replication.leader.fetch_reader import CONSUMER, FetchReader, check_follower
+from broker.replication.leader.fetch_reader import (
+    ANY_CONSUMER,
+    CONSUMER,
+    FetchReader,
+    check_follower,
+)
 from broker.replication.leader.fetch_session import (
     NOTHING_KNOWN,
     FetchAnswer,
@@ -62,7 +69,11 @@ class FetchService:
     def fetch(self, request: FetchRequest, on_done: OnFetched) -> FetchOperation | None:
         """Answer now or when max_wait has passed (TimerWheel), once. The operation, if it waits."""
         now_ms = self._clock.monotonic_ms()
-        if request.replica_id == CONSUMER or request.session_epoch == FINAL_EPOCH:
+        is_consumer = request.replica_id == CONSUMER
+        if is_consumer and request.session_epoch not in (INITIAL_EPOCH, FINAL_EPOCH):
+            on_done(FetchAnswer({}, session_error=FetchSessionIdNotFoundError()))
+            return None
+        if is_consumer or request.session_epoch == FINAL_EPOCH:
             return self._run(FetchOperation(request, on_done, self._wake, None), now_ms)
         session = self._sessions.find(request, now_ms)
         if isinstance(session, Exception):
@@ -110,6 +121,8 @@ class FetchService:
             )
             if partition is None or error is not None:
                 session.forget(key)  # type: ignore[arg-type]
+                if partition is not None:
+                    partition.sessions.discard(session)
                 refused[key] = PartitionData(error)
                 continue
             session.move(key, position)  # type: ignore[arg-type]
@@ -222,7 +235,11 @@ class FetchService:
             operation.keys_by_partition[partition] = key
             position = operation.request.positions[key]
             return self._reader.read(
-                partition, position, CONSUMER, max_bytes=bytes_left, is_first=is_first
+                partition,
+                position,
+                ANY_CONSUMER if operation.request.may_read_followers else CONSUMER,
+                max_bytes=bytes_left,
+                is_first=is_first,
             )
         return self._look_for_session(session, key, partition, bytes_left, (is_first, now_ms))
 

@@ -41,7 +41,12 @@ from broker.metadata.image import (
     broker_resource,
     topic_resource,
 )
-from broker.protocol.known_configs import broker_configs, problem_of_value, topic_configs
+from broker.protocol.known_configs import (
+    UNLISTED_CONFIGS,
+    broker_configs,
+    problem_of_value,
+    topic_configs,
+)
 from tests.unit.broker.config.test_broker_config import LEAST
 from tests.unit.broker.controller.images import (
     apply,
@@ -80,10 +85,19 @@ def set_config(image: MetadataImage, resource: ConfigResource, **values: str) ->
 def test_every_topic_config_has_a_value_type_and_text() -> None:
     image = with_topic(cluster(), "t", (1,))
     entries = describe_topic(image, Node(), "t")
-    assert [entry.name for entry in entries] == sorted(topic_configs())
+    unlisted = {config.name for config in UNLISTED_CONFIGS}
+    assert [entry.name for entry in entries] == sorted(topic_configs().keys() - unlisted)
     assert len(entries) >= 28
     assert all(entry.value is not None and entry.documentation for entry in entries)
     assert {entry.source for entry in entries} == {ConfigSource.DEFAULT_CONFIG}
+
+
+def test_configs_that_come_with_a_copied_topic_are_listed_where_they_are_set() -> None:
+    image = with_topic(cluster(), "t", (1,))
+    image = set_config(image, topic_resource("t"), local_retention_ms="-2", preallocate="false")
+    names = [entry.name for entry in describe_topic(image, Node(), "t")]
+    assert "local.retention.ms" in names
+    assert "remote.storage.enable" not in names
 
 
 def test_defaults_are_legal_values_of_their_own_config() -> None:

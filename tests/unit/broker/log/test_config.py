@@ -33,6 +33,12 @@ def test_topic_properties_go_over_defaults_and_foreign_names_are_ignored() -> No
     assert config.is_log_append_time
 
 
+def test_the_internal_size_of_segments_stands_before_the_other() -> None:
+    sizes = {"internal.segment.bytes": "100", "segment.bytes": "2000"}
+    assert LogConfig.from_properties(sizes).segment_bytes == 100
+    assert LogConfig.from_properties({**sizes, "internal.segment.bytes": ""}).segment_bytes == 2000
+
+
 def test_broker_properties_have_coarse_units_and_the_finer_one_wins() -> None:
     coarse = LogConfig.from_broker_properties({"log.retention.hours": "2", "log.roll.hours": "1"})
     assert coarse.retention_ms == 7_200_000

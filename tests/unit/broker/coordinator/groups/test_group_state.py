@@ -39,6 +39,18 @@ def test_an_id_that_is_never_used_expires_with_the_session() -> None:
     assert driver.joined(driver.join("a")).error is GroupError.UNKNOWN_MEMBER_ID
 
 
+def test_an_id_that_is_never_used_holds_up_no_first_member_and_no_group_without_members() -> None:
+    driver = new_driver()
+    driver.join(new_member_id="lost", requires_known_member_id=True)
+    first = driver.join(new_member_id="a")
+    assert driver.joined(first).generation_id == 1
+    driver.join(new_member_id="lost too", requires_known_member_id=True)
+    driver.join(new_member_id="b")
+    assert driver.group.state is GroupState.PREPARING_REBALANCE
+    driver.leave(MemberIdentity(member_id="a"), MemberIdentity(member_id="b"))
+    assert driver.group.state is GroupState.EMPTY
+
+
 def test_initial_delay_gathers_members_and_each_newcomer_extends_it() -> None:
     driver = new_driver(initial_delay_ms=3_000)
     first = driver.join(new_member_id="a")

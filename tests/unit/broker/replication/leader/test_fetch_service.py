@@ -5,6 +5,8 @@ import time
 from typing import Any
 from uuid import UUID
 
+import pytest
+
 from broker.log.errors import OffsetOutOfRangeError
 from broker.protocol.hot.fetch import FetchPosition, FetchRequest, PartitionData
 from broker.protocol.records import iter_batch_headers
@@ -19,7 +21,7 @@ from broker.replication.errors import (
 )
 from broker.replication.leader.fetch_session import FetchAnswer
 from tests.support.patience import WAIT_S
-from tests.support.settle import TIMEOUT_S, turns
+from tests.support.settle import TIMEOUT_S, turns, until
 from tests.unit.broker.replication.rig import Node, Rig, records
 
 Key = tuple[str | bytes, int]
@@ -164,6 +166,38 @@ async def test_leader_epochs_are_fenced(rig: Rig) -> None:
         position = at(0, current_leader_epoch=epoch)
         answer = await fetch(node, request({T0: position}, max_wait_ms=1000))
         assert isinstance(answer.results[T0].error, expected)
+
+
+async def test_a_negative_leader_epoch_is_none(rig: Rig) -> None:
+    node = await filled(rig)
+    answer = await fetch(node, request({T0: at(0, current_leader_epoch=-5)}))
+    assert answer.results[T0].error is None
+
+
+async def test_consumers_that_know_of_replicas_read_from_followers(rig: Rig) -> None:
+    rig.create(1, 2)
+    await rig.nodes[1].append("a")
+    follower = rig.nodes[2]
+    await until(lambda: follower.partition().high_watermark == 1)
+    assert isinstance((await fetch_one(follower, 0)).error, NotLeaderError)
+    data = await fetch_one(follower, 0, may_read_followers=True)
+    assert base_offsets(data) == [0]
+    waiting = asyncio.create_task(
+        fetch_one(follower, 1, may_read_followers=True, max_wait_ms=LONG_MS)
+    )
+    await turns()
+    await rig.nodes[1].append("b")
+    assert base_offsets(await asyncio.wait_for(waiting, WAIT_S)) == [1]
+    stale = request({T0: at(0, current_leader_epoch=1)}, may_read_followers=True)
+    assert isinstance((await fetch(follower, stale)).results[T0].error, UnknownLeaderEpochError)
+
+
+@pytest.mark.parametrize("epoch", [1, -2, 2**31 - 1])
+async def test_consumers_have_no_sessions(rig: Rig, epoch: int) -> None:
+    node = await filled(rig)
+    answer = await fetch(node, request({T0: at(0)}, session_id=7, session_epoch=epoch))
+    assert isinstance(answer.session_error, FetchSessionIdNotFoundError)
+    assert answer.results == {}
 
 
 async def test_a_consumer_behind_a_truncation_is_told_where_it_diverges(rig: Rig) -> None:
