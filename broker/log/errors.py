@@ -111,9 +111,10 @@ class CorruptSegmentError(StorageError):
         super().__init__(
             f"{path} is damaged at position {position}",
             reason,
-            "Keep a copy of the file, check the disk, then restart this broker without its "
-            ".kafka_cleanshutdown file: recovery cuts the segment there, keeps what it cut off "
-            "beside it, and a follower fetches the rest from its leader",
+            "Keep a copy of the file and check the disk. If another replica is in sync, restart "
+            "this broker without its .kafka_cleanshutdown and recovery-point-offset-checkpoint "
+            "files: recovery cuts the segment there, keeps what it cut off beside it, and the rest "
+            "is fetched from the leader. If none is, what lies behind would not come back",
         )
         self.path = path
         self.position = position
