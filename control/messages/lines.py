@@ -144,6 +144,8 @@ def _json_record(topic: str, line: bytes) -> OutgoingRecord:
             f"; did you mean {near[0]}?" if near else f"; there are {', '.join(sorted(_FIELDS))}"
         )
         raise ValueError(f"unknown field {name}{meant}")
+    sent = {name: found[name] for name in _FIELDS & found.keys()}
+    _check_doubled(found if isinstance(found, _Doubled) else sent)
     return OutgoingRecord(
         topic=topic,
         key=_content(found, "key"),
@@ -168,13 +170,29 @@ class _NoNumber:
     text: str
 
 
+class _Doubled(dict[str, Any]):
+    """An object with a name that is there twice: refused where it is sent, not where it is only
+    told, as in what ``tail --json`` decodes."""
+
+    twice = ""
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"{_quoted(twice)} is there twice in an object; only one would be sent")
+        found = _Doubled(found)
+        found.twice = next(name for name in names if names.count(name) > 1)
     return found
+
+
+def _check_doubled(found: object) -> None:
+    if isinstance(found, _Doubled):
+        twice = _quoted(found.twice)
+        raise ValueError(f"{twice} is there twice in an object; only one would be sent")
+    if isinstance(found, dict | list):
+        for each in found.values() if isinstance(found, dict) else found:
+            _check_doubled(each)
 
 
 def _compact(found: Any) -> str:

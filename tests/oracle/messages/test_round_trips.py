@@ -49,9 +49,12 @@ def random_record(dice: Random) -> Sent:
     names = [name for name in NAMES if name]
     count = dice.choice((0, 1, 3))
     headers = tuple((dice.choice(names), random_bytes(dice, KEYS)) for _ in range(count))
+    key = random_bytes(dice, KEYS)
     value = random_bytes(dice, VALUES if dice.random() < 0.5 else TEXTS)
+    if key is None and value is None:
+        value = b""  # a tombstone of nothing
     at_ms = NOW_MS - dice.choice((1, 1_000, 10**11, 10**12))
-    return dice.randrange(PARTITIONS), at_ms, random_bytes(dice, KEYS), value, headers
+    return dice.randrange(PARTITIONS), at_ms, key, value, headers
 
 
 def write(bootstrap: str, topic: str, records: list[Sent]) -> None:

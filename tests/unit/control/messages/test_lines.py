@@ -87,3 +87,13 @@ def test_what_is_no_record_is_told_with_its_line(line: bytes, told: str) -> None
     with pytest.raises(LinesError) as refused:
         JSON.record(line, 7)
     assert told in str(refused.value)
+
+
+def test_a_name_that_is_twice_in_what_tail_decodes_spoils_no_line() -> None:
+    lines = LineFormat(topic="t", is_json=True)
+    told = b'{"value": "x", "decoded": {"value": {"document": {"a": 1, "a": 2}}}}'
+    assert lines.record(told, 1).value == b"x"
+    for bad in (b'{"value": {"a": 1, "a": 2}}', b'{"value": 1, "value": 2}',
+                b'{"headers": [["a", {"b": [{"c": 1, "c": 2}]}]]}'):  # fmt: skip
+        with pytest.raises(LinesError, match="twice"):
+            lines.record(bad, 1)
