@@ -163,7 +163,7 @@ class TopicFollower:
         opened = [source for source in self._sources.values() if source.has_more_open]
         if opened:
             await asyncio.to_thread(_open_more, opened)
-            return self._taken(opened)
+            return _taken(opened, self._scan)
         found: list[Followed] = []
         await self._maybe_refresh()
         now_s = time.monotonic()
@@ -278,16 +278,7 @@ class TopicFollower:
             elif answer is not None:
                 await self._handle_error(key, answer)
         await asyncio.to_thread(_open_fetched, fetched)
-        return self._taken([source for source, _ in fetched])
-
-    def _taken(self, sources: Iterable[ForwardSource]) -> list[Followed]:
-        found: list[Followed] = []
-        for source in sources:
-            while source.items and self._scan.records_left:
-                item = source.pop_within(self._scan.records_left)
-                self._scan.count(item)
-                found.append(item)
-        return found
+        return _taken([source for source, _ in fetched], self._scan)
 
     async def _handle_error(self, key: TopicPartition, error: KafkaPortError) -> None:
         if isinstance(error, RefusedError) and error.code in _FATAL:
@@ -310,6 +301,17 @@ class TopicFollower:
             words = f"its log was cut back from offset {source.position} to {end}"
             self._troubles.add_notice(f"{key}: {words}; reading goes on there")
             source.move_to(end)
+
+
+def _taken(sources: Iterable[ForwardSource], scan: Scan) -> list[Followed]:
+    """The items that the scan still lets."""
+    found: list[Followed] = []
+    for source in sources:
+        while source.items and scan.records_left:
+            item = source.pop_within(scan.records_left)
+            scan.count(item)
+            found.append(item)
+    return found
 
 
 class _Request(NamedTuple):

@@ -1,4 +1,4 @@
-// Values of messages that the page itself does not carry: copied, or laid out where they are opened.
+// Values of messages that the page does not carry: copied, or laid out where they are opened.
 
 import { toast, WHY_MS } from "./toast.js";
 
