@@ -4,15 +4,15 @@ import json
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
-from typing import Any, Self
+from typing import Self
 
 from control.kafka.connection.settings import RegistrySettings
 
 
 class RegistryOfTexts:
-    """Use as a context manager; `schemas` by id: kind and text, or an HTTP status."""
+    """Use as a context manager; `schemas` by id: kind and text, an HTTP status, or a body."""
 
-    def __init__(self, schemas: Mapping[int, tuple[str, str] | int]) -> None:
+    def __init__(self, schemas: Mapping[int, tuple[str, str] | int | bytes]) -> None:
         self.asked: list[str] = []
         asked = self.asked
 
@@ -20,14 +20,12 @@ class RegistryOfTexts:
             def do_GET(self) -> None:
                 asked.append(self.path)
                 found = schemas.get(int(self.path.rpartition("/")[2]), 404)
-                body: dict[str, Any] = {"error_code": 40403}
-                status = found
+                body = found if isinstance(found, bytes) else b'{"error_code": 40403}'
                 if isinstance(found, tuple):
-                    status, body = 200, {"schemaType": found[0], "schema": found[1]}
-                assert isinstance(status, int)
-                self.send_response(status)
+                    body = json.dumps({"schemaType": found[0], "schema": found[1]}).encode()
+                self.send_response(found if isinstance(found, int) else 200)
                 self.end_headers()
-                self.wfile.write(json.dumps(body).encode())
+                self.wfile.write(body)
 
             def log_message(self, *_: object) -> None:
                 pass

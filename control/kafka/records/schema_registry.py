@@ -128,6 +128,11 @@ class SchemaRegistry:
                 self._schemas.move_to_end(schema_id)
             return found
 
+    @property
+    def _has_answered(self) -> bool:
+        """Whether it has given a schema: address and login are right then."""
+        return bool(self._schemas)
+
     def _keep(self, schema: Schema) -> None:
         with self._lock:
             if schema.schema_id in self._schemas:
@@ -205,7 +210,7 @@ class SchemaRegistry:
             words = f"the schema registry at {host} does not answer ({error})"
             raise _SilentError(words) from error
         document = _document(body)
-        if status == 404 and _names_missing(document):
+        if status == 404 and (self._has_answered or _names_missing(document)):
             raise _MissingError
         if status == 401:
             words = f"the schema registry at {host} refuses us (HTTP {status}): check the user,"
@@ -218,6 +223,8 @@ class SchemaRegistry:
             words = f"the schema registry at {host} answers with HTTP {status}"
             hint = ": check the path of its URL" if status in (301, 302, 307, 308, 404) else ""
             raise _SilentError(words + hint)
+        if document is None and self._has_answered:
+            raise RegistryError(f"the schema registry at {host} gives no JSON for {path}")
         if document is None:
             raise _SilentError(f"{host} does not answer as a schema registry does: check its URL")
         return document

@@ -13,7 +13,7 @@ import fastavro
 import msgpack
 import pytest
 
-from control.kafka.records.schema_registry import SchemaRegistry
+from control.kafka.records.schema_registry import ANSWER_BYTES_MAX, SchemaRegistry
 from control.messages.decoding.decoder import Decoder
 from control.messages.decoding.formats import Decoded, Format, Formats, jsonable
 from control.messages.message_filters import FilterTexts, build_filter
@@ -24,6 +24,7 @@ from tests.support.registry_of_texts import RegistryOfTexts
 from tests.unit.dashboard.pages.test_browse import record
 
 FORBIDDEN, BROKEN, UNKNOWN, NULLS, NODE, TIMES, RICH, PROTO, NO_PROTO, WIDE = range(1, 11)
+NO_JSON, HUGE = 11, 12
 RICH_TYPE: Final = {
     "type": "record", "name": "Rich", "namespace": "shop", "fields": [
         {"name": "id", "type": "long"},
@@ -64,9 +65,11 @@ WIDE_MESSAGE: Final = "message Wide { repeated Wide wide = 1; {} }".replace(
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RegistryOfTexts]:
-    schemas: dict[int, tuple[str, str] | int] = {
+    schemas: dict[int, tuple[str, str] | int | bytes] = {
         FORBIDDEN: 403,
         BROKEN: 500,
+        NO_JSON: b"<html>",
+        HUGE: b"x" * (ANSWER_BYTES_MAX + 1),
         NULLS: ("AVRO", '{"type": "array", "items": "null"}'),
         NODE: ("AVRO", json.dumps(NODE_TYPE)),
         TIMES: ("AVRO", json.dumps(TIMES_TYPE)),
@@ -105,8 +108,11 @@ def test_a_schema_that_is_forbidden_or_broken_blinds_no_other(
             found = decoded(with_schema(number, b"x"), registry)
             assert lacking(found.error, f"schemas/ids/{number}", f"HTTP {status}") == []
     assert decoded(with_schema(NULLS, b"\x04\0"), registry).document == [None, None]
+    for number in (NO_JSON, HUGE):
+        assert decoded(with_schema(number, b"x"), registry).error
+    assert decoded(with_schema(TIMES, b"\0\0\0"), registry).error == ""
     assert decoded(with_schema(UNKNOWN, b"\xff"), registry).error == ""
-    assert len(server.asked) == 4, "each schema is asked for once"
+    assert len(server.asked) == 7, "each schema is asked for once"
 
 
 @pytest.mark.parametrize(
