@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
-from control.messages.decoding.json_text import compact_json, pretty_json
+from control.messages.decoding.json_text import one_line_json, pretty_json
 
 NULL: Final = "null"
 _LOOKS_ESCAPED: Final = re.compile(r"\\(?:x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
@@ -110,7 +110,7 @@ def json_text(document: Any, *, indent: int | None = None) -> str:
         before, _, after = text.partition(f'"{mark}{number}"')
         line = before[before.rfind("\n") + 1 :]
         margin = "\n" + " " * (len(line) - len(line.lstrip(" ")))
-        laid_out = compact_json(part) if indent is None else pretty_json(part)
+        laid_out = one_line_json(part) if indent is None else pretty_json(part)
         text = before + laid_out.replace("\n", margin) + after
     if text.isprintable():
         return text
