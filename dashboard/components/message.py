@@ -105,7 +105,7 @@ def _large(part: _Part, data: bytes, decoded: Decoded) -> list[Any]:
         is_text = decoded.format is Format.STRING
         words = _head(data) if is_text else decoded.text[:WHOLE_BYTES_MAX]
         shown.append(html.Pre(words, className="message-whole"))
-    links = [
+    links: list[Any] = [
         _file("show all", part.at()),
         " · ",
         _file("download", part.at("&keep=yes")),

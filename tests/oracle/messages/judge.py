@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -82,7 +82,7 @@ def _number(record: Written) -> Any:
 
 def passes(query: Mapping[str, str], record: Written) -> bool:
     """Whether a record passes all filters of a search."""
-    texts = {
+    texts: dict[str, Callable[[str], bool]] = {
         "q": lambda text: any(_contains(text, part) for part in parts_of(record)),
         "regex": lambda text: any(_found_by(text, part) for part in parts_of(record)),
         "key": lambda text: glob(text, record.key),
@@ -96,7 +96,7 @@ def passes(query: Mapping[str, str], record: Written) -> bool:
 
 def started(query: Mapping[str, str], parts: Sequence[Part]) -> dict[int, list[Written]]:
     """The records of the asked partitions from the start on; ``-N``: all of them."""
-    chosen = range(len(parts))
+    chosen: Sequence[int] = range(len(parts))
     if query.get("partition"):
         chosen = [int(it) for it in query["partition"].split(",")]
     found = {}

@@ -3,7 +3,7 @@ other client: the same bytes."""
 
 from collections.abc import Iterator
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -65,13 +65,18 @@ def write(bootstrap: str, topic: str, records: list[Sent]) -> None:
         assert producer.flush(WAIT_S) == 0
 
 
+def headers_of(message: Any) -> list[Header]:
+    found: list[Header] = message.headers() or []
+    return found
+
+
 def there(bootstrap: str, topic: str, count: int) -> list[Sent]:
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "oracle", "log_level": 0})
     consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
-    found: list[Sent] = []
+    found: list[Any] = []
     while some := consumer.consume(count - len(found), timeout=WAIT_S):
         found += [
-            (it.partition(), it.timestamp()[1], it.key(), it.value(), tuple(it.headers() or ()))
+            (it.partition(), it.timestamp()[1], it.key(), it.value(), tuple(headers_of(it)))
             for it in some
         ]
         if len(found) == count:

@@ -1,7 +1,7 @@
 """Random searches of random topics, by the screens' search and by tail's follower, compared with
 an oracle that reads everything."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 
 import pytest
@@ -64,7 +64,7 @@ def told(data: bytes | None, dice: Random) -> str:
 
 
 def random_filters(dice: Random) -> dict[str, str]:
-    makers = {
+    makers: dict[str, Callable[[], str]] = {
         "key": lambda: told(dice.choice(KEYS), dice),
         "header": lambda: dice.choice(
             (
