@@ -19,6 +19,7 @@ from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
 from tests.support.patience import WAIT_S, patience_s
+from tests.support.phrases import lacking
 from tests.support.settle import eventually
 
 COUNT = 12_000
@@ -167,5 +168,10 @@ def test_the_command_line_searches_alike(bootstrap: str, topic: str, tmp_path: P
     assert "8,000 records read" in line.run(*base, "--key", "")
     for option in ("--header", "--cel", "--json-path", "--partition"):
         assert f"{option} is empty" in line.run(*base, option, "", status=2)
+    here = ("tail", topic, "-e", "--partition", "0,2", "--offset")
+    beyond = line.run(*here, "4001", status=2)
+    assert lacking(beyond, f"{topic}-0", "0 to 4000", f"{topic}-2") == []
+    assert "--since 1700000000" in line.run(*here, "1700000000", status=2)
+    assert "0 to" not in line.run(*here, "3999", "--format", "%o\n")
     wrong = line.run(*base, "--json-path", "$.a[", status=2)
     assert "json path: '$.a[' at its end" in wrong

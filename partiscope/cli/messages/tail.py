@@ -10,6 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from control.kafka.records.following import Followed, Notice, TopicFollower
+from control.kafka.records.log_bounds import LogExtent
 from control.kafka.records.reader import Looking, RecordReader, Start, StartKind
 from control.kafka.records.record import (
     KEPT_BYTES,
@@ -30,6 +31,8 @@ from control.messages.message_filters import (
 )
 from control.messages.message_search import MessageSearch, chosen_partitions
 from control.messages.starts import parse_start
+from control.model.ids import TopicPartition
+from control.model.offset_range import LogRange, outside_words
 from control.views.format import plural_text
 from control.views.messages.details import message_json
 from control.views.printable import json_text, printable
@@ -193,10 +196,13 @@ class Reading:
 async def _show(address: str, wish: Reading, write: Callable[[FetchedRecord], None]) -> None:
     async with RecordReader(address) as reader:
         keys = await reader.partitions(wish.topic)
-    try:
-        chosen = chosen_partitions(keys, wish.partition)
-    except FilterError as error:
-        raise CommandError(str(error), Exit.WRONG_USE) from error
+        try:
+            chosen = chosen_partitions(keys, wish.partition)
+        except FilterError as error:
+            raise CommandError(str(error), Exit.WRONG_USE) from error
+        if wish.start.kind is StartKind.OFFSET:
+            extents, _ = await reader.extents.tolerant(chosen)
+            _check_offset(wish.start.value, extents)
     numbers = [key.partition for key in chosen] if wish.partition else None
     shown = Shown(wish, write)
     following = TopicFollower(
@@ -219,6 +225,18 @@ async def _show(address: str, wish: Reading, write: Callable[[FetchedRecord], No
             f"in part. `partiscope topics describe {wish.topic}` shows who leads them; read them "
             "again with --partition",
         )
+
+
+def _check_offset(offset: int, extents: Mapping[TopicPartition, LogExtent]) -> None:
+    """Tells where the offset is outside a log; refuses one that is beyond all of them."""
+    logs = {key: LogRange(it.first, it.end) for key, it in extents.items()}
+    words = outside_words(offset, logs, now_ms=now_ms(), time_form="--since {}")
+    if words is None:
+        return
+    if all(offset > log.end for log in logs.values()):
+        raise CommandError(words, Exit.WRONG_USE)
+    where, _, _ = words.partition("; ")
+    _tell(f"{where}: reading begins there at the nearest offset")
 
 
 class Shown:
