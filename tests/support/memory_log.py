@@ -38,6 +38,8 @@ class MemoryLog:
     end: int = 0
     stable: int | None = None
     aborted: tuple[AbortedTransaction, ...] = ()
+    markers: Mapping[AbortedTransaction, int] = field(default_factory=dict)
+    """Where transactions end: a broker names none that ends before what is fetched."""
     times: Mapping[int, int] = field(default_factory=dict)
     """Offset by time, for questions by time."""
     fetches: int = 0
@@ -66,7 +68,9 @@ class MemoryLog:
             end_offset=self.end,
             stable_offset=self.stable_offset,
             log_start_offset=self.start,
-            aborted=self.aborted if is_committed else None,
+            aborted=tuple(it for it in self.aborted if self.markers.get(it, offset) >= offset)
+            if is_committed
+            else None,
         )
 
 

@@ -30,14 +30,17 @@ _PIECES = ("order", "dead", "7", "a", "STRASSE", "é", "Σ", "\\n", "n", "0x", "
 def cluster_of(parts: Iterable[Part]) -> MemoryCluster:
     logs = {}
     for number, part in enumerate(parts):
+        markers = {
+            AbortedTransaction(producer_id=producer, first_offset=first): marker
+            for producer, first, marker in part.aborted
+        }
         logs[TopicPartition(TOPIC, number)] = MemoryLog(
             batches=[Stored(first=f, last=last, data=data) for f, last, data in part.batches],
             start=part.start,
             end=part.end,
             stable=part.stable,
-            aborted=tuple(
-                AbortedTransaction(producer_id=p, first_offset=o) for p, o in part.aborted
-            ),
+            aborted=tuple(markers),
+            markers=markers,
             times={it.offset: it.timestamp_ms for it in part.records},
         )
     return MemoryCluster(logs)

@@ -46,8 +46,8 @@ class Part:
 
     records: list[Written] = field(default_factory=list)
     batches: list[tuple[int, int, bytes]] = field(default_factory=list)
-    aborted: list[tuple[int, int]] = field(default_factory=list)
-    """Producer and first offset of each transaction that was aborted."""
+    aborted: list[tuple[int, int, int]] = field(default_factory=list)
+    """Producer, first offset and marker of each transaction that was aborted."""
     aborted_offsets: set[int] = field(default_factory=set)
     start: int = 0
     end: int = 0
@@ -115,7 +115,7 @@ class _Writer:
         part.batches.append((part.end, part.end, data))
         part.end += 1
         if is_abort:
-            part.aborted.append((producer, offsets[0]))
+            part.aborted.append((producer, offsets[0], part.end - 1))
             part.aborted_offsets |= set(offsets)
 
     def finished(self) -> Part:
