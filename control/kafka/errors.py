@@ -10,11 +10,12 @@ KafkaPortError                 title, reason, next step
 ├── IncompleteAnswerError      an answer lacks what was asked for
 ├── NoSuchPartitionError       a topic does not have the partition that was named
 ├── RecordTooLargeError        a record is larger than its topic takes
+├── UnsendableLinesError       lines that their topic does not take
 └── RefusedError               the cluster answered with an error code
     └── NoTimesError           records of format 0 are not found by time
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
@@ -162,6 +163,23 @@ class RecordTooLargeError(KafkaPortError):
     def kind(self) -> str:
         """Without the size of this one."""
         return "larger than max.message.bytes"
+
+
+class UnsendableLinesError(KafkaPortError):
+    """Lines, by number, that their topic does not take; those of a file are judged beforehand."""
+
+    NAMED_MAX: Final = 3
+
+    def __init__(self, errors: Mapping[int, KafkaPortError], *, is_file: bool) -> None:
+        named = list(errors.items())[: self.NAMED_MAX]
+        words = [f"line {number:,}: {error}" for number, error in named]
+        left = len(errors) - len(named)
+        words += [f"{left:,} more lines that cannot be sent"] if left else []
+        super().__init__(
+            "; ".join(words),
+            reason="nothing was sent" if is_file else "the lines above it were sent",
+            next_step=next(iter(errors.values())).next_step,
+        )
 
 
 _ASK_FOR_RIGHT: Final = (

@@ -9,6 +9,7 @@ from base64 import b64decode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from json.decoder import scanstring
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +32,9 @@ _READ_ONLY_FIELDS: Final = frozenset(
 """What ``tail --json`` tells besides; the topic is the one that is sent to."""
 Header = tuple[str, bytes | None]
 _DIGITS_MAX: Final = 100
-_NUMBERS_MAX: Final = {"partition": (1 << 31) - 1, "timestamp_ms": (1 << 63) - 1}
+_RANGES: Final = {"partition": (0, (1 << 31) - 1), "timestamp_ms": (-1, (1 << 63) - 1)}
+"""A timestamp of -1 is none, as Kafka has it."""
+_BLANKS: Final = re.compile(r"[ \t\r]*")
 
 
 class LinesError(ValueError):
@@ -72,7 +75,7 @@ class LineSplitter:
     """Cuts a stream of bytes into lines."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
 
     def feed(self, chunk: bytes) -> list[bytes]:
         """The lines that end in ``chunk``.
@@ -82,9 +85,9 @@ class LineSplitter:
         """
         *lines, rest = chunk.split(b"\n")
         if lines:
-            lines[0], self._rest = self._rest + lines[0], rest
-        else:
-            self._rest += rest
+            lines[0] = bytes(self._rest) + lines[0]
+            self._rest.clear()
+        self._rest += rest
         if len(self._rest) > LINE_BYTES_MAX:
             raise LinesError(
                 f"a line is longer than {LINE_BYTES_MAX >> 20} MiB: no broker takes it"
@@ -93,7 +96,8 @@ class LineSplitter:
 
     def end(self) -> list[bytes]:
         """The last line, where no line feed ends it."""
-        rest, self._rest = self._rest, b""
+        rest = bytes(self._rest)
+        self._rest.clear()
         return [rest.removesuffix(b"\r")] if rest else []
 
 
@@ -129,13 +133,10 @@ def _key_and_value(line: bytes, separator: bytes | None) -> KeyAndValue:
 
 
 def _json_record(topic: str, line: bytes) -> OutgoingRecord:
-    found = json.loads(
-        line.decode(),
-        parse_int=_Number,
-        parse_float=_Number,
-        parse_constant=_NoNumber,
-        object_pairs_hook=_object,
-    )
+    text = line.decode()
+    if text.startswith("\ufeff"):
+        raise ValueError("it begins with a byte order mark (BOM); save the file without one")
+    found = _JSON.decode(text)
     if not isinstance(found, dict):
         raise ValueError(f'{_quoted(found)} is no JSON object such as {{"value": "hello"}}')
     for name in found.keys() - _FIELDS - _READ_ONLY_FIELDS:
@@ -148,8 +149,8 @@ def _json_record(topic: str, line: bytes) -> OutgoingRecord:
     _check_doubled(found if isinstance(found, _Doubled) else sent)
     return OutgoingRecord(
         topic=topic,
-        key=_content(found, "key"),
-        value=_content(found, "value"),
+        key=_content(found, "key", text),
+        value=_content(found, "value", text),
         headers=_headers(found.get("headers")),
         partition=_number(found, "partition"),
         timestamp_ms=_number(found, "timestamp_ms"),
@@ -209,8 +210,16 @@ def _compact(found: Any) -> str:
     return json.dumps(found, ensure_ascii=False)
 
 
-def _content(found: dict[str, Any], name: str) -> bytes | None:
-    """Text as UTF-8, ``{"base64": …}`` as those bytes, null as null, other JSON as compact JSON."""
+_JSON: Final = json.JSONDecoder(
+    parse_int=_Number, parse_float=_Number, parse_constant=_NoNumber, object_pairs_hook=_object
+)
+
+
+def _content(found: dict[str, Any], name: str, line: str = "") -> bytes | None:
+    """Text as UTF-8, ``{"base64": …}`` as those bytes, null as null, other JSON as it is written.
+
+    Without the ``line`` it is written as compact JSON.
+    """
     match found.get(name):
         case None:
             return None
@@ -219,7 +228,25 @@ def _content(found: dict[str, Any], name: str) -> bytes | None:
         case {"base64": str(encoded), **rest} if not rest:
             return b64decode(encoded, validate=True)
         case content:
-            return _compact(content).encode()
+            compact = _compact(content)  # also refuses what is no JSON
+            return (_written(line, name) if line else compact).encode()
+
+
+def _written(line: str, name: str) -> str:
+    """A member of an object as it is written there; the line is valid JSON."""
+    at = line.index("{") + 1
+    while True:
+        told, at = scanstring(line, line.index('"', at) + 1)
+        at = _blanks_end(line, line.index(":", at) + 1)
+        _, end = _JSON.raw_decode(line, at)
+        if told == name:
+            return line[at:end]
+        at = end
+
+
+def _blanks_end(line: str, at: int) -> int:
+    blanks = _BLANKS.match(line, at)
+    return at if blanks is None else blanks.end()
 
 
 def _headers(found: Any) -> tuple[Header, ...]:
@@ -254,8 +281,9 @@ def _number(found: dict[str, Any], name: str) -> int | None:
         return None
     if not isinstance(number, _Number) or not re.fullmatch("-?[0-9]+", number.text):
         raise ValueError(f"{name} {_quoted(number)} is no whole number")
-    if len(number.text) > _DIGITS_MAX or not 0 <= int(number.text) <= _NUMBERS_MAX[name]:
-        raise ValueError(f"{name} {_quoted(number)} is not within 0 to {_NUMBERS_MAX[name]}")
+    low, high = _RANGES[name]
+    if len(number.text) > _DIGITS_MAX or not low <= int(number.text) <= high:
+        raise ValueError(f"{name} {_quoted(number)} is not within {low} to {high}")
     return int(number.text)
 
 

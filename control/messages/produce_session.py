@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter, deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from kio.schema.errors import ErrorCode
@@ -20,27 +19,46 @@ from control.kafka.errors import (
     NoSuchPartitionError,
     RecordTooLargeError,
     RefusedError,
+    UnsendableLinesError,
 )
 from control.kafka.records.producer import Delivery, OutgoingRecord, ProducerOptions, RecordProducer
 from control.messages.keys import KeyChooser, from_list, parse_keys
 from control.messages.partitioners import KeyRule, partition_for
+from control.messages.produce_progress import (
+    ProduceProgress,
+    Tally,
+    histogram_of,
+    latencies_of,
+)
 from control.messages.templates import Template
 from control.messages.topic_limits import TopicLimits, topic_limits
 
 PROGRESS_EVERY_S: Final = 0.25
 IN_FLIGHT_MAX: Final = 2_000
-LATENCIES_MAX: Final = 20_000
-"""Percentiles cover the newest acknowledgements only."""
 TICK_S: Final = 0.01
-_OF_ONE_RECORD: Final = (ErrorCode.message_too_large, ErrorCode.invalid_record)
+_OF_ONE_RECORD: Final = (
+    ErrorCode.message_too_large,
+    ErrorCode.invalid_record,
+    ErrorCode.invalid_timestamp,
+)
 """What the client refuses of a record; the others go on."""
-ERRORS_MAX: Final = 5
+LINES_JUDGED_TO_BE_TOLD: Final = 100
+"""A file is not read further after so many lines that cannot be sent."""
 
 
 KeyAndValue = tuple[bytes | None, bytes | None]
 RecordStream = AsyncIterator[Sequence[OutgoingRecord]]
 """Records as they come, some at a time; the job fills in the partition, headers and time that they
 lack."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordSource:
+    """Lines in the place of the records that a job makes."""
+
+    read: Callable[[], RecordStream]
+    is_file: bool = False
+    """It can be read twice: all of it is judged before the first record is sent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,59 +91,29 @@ class ProduceJob:
         return len(self.records) or self.count
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Latencies:
-    """Acknowledgement times in ms."""
-
-    p50_ms: float
-    p95_ms: float
-    p99_ms: float
-    max_ms: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProduceProgress:
-    """A session at one moment; the last one has `is_done`."""
-
-    sent: int
-    acked: int
-    failed: int
-    total: int
-    elapsed_s: float
-    records_per_s: float
-    latencies: Latencies | None
-    per_partition: dict[int, int]
-    offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """First and last acknowledged offset of each partition; none with acks 0."""
-    histogram_ms: tuple[tuple[float, int], ...]
-    """(upper edge in ms, records) with edges doubling."""
-    last: Delivery | None
-    errors: tuple[str, ...]
-    """The first ``ERRORS_MAX``, in full."""
-    errors_by_kind: dict[str, int] = field(default_factory=dict)
-    """How many records failed for each reason, the most frequent first."""
-    is_done: bool
-    unanswered: int = 0
-    """Sent, and neither acknowledged nor failed: nobody knows whether they were written."""
-
-
 class ProduceSession:
     """Runs one job. Iterate `run()`; `stop()` ends it at once, what is in flight is awaited."""
 
     def __init__(
-        self, settings: KafkaSettings | str, job: ProduceJob, *, stream: RecordStream | None = None
+        self,
+        settings: KafkaSettings | str,
+        job: ProduceJob,
+        *,
+        source: RecordSource | None = None,
     ) -> None:
-        """``stream`` takes the place of the job's records, keys, value and count."""
+        """``source`` takes the place of the job's records, keys, value and count."""
         self._settings = settings_of(settings)
         self.job = job
-        self._stream = stream
-        rng = np.random.default_rng(job.seed)
-        self._choose_key: KeyChooser = (
-            from_list(job.key_list) if job.key_list else parse_keys(job.keys, rng)
-        )
-        self._template = None if job.value is None else Template(job.value, rng)
+        if source is None and job.records:
+            source = RecordSource(read=self._records_of_job, is_file=True)
+        self._source = source
+        self._choose_key, self._template = _choices(job)
         self._stopped = asyncio.Event()
-        self._tally = _Tally()
+        self._is_cut = False
+        """It was stopped before all was sent."""
+        self._judged: int | None = None
+        """Lines of the file, once all of them are judged."""
+        self._tally = Tally()
         self._limits: TopicLimits | None = None
         self._started = time.monotonic()
 
@@ -138,8 +126,10 @@ class ProduceSession:
 
         :raises KafkaPortError: topic or partition unknown, cluster unreachable; `progress` tells
             what was acknowledged until then. Single refused records are counted in `failed`.
+        :raises UnsendableLinesError: the topic would not take a line. Of a file nothing is sent.
         """
         self._limits = limits = await topic_limits(self._settings, self.job.topic)
+        self._judged = await self._judged_count(limits)
         self._started = time.monotonic()
         options = limits.options(self.job.options)
         async with RecordProducer(self._settings, options) as producer:
@@ -164,12 +154,45 @@ class ProduceSession:
         assert last is not None
         return last
 
+    async def _judged_count(self, limits: TopicLimits) -> int | None:
+        """Judge every line of a file; how many there are. None: it is no file, or was stopped.
+
+        :raises UnsendableLinesError: the topic would not take some of them.
+        """
+        source = self._source
+        if source is None or not source.is_file:
+            return None
+        refused: dict[int, KafkaPortError] = {}
+        n = 0
+        async for records in self._until_stopped(source.read()):
+            for record in records:
+                try:
+                    limits.check(
+                        self._placed(n, record, limits.partitions), self.job.options.compression
+                    )
+                except KafkaPortError as error:
+                    refused[n + 1] = error
+                n += 1
+            await asyncio.sleep(0)  # parsing waits for nothing: a signal must come through
+            if len(refused) >= LINES_JUDGED_TO_BE_TOLD:
+                break
+        if refused:
+            raise UnsendableLinesError(refused, is_file=True)
+        self._choose_key, self._template = _choices(self.job)  # from the start again
+        return n
+
     async def _send_all(self, producer: RecordProducer, partitions: int) -> None:
         in_flight: set[asyncio.Task[None]] = set()
         try:
             async with aclosing(self._outgoing()) as outgoing:
                 async for n, record in outgoing:
-                    delivery = await self._enqueue(producer, n, self._placed(n, record, partitions))
+                    try:
+                        placed = self._placed(n, record, partitions)
+                    except NoSuchPartitionError as error:
+                        if self._source is None:
+                            raise
+                        raise UnsendableLinesError({n + 1: error}, is_file=False) from error
+                    delivery = await self._enqueue(producer, n, placed)
                     if delivery is None:
                         continue
                     task = asyncio.create_task(self._settle(n, delivery))
@@ -182,32 +205,49 @@ class ProduceSession:
                 await asyncio.wait(in_flight)
 
     async def _outgoing(self) -> AsyncGenerator[tuple[int, OutgoingRecord], None]:
-        """Each record with its number when its turn has come, until the session is stopped."""
-        n = 0
-        async for records in self._stream_until_stopped():
-            for record in records:
+        """Each record with its number when its turn has come, until the session is stopped.
+
+        Lines that were written to a file since it was judged are left out.
+        """
+        n, count = 0, self._judged
+        source = self._source
+        batches = self._made() if source is None else self._until_stopped(source.read())
+        async for records in batches:
+            for record in records if count is None else records[: count - n]:
                 if not await self._is_due(n):
+                    self._is_cut = True
                     return
                 yield n, record
                 n += 1
-        if self._stream is None:
-            for n in range(self.job.total):
-                if not await self._is_due(n):
-                    return
-                key, value = self._key_and_value(n)
-                yield n, OutgoingRecord(topic=self.job.topic, key=key, value=value)
+            if n == count:
+                return
 
-    async def _stream_until_stopped(self) -> RecordStream:
+    async def _made(self) -> RecordStream:
+        """Records of the job's keys and value."""
+        for n in range(self.job.count):
+            yield [self._record(*self._key_and_value(n))]
+
+    async def _records_of_job(self) -> RecordStream:
+        records = self.job.records
+        for start in range(0, len(records), IN_FLIGHT_MAX):
+            yield [self._record(*it) for it in records[start : start + IN_FLIGHT_MAX]]
+
+    def _record(self, key: bytes | None, value: bytes | None) -> OutgoingRecord:
+        return OutgoingRecord(topic=self.job.topic, key=key, value=value)
+
+    async def _until_stopped(self, stream: RecordStream) -> RecordStream:
         """Records of a stream, until it ends or the session is stopped."""
-        if self._stream is None:
-            return
         stopped = asyncio.create_task(self._stopped.wait())
         coming: asyncio.Task[Sequence[OutgoingRecord] | None] | None = None
         try:
             while True:
-                coming = asyncio.create_task(_next_of(self._stream))
+                coming = asyncio.create_task(_next_of(stream))
                 await asyncio.wait({coming, stopped}, return_when=asyncio.FIRST_COMPLETED)
-                if not coming.done() or (records := coming.result()) is None:
+                records = coming.result() if coming.done() else ()
+                if records is None:
+                    return
+                if self._stopped.is_set():
+                    self._is_cut = True
                     return
                 yield records
         finally:
@@ -222,13 +262,11 @@ class ProduceSession:
             assert self._limits is not None
             self._limits.check(record, self.job.options.compression)
             delivery = await producer.enqueue(record)
-        except RecordTooLargeError as error:
-            self._fail(n, error)
-            return None
-        except RefusedError as error:
-            if error.code not in _OF_ONE_RECORD:
+        except (RecordTooLargeError, RefusedError) as error:
+            if isinstance(error, RefusedError) and error.code not in _OF_ONE_RECORD:
                 raise
             self._fail(n, error)
+            self._tally.refused += 1
             return None
         self._tally.sent += 1
         self._tally.unanswered += 1
@@ -252,16 +290,14 @@ class ProduceSession:
         self._tally.unanswered -= 1
 
     def _fail(self, n: int, error: KafkaPortError) -> None:
-        line = f"line {n + 1:,}: " if self.job.records or self._stream else ""
+        line = "" if self._source is None else f"line {n + 1:,}: "
         self._tally.fail(f"{line}{error}", error.kind)
 
     def _key_and_value(self, n: int) -> KeyAndValue:
-        if self.job.records:
-            return self.job.records[n]
         key = self._choose_key(n)
         if self._template is None:
             return key, None
-        return key, self._template.render(n=n, key=key, now_ms=int(time.time() * 1000))
+        return key, self._template.render(n=n, key=key, now_ms=time.time_ns() // 1_000_000)
 
     def _placed(self, n: int, record: OutgoingRecord, partitions: int) -> OutgoingRecord:
         """With what the job says where the record leaves it open.
@@ -284,14 +320,22 @@ class ProduceSession:
             timestamp_ms=job.timestamp_ms if record.timestamp_ms is None else record.timestamp_ms,
         )
 
+    @property
+    def _total(self) -> int:
+        """How many records there are; of a pipe so far."""
+        if self._judged is not None:
+            return self._judged
+        if self._source is None or self.job.records:
+            return self.job.total
+        return self._tally.sent + self._tally.refused
+
     def first_record(self, limits: TopicLimits) -> OutgoingRecord:
         """The first record that would be sent, to be judged beforehand.
 
         :raises NoSuchPartitionError: the topic does not have its partition.
         """
-        key, value = self._key_and_value(0)
-        record = OutgoingRecord(topic=self.job.topic, key=key, value=value)
-        return self._placed(0, record, limits.partitions)
+        first = self.job.records[0] if self.job.records else self._key_and_value(0)
+        return self._placed(0, self._record(*first), limits.partitions)
 
     def progress(self, *, is_done: bool = False) -> ProduceProgress:
         """Where the session stands now."""
@@ -300,7 +344,7 @@ class ProduceSession:
             sent=tally.sent,
             acked=tally.acked,
             failed=tally.failed,
-            total=tally.sent + tally.failed if self._stream else self.job.total,
+            total=self._total,
             elapsed_s=elapsed_s,
             records_per_s=tally.acked / elapsed_s if elapsed_s > 0 else 0.0,
             latencies=latencies_of(tally.latencies),
@@ -311,59 +355,20 @@ class ProduceSession:
             errors=tuple(tally.errors),
             errors_by_kind=dict(tally.kinds.most_common()),
             is_done=is_done,
+            is_stopped=is_done and self._is_cut,
             unanswered=tally.unanswered,
         )
 
 
-@dataclass(slots=True)
-class _Tally:
-    """Counts and latencies of a session's records."""
+def _choices(job: ProduceJob) -> tuple[KeyChooser, Template | None]:
+    """What the job describes, from its first record on.
 
-    sent: int = 0
-    acked: int = 0
-    failed: int = 0
-    unanswered: int = 0
-    last: Delivery | None = None
-    latencies: deque[float] = field(default_factory=lambda: deque(maxlen=LATENCIES_MAX))
-    per_partition: Counter[int] = field(default_factory=Counter)
-    offsets: dict[int, tuple[int, int]] = field(default_factory=dict)
-    errors: list[str] = field(default_factory=list)
-    kinds: Counter[str] = field(default_factory=Counter)
-
-    def count(self, landed: Delivery) -> None:
-        """One more was acknowledged."""
-        self.acked += 1
-        self.last = landed
-        self.latencies.append(landed.latency_ms)
-        self.per_partition[landed.partition] += 1
-        if landed.offset >= 0:
-            first, last = self.offsets.get(landed.partition, (landed.offset, landed.offset))
-            self.offsets[landed.partition] = min(first, landed.offset), max(last, landed.offset)
-
-    def fail(self, words: str, kind: str) -> None:
-        """One more will not be acknowledged."""
-        self.failed += 1
-        self.kinds[kind] += 1
-        if len(self.errors) < ERRORS_MAX:
-            self.errors.append(words)
-
-
-def latencies_of(values_ms: Any) -> Latencies | None:
-    """Percentiles of acknowledgement times; null when there are none."""
-    if not values_ms:
-        return None
-    p50, p95, p99 = np.percentile(np.fromiter(values_ms, dtype=np.float64), (50, 95, 99))
-    return Latencies(p50_ms=float(p50), p95_ms=float(p95), p99_ms=float(p99), max_ms=max(values_ms))
-
-
-def histogram_of(values_ms: Any) -> tuple[tuple[float, int], ...]:
-    """Counts in buckets whose upper edges double from 0.25 ms."""
-    if not values_ms:
-        return ()
-    values = np.fromiter(values_ms, dtype=np.float64)
-    buckets = np.maximum(0, np.ceil(np.log2(np.maximum(values, 1e-3) / 0.25))).astype(int)
-    counts = np.bincount(buckets)
-    return tuple((0.25 * 2.0**i, int(count)) for i, count in enumerate(counts))
+    :raises KeySpecError: keys that cannot be made.
+    :raises TemplateError: a value that cannot be made.
+    """
+    rng = np.random.default_rng(job.seed)
+    choose = from_list(job.key_list) if job.key_list else parse_keys(job.keys, rng)
+    return choose, None if job.value is None else Template(job.value, rng)
 
 
 async def _next_of(stream: RecordStream) -> Sequence[OutgoingRecord] | None:

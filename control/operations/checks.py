@@ -1,5 +1,6 @@
 """Checks of single form fields: each answers what is wrong with a text, or None."""
 
+import math
 import re
 from collections.abc import Callable
 from typing import Final
@@ -30,7 +31,7 @@ def whole(low: int, high: int) -> FieldCheck:
     """A whole number from `low` to `high`."""
 
     def check(text: str) -> str | None:
-        if re.fullmatch(r"-?\d+", text) and low <= int(text) <= high:
+        if re.fullmatch("-?[0-9]{1,19}", text) and low <= int(text) <= high:
             return None
         return f"a whole number from {low} to {high}"
 
@@ -49,7 +50,7 @@ def partitions(text: str) -> str | None:
 def positive_number(text: str) -> str | None:
     """A number above zero."""
     try:
-        is_fine = float(text) > 0
+        is_fine = 0 < float(text) < math.inf
     except ValueError:
         is_fine = False
     return None if is_fine else "a number above 0"
@@ -105,15 +106,42 @@ def by_hand(text: str) -> str | None:
 
 def config_pairs(text: str) -> str | None:
     """name=value with commas or line breaks between."""
+    found: dict[str, str] = {}
     for part in _pair_texts(text):
-        if "=" not in part or part.startswith("="):
+        name, equals, value = part.partition("=")
+        if not equals or not name:
             return f"'{part}' is not name=value"
+        if found.setdefault(name, value) != value:
+            return f"'{part}': {name} is {found[name]!r} before it"
     return None
 
 
 def headers(text: str) -> str | None:
-    """As config_pairs."""
-    return config_pairs(text)
+    """name=value as of configs; a name may be there more than once."""
+    try:
+        header_pairs(text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def header_pairs(text: str) -> tuple[tuple[str, bytes], ...]:
+    """Names and values of headers, in their order.
+
+    :raises ValueError: a part is not name=value, or has half a surrogate pair.
+    """
+    found = []
+    for part in _pair_texts(text):
+        name, equals, value = part.partition("=")
+        if not equals or not name:
+            raise ValueError(f"'{part}' is not name=value")
+        try:
+            name.encode()
+            found.append((name, value.encode()))
+        except UnicodeEncodeError:
+            message = f"{part!r} holds half a surrogate pair, which has no bytes"
+            raise ValueError(message) from None
+    return tuple(found)
 
 
 def split_pairs(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import dash_mantine_components as dmc
 from dash import ALL, Output, State, html
 
-from control.operations.catalogue.fields import GROUP
+from control.operations.catalogue import FORMS
 from control.operations.catalogue.forms import FieldKind, FormField, OperationForm
 from control.operations.errors import InvalidInputError
 from control.views.snapshots.snapshot import OperatorSnapshot
@@ -26,6 +26,13 @@ OFFERED_MAX: Final = 50
 """So many names that fit what is typed are offered at once."""
 UNCHECKED: Final = "unchecked"
 """Value of a field that is yes or no; no choice of an operation has this word."""
+_WHOLE: Final = frozenset(
+    field.name
+    for form in FORMS
+    for field in form.fields
+    if field.keeps_blanks or field.kind is FieldKind.GROUP
+)
+"""Fields whose blanks at the ends are part of the text, or are judged later."""
 
 
 def field_id(place: str, name: Any) -> dict[str, Any]:
@@ -47,8 +54,7 @@ def every_error(place: str) -> Output:
 def values_of(found: Sequence[Mapping[str, str]], values: Sequence[Any]) -> dict[str, str]:
     """The texts of all fields by name."""
     texts = {item["name"]: _text(value) for item, value in zip(found, values, strict=True)}
-    # Blanks around the name of a group are part of it, or are judged later.
-    return {name: text if name == GROUP.name else text.strip() for name, text in texts.items()}
+    return {name: text if name in _WHOLE else text.strip() for name, text in texts.items()}
 
 
 def errors_of(found: Sequence[Mapping[str, str]], error: Exception | None) -> list[str | None]:

@@ -12,7 +12,8 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_
 
 from control.messages.forecast import Forecast
 from control.messages.lines import lines_of, records_of
-from control.messages.produce_session import KeyAndValue, ProduceProgress
+from control.messages.produce_progress import ProduceProgress
+from control.messages.produce_session import KeyAndValue
 from control.operations.catalogue.topics.produce import PRODUCE, Produce
 from control.operations.errors import InvalidInputError
 from control.views.messages.key_preview import NO_TOPIC, known_leaders, landing

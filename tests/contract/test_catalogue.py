@@ -16,7 +16,8 @@ from kio.schema.errors import ErrorCode
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpec
-from control.messages.produce_session import ProduceJob, ProduceProgress, ProduceSession
+from control.messages.produce_progress import ProduceProgress
+from control.messages.produce_session import ProduceJob, ProduceSession
 from control.model.ids import TopicPartition
 from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.journal import DONE, FAILED

@@ -12,7 +12,8 @@ from control.kafka.records.producer import (
     batch_bytes,
 )
 from control.kafka.records.reader import RecordReader, Start, StartKind
-from control.messages.produce_session import ProduceJob, ProduceProgress, ProduceSession
+from control.messages.produce_progress import ProduceProgress
+from control.messages.produce_session import ProduceJob, ProduceSession
 from tests.contract.operations_rig import unique, variants
 
 MOST_BYTES = 5_000
@@ -88,6 +89,21 @@ async def test_a_partition_that_is_not_there_is_told(
     with pytest.raises(NoSuchPartitionError, match=rf"has no partition {partition} \(0–7\)"):
         await send(bootstrap, topic, "x", partition=partition)
     assert await count(bootstrap, topic) == 0
+
+
+async def test_no_time_and_no_content_are_taken_as_kafka_takes_them(
+    bootstrap: str, topic: str
+) -> None:
+    async with RecordProducer(bootstrap) as producer:
+        empty = OutgoingRecord(topic=topic, key=None, value=None, partition=3, timestamp_ms=-1)
+        landed = await producer.send(empty)
+        await producer.send(OutgoingRecord(topic=topic, value=b"v", partition=3, timestamp_ms=5))
+    assert landed.offset == 0
+    async with RecordReader(bootstrap) as reader:
+        keys = await reader.partitions(topic)
+        found = await reader.browse(keys, Start(kind=StartKind.EARLIEST), limit=10)
+    told = [(each.offset, each.key, each.value, each.timestamp_ms) for each in found.records]
+    assert sorted(told) == [(0, None, None, -1), (1, None, b"v", 5)]
 
 
 async def test_a_compacted_topic_says_that_it_wants_a_key(

@@ -18,6 +18,7 @@ from control.kafka.records.reader import FetchedRecord, RecordReader, Start, Sta
 from tests.contract.operations_rig import unique, variants
 from tests.support.node_cluster import ROOT
 from tests.support.patience import WAIT_S, patience_s
+from tests.support.phrases import lacking
 
 PARTITIONS = 3
 
@@ -114,13 +115,16 @@ UNSENDABLE: tuple[tuple[bytes, tuple[str, ...], str], ...] = (
     (b"", ("--file", "."), "--file '.': it is a directory"),
     (b"x", ("-K", r"\q"), r"\q is no escape"),
     (b"x", ("--timestamp", "tomorrow"), "'tomorrow' is no time"),
+    (b"x", ("--file", "refused", "--json-lines"), "line 2: "),
 )
 
 
 @pytest.mark.parametrize("bootstrap", [pytest.param("our_cluster", id="ours")], indirect=True)
 async def test_what_cannot_be_sent_is_told_and_sends_nothing(
-    bootstrap: str, topic: str, typed: Typed
+    bootstrap: str, topic: str, typed: Typed, tmp_path: Path
 ) -> None:
+    (tmp_path / "refused").write_text('{"value": 1}\n{"value": 1, "partition": 3}\n')
+
     async def run(given: bytes, words: tuple[str, ...]) -> tuple[int, str, str]:
         return await asyncio.to_thread(typed.run, given, *words)
 
@@ -145,29 +149,35 @@ async def test_lines_before_a_bad_one_are_told(
     assert len(await _records(bootstrap, topic)) == 2
 
 
-@pytest.mark.parametrize("is_json", variants([False, True]))
+@pytest.mark.parametrize(
+    ("number", "status", "is_json"),
+    variants([(signal.SIGINT, 130, False), (signal.SIGTERM, 143, True)]),
+)
 async def test_lines_go_out_as_they_come_and_ctrl_c_tells_what_was_acknowledged(
-    bootstrap: str, topic: str, typed: Typed, is_json: bool
+    bootstrap: str, topic: str, typed: Typed, number: int, status: int, is_json: bool
 ) -> None:
+    """And what was refused."""
     process = typed.start("--key", "k", *(["--json"] if is_json else []))
     assert process.stdin is not None
     try:
-        process.stdin.write(b"one\ntwo\nthr")
+        process.stdin.write(b"x" * (2 << 20) + b"\none\ntwo\nthr")
         process.stdin.flush()
         deadline = time.monotonic() + WAIT_S
         while len(await _records(bootstrap, topic)) < 2:
             assert time.monotonic() < deadline
         await asyncio.sleep(patience_s(0.3))  # nothing outside tells that it heard of the answer
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         # The writer's end of the pipe stays open: nothing but the signal ends it.
         await asyncio.to_thread(process.wait, WAIT_S)
     finally:
         process.kill()
         out, err = process.communicate()
-    assert process.returncode == 130, err
+    assert process.returncode == status, err
+    assert lacking(err.decode(), "1 record not acknowledged", "line 1", "max.message.bytes") == []
     if is_json:
         document = json.loads(out)
         assert (document["acked"], document["unanswered"], document["interrupted"]) == (2, 0, True)
+        assert (document["sent"], document["failed"]) == (2, 1)
         assert document["partitions"][0]["last_offset"] == 1
     else:
         assert b"interrupted: 2 records acknowledged" in err

@@ -147,4 +147,4 @@ class FormPanel(VerticalScroll, can_focus=False):
         if isinstance(widget, NameInput):
             return widget.typed_name
         assert isinstance(widget, Input)
-        return widget.value.strip()
+        return field.text_of(widget.value)

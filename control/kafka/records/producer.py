@@ -21,12 +21,15 @@ from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
 ACKS: Final = {"0": 0, "1": 1, "all": "all"}
 COMPRESSIONS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 """By the numbers that record batches have for them."""
+REQUEST_MAX: Final = 1 << 20
+_NULL: Final = object()
+"""A null value; the client library refuses one without a key, and Kafka does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutgoingRecord:
     """A record to send. A null value is a tombstone; a null partition leaves the choice to the
-    producer's own rule (murmur2 of the key, else random); a null timestamp means now."""
+    producer's own rule (murmur2 of the key, else random). A null timestamp means now, -1 none."""
 
     topic: str
     value: bytes | None
@@ -55,7 +58,7 @@ class ProducerOptions:
     compression: str = "none"
     is_idempotent: bool = False
     linger_ms: int = 0
-    request_max: int = 1 << 20
+    request_max: int = REQUEST_MAX
     """Bytes; the topic's max.message.bytes counts as well."""
     batch_max: int = 1 << 14
     """Bytes of records that are sent together; one larger than that goes by itself."""
@@ -114,6 +117,7 @@ class RecordProducer:
             linger_ms=options.linger_ms,
             max_request_size=options.request_max,
             max_batch_size=options.batch_max,
+            value_serializer=lambda value: None if value is _NULL else value,
             **self._settings.security_options(),
         )
         try:
@@ -141,14 +145,11 @@ class RecordProducer:
 
     async def enqueue(self, record: OutgoingRecord) -> Awaitable[Delivery]:
         """Hand over to the current batch; await the answer for the delivery."""
-        if record.key is None and record.value is None:
-            message = "a tombstone needs a key"
-            raise RefusedError(ErrorCode.invalid_record, what="sending", message=message)
         started = time.monotonic()
         try:
             acked = await self._producer.send(
                 record.topic,
-                value=record.value,
+                value=_NULL if record.value is None else record.value,
                 key=record.key,
                 partition=record.partition,
                 timestamp_ms=record.timestamp_ms,

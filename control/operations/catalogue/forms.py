@@ -53,6 +53,8 @@ class FormField:
     only_for: tuple[str, ...] = ()
     """Choices of the form's chooser that it belongs to; empty: all."""
     is_required: bool = False
+    keeps_blanks: bool = False
+    """Blanks at its ends are part of the text."""
     check: FieldCheck | None = None
 
     @property
@@ -66,7 +68,7 @@ class FormField:
 
     def text_of(self, value: str) -> str:
         """A value without the blanks around it; those of a group are part of its name."""
-        return value if self.kind is FieldKind.GROUP else value.strip()
+        return value if self.keeps_blanks or self.kind is FieldKind.GROUP else value.strip()
 
     def error_in(self, text: str) -> str | None:
         """Why the field refuses a text, or None."""

@@ -11,7 +11,8 @@ from control.messages.decoding.decoder import DecodedRecord
 from control.messages.decoding.formats import Decoded, Format
 from control.messages.keys import is_description
 from control.messages.templates import replaces
-from control.operations.checks import pairs
+from control.operations.checks import header_pairs
+from control.operations.checks import headers as header_problem
 from control.views import format as text
 from control.views.paths import ViewPath
 from control.views.printable import NULL, JsonPart, printable, readable, told_bytes
@@ -141,15 +142,16 @@ def resend_path(record: FetchedRecord) -> tuple[ViewPath | None, str]:
     """
     try:
         key, value = text_of(record.key), text_of(record.value)
-        headers = {name: text_of(header) or "" for name, header in record.headers}
+        headers = tuple((name, header) for name, header in record.headers)
+        told = ", ".join(f"{name}={text_of(header)}" for name, header in headers)
     except UnicodeDecodeError:
         return None, "it is no text: a form would change its bytes"
     if record.whole is not None:
         return None, "it is too large for a form"
-    told = ", ".join(f"{name}={header}" for name, header in headers.items())
-    if len(headers) < len(record.headers) or (told and pairs(told) != headers):
+    if header_problem(told) or header_pairs(told) != headers:
         return None, "the form cannot hold its headers as they are"
-    if any(_changes_in_form(text) for text in (key, value, *headers.values())):
+    typed = (key, value, *(text_of(header) for _, header in headers))
+    if any(map(_changes_in_form, typed)) or "\n" in (key or ""):
         return None, "a form would change its blanks, line breaks or control characters"
     if "" in (key, value) or is_description(key) or replaces(f"{key or ''}{value or ''}"):
         return None, "the form would read a part of it as a placeholder, or as empty"

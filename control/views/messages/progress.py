@@ -5,7 +5,7 @@ from typing import Final
 
 from control.kafka.errors import KafkaPortError, NoSuchPartitionError, RecordTooLargeError
 from control.kafka.records.producer import Delivery
-from control.messages.produce_session import ProduceProgress
+from control.messages.produce_progress import ProduceProgress
 from control.operations.catalogue.topics.produce import PRODUCE, Produce
 from control.operations.errors import OperationError
 from control.operations.operation_session import OperationSession

@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 import pyarrow.compute as pc
 
-from control.messages.produce_session import ProduceProgress
+from control.messages.produce_progress import ProduceProgress
 from control.model.ids import TopicPartition
 from control.views.format import NA, plural_text
 from control.views.snapshots.snapshot import OperatorSnapshot, partition_record

@@ -1,10 +1,12 @@
 """``partiscope produce``: produce."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeGuard
 
 import typer
 
@@ -20,14 +22,14 @@ from control.messages.forecast import KEYS_PREVIEWED, Forecast, keys_to_preview
 from control.messages.keys import KeySpecError, bytes_of, is_description
 from control.messages.lines import LineFormat, LinesError, lines_in
 from control.messages.partitioners import KeyRule, partitions_for_key
-from control.messages.produce_session import ProduceJob, RecordStream
+from control.messages.produce_session import ProduceJob, RecordSource
 from control.operations.catalogue.topics.produce import Produce
 from control.operations.checks import PARTITIONS_MAX
 from control.operations.protected_topics import check_topic
 from control.views.messages.key_spread import spread_heads, spread_of, spread_rows, spread_words
 from control.views.printable import told_bytes
 from partiscope.cli.messages.produce_run import send
-from partiscope.cli.messages.standard_input import STDIN, is_piped, line_batches
+from partiscope.cli.messages.standard_input import Lines, is_piped
 from partiscope.cli.shared.arguments import TIME_HELP, escapes_decoded, moment_of
 from partiscope.cli.shared.confirm import require_change
 from partiscope.cli.shared.exits import CommandError, Exit
@@ -67,7 +69,8 @@ Timestamp = Annotated[
     str | None, typer.Option(metavar="TIME", help="Timestamp of the records: " + TIME_HELP)
 ]
 TimestampMs = Annotated[
-    int | None, typer.Option(min=0, help="The same in milliseconds since the epoch.")
+    int | None,
+    typer.Option(min=-1, max=2**63 - 1, help="The same in milliseconds since 1970; -1: no time."),
 ]
 File = Annotated[
     Path | None,
@@ -88,7 +91,15 @@ JsonLines = Annotated[
         "--json-lines", help="Lines are JSON: key, value, headers, partition, timestamp_ms."
     ),
 ]
-Rate = Annotated[float | None, typer.Option(min=0.01, help="Records per second.")]
+
+
+def _finite(rate: float | None) -> float | None:
+    if rate is not None and not math.isfinite(rate):
+        raise CommandError(f"--rate '{rate}' is no number of records per second", Exit.WRONG_USE)
+    return rate
+
+
+Rate = Annotated[float | None, typer.Option(min=0.01, callback=_finite, help="Records per second.")]
 Count = Annotated[
     int | None, typer.Option(min=1, help="How many records of --value.  [default: 1]")
 ]
@@ -167,26 +178,29 @@ def produce(
         timestamp_ms=_timestamp(timestamp, timestamp_ms),
         options=_options(acks, compression, is_idempotent=idempotent),
     )
-    if lines is None and key is not None and job.count == 1 and not as_json:
-        _say_where(address, topic, key.encode())
+    if lines is None and _is_one_key(key) and job.count == 1 and not as_json:
+        _say_where(address, topic, key)
     usual = "none" if key is not None else r"\t"
     separator = _separator(usual if key_separator is None else key_separator)
     form = LineFormat(topic=topic, separator=separator, is_json=json_lines)
-    stream = None if lines is None else _records(lines, form)
+    source = None
+    if lines is not None:
+        source = RecordSource(read=partial(_records, lines, form), is_file=lines.is_file)
     target = target_with(bootstrap=bootstrap)
-    raise typer.Exit(send(target, Produce(job=job, stream=stream, reason=reason), as_json=as_json))
+    raise typer.Exit(send(target, Produce(job=job, source=source, reason=reason), as_json=as_json))
 
 
-def _lines_source(file: Path | None, *, is_generated: bool) -> Path | None:
+def _lines_source(file: Path | None, *, is_generated: bool) -> Lines | None:
     """Where lines come from; None: records are made by a template."""
     if file is None:
-        return STDIN if is_piped() and not is_generated else None
+        return Lines.of_standard_input() if is_piped() and not is_generated else None
     if is_generated:
         message = "lines have values of their own; leave --value, --keys-from and --count out"
         raise CommandError(message, Exit.WRONG_USE)
-    if file != STDIN:
-        check_readable(file, "--file", takes_pipes=True)
-    return file
+    if file == Path("-"):
+        return Lines.of_standard_input()
+    check_readable(file, "--file", takes_pipes=True)
+    return Lines(str(file), file)
 
 
 def _options(acks: str, compression: str, *, is_idempotent: bool) -> ProducerOptions:
@@ -211,27 +225,13 @@ def _separator(text: str) -> bytes | None:
     return escapes_decoded(text, "--key-separator").encode()
 
 
-async def _records(path: Path, form: LineFormat) -> RecordStream:
-    """Records of lines, as they come. A file is read once before, so that none or all of it is
-    sent; a pipe cannot be."""
-    if form.is_json and _can_be_read_twice(path):
-        async for _ in _parsed(path, form):
-            pass
-    async with aclosing(_parsed(path, form)) as batches:
-        async for records in batches:
-            yield records
-
-
-def _can_be_read_twice(path: Path) -> bool:
-    return path != STDIN and path.is_file()
-
-
-async def _parsed(path: Path, form: LineFormat) -> AsyncGenerator[list[OutgoingRecord], None]:
+async def _records(lines: Lines, form: LineFormat) -> AsyncGenerator[list[OutgoingRecord], None]:
+    """Records of lines, as they come; those before a bad line come before its error."""
     number = 0
-    async with aclosing(line_batches(path)) as batches:
-        async for lines in batches:
+    async with aclosing(lines.batches()) as batches:
+        async for batch in batches:
             records = []
-            for number, line in enumerate(lines, number + 1):  # noqa: B020  # counts through
+            for number, line in enumerate(batch, number + 1):  # noqa: B020  # counts through
                 try:
                     records.append(form.record(line, number))
                 except LinesError as error:
@@ -246,15 +246,19 @@ async def _partition_count(address: str, topic: str) -> int:
         return len(found.partitions)
 
 
-def _say_where(address: str, topic: str, key: bytes) -> None:
+def _is_one_key(key: str | None) -> TypeGuard[str]:
+    return key is not None and "{n}" not in key and not is_description(key)
+
+
+def _say_where(address: str, topic: str, key: str) -> None:
     partitions = asyncio.run(_partition_count(address, topic))
-    places = partitions_for_key(key, partitions)
+    places = partitions_for_key(bytes_of(key), partitions)
     note(" · ".join(f"{rule} → {place}" for rule, place in places.items()))
 
 
 def _keys_of(key: str | None, count: int | None) -> tuple[bytes | None, ...]:
     """One fixed key is asked for itself."""
-    if key is not None and "{n}" not in key and not is_description(key):
+    if _is_one_key(key):
         return (bytes_of(key),)
     try:
         return keys_to_preview(key, count or KEYS_PREVIEWED)
@@ -304,4 +308,5 @@ def _header(pair: str) -> tuple[str, bytes]:
     name, equals, value = pair.partition("=")
     if not equals:
         raise CommandError(f"--header {pair!r} is not name=value", Exit.WRONG_USE)
-    return name, value.encode()
+    name.encode()  # bytes that are not UTF-8 are no name
+    return name, bytes_of(value)

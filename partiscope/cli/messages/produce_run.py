@@ -6,7 +6,8 @@ import sys
 from typing import Any, Final
 
 from control.kafka.errors import KafkaPortError
-from control.messages.produce_session import ProduceJob, ProduceProgress
+from control.messages.produce_progress import ProduceProgress
+from control.messages.produce_session import ProduceJob
 from control.model.units import counted
 from control.operations.catalogue.topics.produce import Produce
 from control.operations.errors import OperationError
@@ -39,47 +40,54 @@ def send(target: Target, asked: Produce, *, as_json: bool) -> Exit:
         asked.run.listen = _show_progress
     ended = asyncio.run(_until_done(target, asked))
     done = asked.run.progress
-    is_interrupted = ended is Exit.INTERRUPTED
+    is_interrupted = ended in (Exit.INTERRUPTED, Exit.TERMINATED)
     if done is not None and (done.sent or done.failed or is_interrupted):
         _report(done, asked.job, is_interrupted=is_interrupted, as_json=as_json)
-    if isinstance(ended, Exception):
-        raise ended
-    if done is not None and done.failed and not is_interrupted:
-        kinds = failed_words(done)
-        words = f"{counted(done.failed, 'record')} not acknowledged ({kinds}): {done.errors[0]}"
-        raise CommandError(words)
+    refused = "" if done is None or not done.failed else _refused_words(done)
+    if isinstance(ended, Exception) or is_interrupted:
+        if refused:
+            note(refused)
+        if isinstance(ended, Exception):
+            raise ended
+    elif refused:
+        raise CommandError(refused)
     return ended
 
 
+def _refused_words(done: ProduceProgress) -> str:
+    count = counted(done.failed, "record")
+    return f"{count} not acknowledged ({failed_words(done)}): {'; '.join(done.errors)}"
+
+
 async def _until_done(target: Target, asked: Produce) -> Exit | Exception:
-    """Waits for the session. The first Ctrl-C stops sending and waits for answers; a second, or
-    `ANSWERS_WAIT_S` later, gives up.
+    """Waits for the session. The first Ctrl-C or SIGTERM stops sending and waits for answers; a
+    second, or `ANSWERS_WAIT_S` later, gives up.
 
     What went wrong is answered, not raised: what was acknowledged is told first.
     """
     loop, own = asyncio.get_running_loop(), asyncio.current_task()
     ended: list[Exit] = []
 
-    def interrupt() -> None:
+    def interrupt(status: Exit) -> None:
         assert own is not None
         asked.run.stop()
         if ended:
             own.cancel()
         else:
-            ended.append(Exit.INTERRUPTED)
+            ended.append(status)
             loop.call_later(ANSWERS_WAIT_S, own.cancel)
 
-    for signum in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(signum, interrupt)
+    loop.add_signal_handler(signal.SIGINT, interrupt, Exit.INTERRUPTED)
+    loop.add_signal_handler(signal.SIGTERM, interrupt, Exit.TERMINATED)
     try:
         async with OperationSession(target.watched, bus=target.bus) as session:
             previewed = await session.preview(asked)
             await session.perform(previewed, typed=previewed.word)
     except asyncio.CancelledError:
-        return Exit.INTERRUPTED
+        pass  # it gave up waiting
     except (KafkaPortError, OperationError, CommandError) as error:
         return error
-    return Exit.INTERRUPTED if ended else Exit.DONE
+    return ended[0] if ended else Exit.DONE
 
 
 def _show_progress(progress: ProduceProgress) -> None:

@@ -13,6 +13,7 @@ class Exit(enum.IntEnum):
     UNREACHABLE = 4
     CRITICAL_FINDING = 5
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 class CommandError(Exception):

@@ -3,7 +3,12 @@
 import struct
 
 from broker.named_file import NamedFileError
-from control.kafka.errors import KafkaPortError, NoSuchPartitionError, UnreachableError
+from control.kafka.errors import (
+    KafkaPortError,
+    NoSuchPartitionError,
+    UnreachableError,
+    UnsendableLinesError,
+)
 from control.model.command_line import typed
 from control.operations.errors import InvalidInputError, OperationError
 from partiscope.cli.shared.exits import CommandError, Exit
@@ -17,7 +22,9 @@ def exit_status_of(error: Exception) -> Exit | None:
     match error:
         case CommandError():
             return error.status
-        case SettingsError() | NamedFileError() | InvalidInputError() | NoSuchPartitionError():
+        case SettingsError() | NamedFileError() | InvalidInputError():
+            return Exit.WRONG_USE
+        case NoSuchPartitionError() | UnsendableLinesError():
             return Exit.WRONG_USE
         case struct.error():
             return Exit.WRONG_USE

@@ -13,7 +13,8 @@ from textual.widgets import Input, Label, Static
 
 from control.kafka.errors import KafkaPortError
 from control.messages.lines import LinesError, lines_in, records_of
-from control.messages.produce_session import KeyAndValue, ProduceProgress
+from control.messages.produce_progress import ProduceProgress
+from control.messages.produce_session import KeyAndValue
 from control.operations.catalogue.topics.produce import PRODUCE, Produce, ProduceRun
 from control.operations.errors import OperationError
 from control.views.format import latency_text

@@ -9,12 +9,12 @@ from control.kafka.connection.settings import KafkaSettings
 from control.kafka.records.producer import ACKS, COMPRESSIONS, ProducerOptions
 from control.messages.keys import KeySpecError
 from control.messages.partitioners import KeyRule
+from control.messages.produce_progress import ProduceProgress
 from control.messages.produce_session import (
     KeyAndValue,
     ProduceJob,
-    ProduceProgress,
     ProduceSession,
-    RecordStream,
+    RecordSource,
 )
 from control.messages.templates import TemplateError
 from control.messages.topic_limits import TopicLimits
@@ -39,12 +39,14 @@ PRODUCE: Final = OperationForm(
         FormField(
             name="key",
             label="Key",
+            keeps_blanks=True,
             help="text; {n} counts; seq, uniform:100, zipf:100 choose; empty: none",
         ),
         FormField(
             name="value",
             label="Value",
             kind=FieldKind.LONG_TEXT,
+            keeps_blanks=True,
             default='{"n": {n}}',
             help="{n} {key} {ms} {now} {uuid} {random:1-6} {pad:100}",
         ),
@@ -132,7 +134,7 @@ class Produce(Operation):
     IS_KEPT: ClassVar[bool] = False
 
     job: ProduceJob
-    stream: RecordStream | None = None
+    source: RecordSource | None = None
     """In the place of the job's records, keys, value and count."""
     run: ProduceRun = field(default_factory=ProduceRun, compare=False)
 
@@ -184,7 +186,7 @@ class Produce(Operation):
         :raises InvalidInputError: a key or value that describes nothing.
         """
         self._session(context.admin.wire.settings)
-        records: int | str = self.job.total if self.stream is None else "as they come"
+        records: int | str = self.job.total if self.source is None else "as they come"
         told = counted(records, "record") if isinstance(records, int) else f"records {records}"
         words = f"{told} to {self.job.topic}"
         return Effect(command=self, changes=(Change("records", None, records, words),))
@@ -214,7 +216,7 @@ class Produce(Operation):
 
     def _session(self, settings: KafkaSettings | str) -> ProduceSession:
         try:
-            return ProduceSession(settings, self.job, stream=self.stream)
+            return ProduceSession(settings, self.job, source=self.source)
         except KeySpecError as error:
             raise InvalidInputError({"key": str(error)}) from error
         except TemplateError as error:
@@ -232,6 +234,6 @@ def produce_job(fields: Mapping[str, str]) -> ProduceJob:
         rule=KeyRule(fields["rule"]),
         count=int(fields["count"]),
         rate=float(fields["rate"]) if fields["rate"] else None,
-        headers=tuple((n, v.encode()) for n, v in checks.pairs(fields["headers"]).items()),
+        headers=checks.header_pairs(fields["headers"]),
         options=ProducerOptions(acks=fields["acks"], compression=fields["compression"]),
     )

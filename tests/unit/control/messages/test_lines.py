@@ -55,7 +55,7 @@ def test_a_json_line_says_all_of_a_record() -> None:
     line = {"key": "k", "value": {"ä": 1}, "partition": 3, "timestamp_ms": 5, "offset": 9,
             "headers": [["a", "1"], {"name": "a", "value": None}]}  # fmt: skip
     found = JSON.record(json.dumps(line).encode(), 1)
-    assert (found.key, found.value) == (b"k", '{"ä":1}'.encode())
+    assert (found.key, found.value) == (b"k", b'{"\\u00e4": 1}')
     assert found.headers == (("a", b"1"), ("a", None))
     assert (found.partition, found.timestamp_ms) == (3, 5)
     bytes_as_such = JSON.record(b'{"key": {"base64": "/w=="}, "value": null}', 1)
@@ -75,7 +75,8 @@ def test_a_json_line_says_all_of_a_record() -> None:
         (b'{"xyz": 1}', "field xyz; there are headers, key"),
         (b'{"partition": "3"}', 'partition "3" is no whole number'),
         (b'{"partition": true}', "partition true is no whole number"),
-        (b'{"timestamp_ms": -1}', "timestamp_ms -1 is not within 0 to"),
+        (b'{"timestamp_ms": -2}', "timestamp_ms -2 is not within -1 to"),
+        (b'\xef\xbb\xbf{"value": 1}', "line 7: it begins with a byte order mark"),
         (b'{"headers": "a"}', 'headers "a" are no list'),
         (b'{"headers": [["a"]]}', 'header ["a"] is no pair'),
         (b'{"headers": {"\\ud800": ""}}', "surrogates"),

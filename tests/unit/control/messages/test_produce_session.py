@@ -13,7 +13,7 @@ from control.messages.forecast import forecast, keys_to_preview, moving_words
 from control.messages.keys import KeySpecError, from_list, parse_keys, zipf_weights
 from control.messages.lines import LINES_MAX, LinesError, lines_of, records_of
 from control.messages.partitioners import KeyRule, fnv1a, murmur2, partition_for, partitions_for_key
-from control.messages.produce_session import histogram_of, latencies_of
+from control.messages.produce_progress import histogram_of, latencies_of
 from control.messages.templates import Template, TemplateError
 
 with warnings.catch_warnings():

@@ -64,17 +64,43 @@ def test_nothing_of_a_line_is_left_out_in_silence(line: str) -> None:
 
 @pytest.mark.parametrize("name", ["partition", "timestamp_ms"])
 @pytest.mark.parametrize(
-    "number", ["-1", "1.0", "1e3", "9" * 30, "9" * 5_000, "true", '"3"', "[3]", "NaN"]
+    "number", ["-2", "1.0", "1e3", "9" * 30, "9" * 5_000, "true", '"3"', "[3]", "NaN"]
 )
 def test_a_number_of_a_record_is_whole_and_fits(name: str, number: str) -> None:
     with pytest.raises(LinesError):
         JSON.record(f'{{"{name}": {number}}}'.encode(), 1)
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        '{ "name" : "Ann \\u00e9" }',
+        '{"a": "\\ud83d\\ude00 \\ud800 \\/ \\u0000"}',
+        '[1.10, {"b":  -0}, "\\t"]',
+        '{"value": "inner", "key": {"value": 1}}',
+        '{"a}": "}\\"{", "b": []}',
+        "true",
+    ],
+)
+def test_json_is_sent_as_it_is_written(value: str) -> None:
+    lines = (
+        f'{{"value": {value}}}',
+        f' {{ "key"\t:\t{value} , "headers": [["h", {{"value": 0}}]], "value":{value} }} ',
+        f'{{"decoded": {{"value": [{value}]}}, "va\\u006cue": {value}, "partition": 0}}',
+    )
+    for line in lines:
+        record = JSON.record(line.encode(), 1)
+        assert record.value == value.encode()
+        assert record.key in (None, value.encode())
+
+
 def test_the_largest_numbers_fit() -> None:
     record = JSON.record(b'{"partition": 2147483647, "timestamp_ms": 9223372036854775807}', 1)
     assert (record.partition, record.timestamp_ms) == (2**31 - 1, 2**63 - 1)
     assert JSON.record(b'{"partition": null, "timestamp_ms": 0}', 1).timestamp_ms == 0
+    assert JSON.record(b'{"timestamp_ms": -1}', 1).timestamp_ms == -1
+    with pytest.raises(LinesError, match="partition -1"):
+        JSON.record(b'{"partition": -1}', 1)
 
 
 _JSON_VALUES = st.recursive(

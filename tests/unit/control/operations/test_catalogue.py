@@ -18,6 +18,7 @@ from control.operations.errors import InvalidInputError
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode, YieldRules
 from control.planner.waves import USUAL_WAVES
 from partiscope.cli.reassignments.reassign import reassign
+from tests.support.cases import case
 from tests.support.phrases import lacking
 
 
@@ -65,6 +66,7 @@ def test_a_comma_inside_a_config_value_stays_in_it() -> None:
     assert pairs("a=1,2,3\nb=,\nc=x") == {"a": "1,2,3", "b": "", "c": "x"}
     assert "'delete'" in (config_pairs("delete,a=1") or "")
     assert "'nothing'" in (config_pairs("a=1\nnothing") or "")
+    assert not lacking(config_pairs("a=1, b=2, a=3") or "", "'a=3'", "'1'")
 
 
 def test_all_wrong_fields_are_named_at_once() -> None:
@@ -117,6 +119,19 @@ def test_a_produce_job_from_a_form() -> None:
     assert job.headers == (("a", b"b"), ("c", b"d=e"))
     tombstone = produce_job(PRODUCE.parse({"topic": "t", "key": "k", "is_tombstone": "true"}))
     assert tombstone.value is None
+
+
+def test_what_is_typed_into_the_produce_form_is_sent_as_it_is() -> None:
+    typed = {"topic": " t ", "key": " k ", "value": "\tv \n", "headers": "a=1, b=2, a=3"}
+    job = produce_job(PRODUCE.parse(typed))
+    assert (job.topic, job.keys, job.value) == ("t", " k ", "\tv \n")
+    assert job.headers == (("a", b"1"), ("b", b"2"), ("a", b"3"))
+    for name, text in (("headers", "a=\ud800"), ("headers", "\ud800=1"), ("headers", "=1"),
+                       ("headers", "a"), ("rate", "inf"), ("rate", "nan"), ("rate", "1e400"),
+                       ("count", "9" * 30), ("count", "٣"), ("partition", "-1"),
+                       ("partition", "1.0")):  # fmt: skip
+        with case(name, text):
+            assert set(PRODUCE.errors({"topic": "t", name: text})) == {name}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from control.kafka.records.producer import Delivery
-from control.messages.produce_session import Latencies, ProduceProgress
+from control.messages.produce_progress import Latencies, ProduceProgress
 from control.views.messages.progress import progress_cells
 from control.views.tables.rows import Tone
 
