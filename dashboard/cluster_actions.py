@@ -4,7 +4,7 @@ Everything here runs on the page's event loop.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any, Final
+from typing import Any
 
 from control.kafka.connection.connections import settings_of
 from control.kafka.errors import KafkaPortError
@@ -14,12 +14,9 @@ from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.client import MovesReader
 from control.operations.bus.moves_feed import Moves
 from control.operations.catalogue.operation import Done, Operation
-from control.operations.catalogue.topics.produce import Produce, ProduceRun
 from control.operations.errors import OperationError, PreviewGoneError
 from control.operations.operation_session import Denied, OperationSession
 from control.operations.previews import Previewed
-
-SESSIONS_MAX: Final = 50
 
 ClusterActionError = (KafkaPortError, OperationError, OSError, ValueError)
 """What an operator is told instead of an exception."""
@@ -36,7 +33,6 @@ class ClusterActions:
         self._bus = bus
         self._denied = denied
         self._session: OperationSession | None = None
-        self._runs: dict[str, ProduceRun] = {}
         is_acting = watched.bootstrap is not None
         self.moves = Moves(self._client if is_acting else None, watched)
 
@@ -90,23 +86,6 @@ class ClusterActions:
         """Do what was previewed under that name."""
         previewed = self.session.kept_preview(name)
         return await self.session.perform(previewed, typed=typed, reason=reason)
-
-    async def produce(self, session_id: str, asked: Produce, *, typed: str = "") -> Done:
-        """Send records; ``stop`` ends it. At most ``SESSIONS_MAX`` run at a time."""
-        if len(self._runs) >= SESSIONS_MAX:
-            raise ValueError(f"{SESSIONS_MAX} produce sessions run already")
-        self._runs[session_id] = asked.run
-        try:
-            return await self.session.perform(await self.preview(asked), typed=typed)
-        finally:
-            asked.run.stop()
-            self._runs.pop(session_id, None)
-
-    def stop(self, session_id: str) -> None:
-        """End a produce session of this page, if it runs."""
-        run = self._runs.get(session_id)
-        if run is not None:
-            run.stop()
 
     def reader(self) -> RecordReader:
         """Reads records; an async context manager with connections of its own."""

@@ -107,6 +107,8 @@ class TerminalSession:
         self._clusters = {each.watched.name: each for each in (here, *others)}
         self._opened = {services.watched.name: services}
         self._operations: OperationSession | None = None
+        self._sending: dict[str, OperationSession] = {}
+        """Of clusters that are not shown, while records are sent there."""
         self._heard: Heard = lambda feed, snapshot: None
         self._stop_listening: Callable[[], None] = lambda: None
         self.range = ChartRange()
@@ -170,8 +172,10 @@ class TerminalSession:
 
     def go_to(self, cluster: str) -> OperationSession | None:
         """Show another cluster, now and live; answers the operations of the one before, to be
-        closed."""
-        left, self._operations = self._operations, None
+        closed. Where records are sent they are kept: the send goes on."""
+        left, self._operations = self._operations, self._sending.pop(cluster, None)
+        if left is not None and left.sends.running():
+            self._sending[self.watched.name], left = left, None
         self.services = self._services_of(cluster)
         self._held = None
         self.go_to_now()
@@ -229,8 +233,8 @@ class TerminalSession:
     async def close(self) -> None:
         """Leave the feed and the cluster."""
         self._stop_listening()
-        if self._operations is not None:
-            await self._operations.__aexit__()
+        for operations in filter(None, (self._operations, *self._sending.values())):
+            await operations.__aexit__()
 
     def _snapshot_of(self, services: Services) -> OperatorSnapshot:
         return self.snapshot if services is self.services else services.feed.current

@@ -18,6 +18,7 @@ OperationError                 title, reason, next step
 ├── NotReviewedError           another alternative was chosen than the one that is shown
 ├── PlanGoneError              a plan that is no longer kept
 ├── NothingDoneError           no row of several could be done
+├── SendRunsError              a send to the topic runs already
 ├── PartlyDoneError            some parts of one operation were done, others refused
 ├── NotElectedError            some partitions kept their leader
 └── FencedError                another executor owns the operations now
@@ -213,6 +214,14 @@ class NothingDoneError(OperationError):
     def __init__(self, what: str, lines: Sequence[str]) -> None:
         reason = "; ".join(lines)
         super().__init__(f"{what} was not done", reason=reason, next_step="preview it again")
+
+
+class SendRunsError(OperationError):
+    """A session sends to a topic once at a time."""
+
+    def __init__(self, topic: str, reason: str) -> None:
+        next_step = "wait until it has ended, or stop it in the produce view of its topic"
+        super().__init__(f"no other send to {topic} was begun", reason=reason, next_step=next_step)
 
 
 class PartlyDoneError(OperationError):

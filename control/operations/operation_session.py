@@ -36,6 +36,7 @@ from control.operations.errors import InvalidInputError, NoRightError, StalePrev
 from control.operations.permission import check_typed, check_writable, word_for
 from control.operations.previews import Previewed, Previews
 from control.operations.reassignment.planning import Planning
+from control.operations.sends import Sends
 from control.planner.by_hand import NOTHING, HandError, LeaderOrder
 from control.planner.optimizer import Plan
 from control.planner.planned_map import KeptPlans, plan_name
@@ -72,6 +73,7 @@ class OperationSession:
         self._denied = denied
         self._previews = Previews()
         self._limits = KnownLimits(self.settings)
+        self.sends = Sends(self)
         self._context = OperationContext(
             admin=self.admin,
             moves=self._client,
@@ -84,6 +86,7 @@ class OperationSession:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.sends.close()
         await asyncio.gather(self.admin.close(), self.moves.close(), self.journal.close())
 
     @property

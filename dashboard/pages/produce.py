@@ -3,22 +3,21 @@
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from typing import Any, Final
-from uuid import uuid4
 
 import dash_mantine_components as dmc
-from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, set_props
+from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html, no_update
 
 from control.messages.forecast import Forecast
 from control.messages.lines import lines_of, records_of
-from control.messages.produce_progress import ProduceProgress
 from control.messages.produce_session import KeyAndValue
+from control.model.units import counted
 from control.operations.catalogue.topics.produce import PRODUCE, Produce
 from control.operations.errors import InvalidInputError
+from control.operations.sends import Send
 from control.views.messages.key_preview import NO_TOPIC, known_leaders, landing
 from control.views.messages.key_spread import keys_spread, spread_heads, spread_rows, spread_words
-from control.views.messages.progress import limits_cell, progress_cells
+from control.views.messages.progress import last_words, limits_cell, progress_cells
 from control.views.messages.sent import SENT, Sent
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
@@ -35,6 +34,8 @@ from dashboard.page_frame import rights
 FIRST_FIELDS: Final = ("topic", "key", "value")
 """What every message needs; the others are folded away."""
 FILE_HINT: Final = "or the lines of a file: KEY<tab>VALUE or VALUE"
+POLL_MS: Final = 500
+"""Between two looks at the send of the topic, which another page may have begun."""
 _JUDGED: Final = ("topic", "key", "value", "partition", "headers", "compression")
 """Fields that decide whether the topic takes a record."""
 _ASKED: Final = ("topic", "key", "partition", "rule")
@@ -52,7 +53,9 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
     given = {"value": "hello {n}", **path.query, **({"topic": topic} if topic else {})}
     return [
         crumbs([("Produce", "produce"), *([(topic, "")] if topic else [])]),
-        dcc.Store(id=ids.PRODUCE_SESSION, data=str(uuid4())),
+        dcc.Interval(id=ids.PRODUCE_POLL, interval=POLL_MS),
+        dcc.Store(id=ids.PRODUCE_SHOWN),
+        dcc.Store(id=ids.PRODUCE_BEGUN),
         html.Div(
             [
                 card("Record", _form(context, given), class_name="operation-form"),
@@ -60,6 +63,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
                     "Result",
                     html.Div(empty("Nothing sent yet"), id=ids.PRODUCE_RESULT, role="status"),
                     html.Div(id=ids.PRODUCE_DONE),
+                    html.Div(id=ids.PRODUCE_OTHERS),
                     dcc.Store(id=ids.PRODUCE_SENT),
                     html.Div(id=ids.PRODUCE_FOLLOWED, role="status"),
                     graph(ids.PRODUCE_CHART, 220),
@@ -82,46 +86,115 @@ def register(app: Dash, context: PageContext) -> None:
     _register_beforehand(app, context)
     _register_followed(app, context)
 
+    _register_sending(app, context)
+
+
+def _register_sending(app: Dash, context: PageContext) -> None:
+    """A send belongs to the session: every view of its topic shows it, and may stop it."""
+    topic_value = fields.field_id(fields.PRODUCE, "topic")
+
     @app.callback(
         Output(ids.PRODUCE_DONE, "children"),
+        Output(ids.PRODUCE_BEGUN, "data"),
         fields.every_error(fields.PRODUCE),
         Input(ids.PRODUCE_SEND, "n_clicks"),
-        State(ids.PRODUCE_SESSION, "data"),
-        State(ids.SCHEME, "data"),
         State(ids.PRODUCE_LINES, "data"),
         State(ids.PRODUCE_TYPED, "value", allow_optional=True),
         *fields.every_value(fields.PRODUCE),
-        running=[
-            (Output(ids.PRODUCE_SEND, "disabled"), True, False),
-            (Output(ids.PRODUCE_STOP, "disabled"), False, True),
-        ],
+        running=[(Output(ids.PRODUCE_SEND, "disabled"), True, False)],
         prevent_initial_call=True,
         websocket=True,
     )
-    async def send(_: int, session: str, scheme: str, *told: Any) -> tuple[Any, Any]:
+    async def send(_: int, *told: Any) -> tuple[Any, Any, Any]:
         lines, typed, found, values = told
         given = fields.values_of(found, values)
-        set_props(ids.PRODUCE_RESULT, {"children": []})
-        set_props(ids.PRODUCE_SENT, {"data": None})
-        set_props(ids.PRODUCE_CHART, {"figure": BLANK})
         try:
-            asked = Produce.of_form(given, records_of_file(lines), partial(show, given, scheme))
-            await context.actions.produce(session, asked, typed=typed or "")
+            asked = Produce.of_form(given, records_of_file(lines))
+            begun = await context.actions.session.sends.begin(asked, typed=typed or "")
         except ClusterActionError as error:
-            return problem(error), fields.errors_of(found, error)
-        return None, fields.errors_of(found, None)
+            return problem(error), no_update, fields.errors_of(found, error)
+        return None, begun.number, fields.errors_of(found, None)
 
     @app.callback(
         Output(ids.PRODUCE_STOP, "n_clicks"),
         Input(ids.PRODUCE_STOP, "n_clicks"),
-        State(ids.PRODUCE_SESSION, "data"),
+        State(topic_value, "value"),
         prevent_initial_call=True,
         websocket=True,
     )
-    async def stop(clicks: int | None, session: str) -> int:
-        if clicks:
-            context.actions.stop(session)
+    async def stop(clicks: int | None, topic: str | None) -> int:
+        running = _send_of(context, topic)
+        if clicks and running is not None:
+            running.stop()
         return 0
+
+    @app.callback(
+        Output(ids.PRODUCE_RESULT, "children"),
+        Output(ids.PRODUCE_CHART, "figure"),
+        Output(ids.PRODUCE_SENT, "data"),
+        Output(ids.PRODUCE_OTHERS, "children"),
+        Output(ids.PRODUCE_SEND, "disabled", allow_duplicate=True),
+        Output(ids.PRODUCE_STOP, "disabled"),
+        Output(ids.PRODUCE_SHOWN, "data"),
+        Input(ids.PRODUCE_POLL, "n_intervals"),
+        Input(ids.PRODUCE_BEGUN, "data"),
+        Input(topic_value, "value"),
+        State(ids.PRODUCE_SHOWN, "data"),
+        State(ids.SCHEME, "data"),
+        State(ids.TIME, "data"),
+        prevent_initial_call="initial_duplicate",
+        websocket=True,
+    )
+    async def show_send(
+        _: int, begun: int | None, topic: str | None, *told: Any
+    ) -> tuple[Any, ...]:
+        (before, scheme, time), newest = told, _send_of(context, topic)
+        number, key = before or (None, "")
+        is_here = newest is not None and (newest.is_running or newest.number in (begun, number))
+        shown = newest if is_here else None
+        others = [each for each in _running(context) if each is not shown]
+        others += [newest] if newest is not None and not is_here else []
+        is_denied = rights.is_denied(context, PRODUCE.name, time)
+        now = repr((topic, is_denied, _state_of(shown), [*map(_state_of, others)]))
+        if now == key:
+            return (no_update,) * 7
+        is_running = shown is not None and shown.is_running
+        return (
+            *send_parts(shown, scheme),
+            [*map(_other, others)],
+            is_running or is_denied,
+            not is_running,
+            (None if shown is None else shown.number, now),
+        )
+
+
+def _running(context: PageContext) -> tuple[Send, ...]:
+    return context.actions.session.sends.running() if context.watched.bootstrap else ()
+
+
+def _send_of(context: PageContext, topic: str | None) -> Send | None:
+    if not context.watched.bootstrap:
+        return None
+    return context.actions.session.sends.of((topic or "").strip())
+
+
+def _state_of(send: Send | None) -> tuple[Any, ...]:
+    """What of a send is shown; equal while it looks the same."""
+    if send is None:
+        return ()
+    told = send.progress
+    counts = () if told is None else (told.sent, told.acked, told.failed)
+    return send.number, send.is_running, counts
+
+
+def _other(send: Send) -> html.P:
+    """A line about a send that runs to another topic, and leads to it; or about one that ended."""
+    if not send.is_running:
+        return html.P(last_words(send), className="note")
+    acked = 0 if send.progress is None else send.progress.acked
+    href = f"/{ViewPath(view='produce', params={'topic': send.topic})}"
+    words = f"also sending to {send.topic}: {counted(acked, 'record')} acknowledged"
+    return html.P(dcc.Link(words, href=href), className="note")
 
 
 def spread_table(found: Sequence[Forecast]) -> list[Any]:
@@ -223,16 +296,23 @@ def records_of_file(chosen: Mapping[str, str] | None) -> tuple[KeyAndValue, ...]
     return records_of(lines_of(data, chosen["name"]))
 
 
-def show(given: Mapping[str, str], scheme: str, progress: ProduceProgress) -> None:
-    """Send how far it is to the page, while it goes on."""
-    first, *others = progress_cells(progress, given["acks"])
-    head = html.Div(toned(first), className=f"finding edge-{first.tone}", role="status")
-    lines = [head, *(html.P(toned(cell)) for cell in others)]
-    set_props(ids.PRODUCE_RESULT, {"children": lines})
-    chart = latency_histogram(progress.histogram_ms, scheme)
-    set_props(ids.PRODUCE_CHART, {"figure": chart})
-    if progress.is_done and progress.offsets:
-        set_props(ids.PRODUCE_SENT, {"data": asdict(Sent.of(given["topic"], progress))})
+def send_parts(send: Send | None, scheme: str) -> tuple[Any, Any, Any]:
+    """Result, chart of latencies, and what is followed of a send; None: nothing was sent."""
+    if send is None:
+        return empty("Nothing sent yet"), BLANK, None
+    progress, lines = send.progress, []
+    if progress is not None:
+        first, *others = progress_cells(progress, send.asked.job.options.acks)
+        head = html.Div(toned(first), className=f"finding edge-{first.tone}", role="status")
+        lines = [head, *(html.P(toned(cell)) for cell in others)]
+    if send.error is not None:
+        lines = [*(lines if progress is not None and progress.sent else []), problem(send.error)]
+    has_landed = progress is not None and not send.is_running and progress.offsets
+    return (
+        lines or html.P(f"sending to {send.topic} …", className="note"),
+        BLANK if progress is None else latency_histogram(progress.histogram_ms, scheme),
+        asdict(Sent.of(send.topic, progress)) if progress is not None and has_landed else None,
+    )
 
 
 def followed(snapshot: OperatorSnapshot, sent: Mapping[str, Any] | None) -> Any:

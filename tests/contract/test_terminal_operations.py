@@ -191,6 +191,31 @@ async def _send_file(app: PartiscopeApp, pilot: Pilot[None], file: Path) -> None
     await pilot.press("escape")
 
 
+async def test_a_send_goes_on_when_its_view_is_left_and_the_next_one_stops_it(
+    app: PartiscopeApp, our_cluster: LocalCluster
+) -> None:
+    topic = unique("send")
+    async with app.run_test(size=(100, 40)) as pilot, KafkaAdmin.to(our_cluster.bootstrap) as admin:
+        await admin.create_topic(NewTopic(name=topic, partitions=1, replication_factor=1))
+        form = f"produce/{topic}?count=100000&rate=200"
+        app.navigator.open(form)
+        await settle(pilot, lambda: bool(app.screen.query("#outcome")), "the produce form")
+        await pilot.press("ctrl+s")
+        await settle(pilot, lambda: "sending: " in _line(app, "#outcome"), "that it runs")
+        app.navigator.open("overview")
+        await settle(pilot, lambda: not app.screen.query("#outcome"), "another view")
+        app.navigator.open(form)
+        await settle(pilot, lambda: bool(app.screen.query("#outcome")), "the form again")
+        await settle(pilot, lambda: "sending: " in _line(app, "#outcome"), "that it goes on")
+        await pilot.press("escape")
+        await settle(pilot, lambda: "stopped: " in _line(app, "#outcome"), "that it has stopped")
+        words = _line(app, "#outcome")
+        assert "✔" not in words
+        acknowledged = int(words.split(" of ")[0].split()[-1].replace(",", ""))
+        ends = await admin.offsets.list_offsets([Key(topic, 0)])
+        assert ends[Key(topic, 0)].offset == acknowledged > 0
+
+
 async def test_messages_are_followed_as_they_come(
     app: PartiscopeApp, our_cluster: LocalCluster
 ) -> None:

@@ -210,6 +210,40 @@ def test_many_records_show_progress_and_stop_at_once(
     assert acknowledged == records_in(cluster) - before
 
 
+def test_a_send_goes_on_when_its_page_is_left_and_any_page_stops_it(
+    page: Page, server: PageServer, cluster: LocalCluster
+) -> None:
+    before = records_in(cluster)
+    page.goto(f"{server.url}/produce/{TOPIC}?count=100000&rate=200")
+    result = page.locator("#produce-result")
+    expect(result).to_contain_text("Nothing sent yet")
+    page.locator("#produce-send").click()
+    expect(result).to_contain_text("of 100,000 acknowledged")
+    page.locator("a.brand").click()
+    page.wait_for_url("**/overview")
+    page.go_back()
+    expect(result).to_contain_text("sending:")
+    page.reload()
+    expect(result).to_contain_text("sending:")
+    expect(page.locator("#produce-send")).to_be_disabled()
+    other = page.context.new_page()
+    other.goto(f"{server.url}/produce/{TOPIC}")
+    expect(other.locator("#produce-result")).to_contain_text("sending:")
+
+    other.locator("#produce-stop").click()
+
+    for each in (page, other):
+        shown = each.locator("#produce-result")
+        expect(shown).to_contain_text("stopped:")
+        expect(shown).not_to_contain_text("✔")
+        expect(each.locator("#produce-send")).to_be_enabled()
+        acknowledged = int(shown.inner_text().split(" of ")[0].split()[-1].replace(",", ""))
+        assert acknowledged == records_in(cluster) - before
+    other.close()
+    page.reload()
+    expect(page.locator("#produce-others")).to_contain_text("stopped:")
+
+
 def test_a_partition_is_moved_with_now_and_planned_side_by_side(
     page: Page, server: PageServer, cluster: LocalCluster
 ) -> None:

@@ -21,6 +21,7 @@ from control.operations.errors import InvalidInputError
 from control.operations.previews import Previewed
 from control.operations.reassignment.facts import ClusterFacts, topology_of
 from control.operations.reassignment.planning import Preview, preview_of
+from control.operations.sends import Sends
 from control.planner.by_hand import HandError, LeaderOrder, edited, parse_edits
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import Plan, judged_plan, plan
@@ -167,6 +168,10 @@ class CannedSession:
         self.plans = KeptPlans()
         self.watched = WatchedCluster()
         self.admin = SimpleNamespace(groups=self)
+        self.sends = Sends(self)  # type: ignore[arg-type]
+
+    def require(self, command: Operation, *, typed: str = "") -> None:
+        """Everything may be done."""
 
     async def __aexit__(self, *_: object) -> None:
         return None

@@ -9,7 +9,9 @@ from control.messages.produce_progress import ProduceProgress
 from control.operations.catalogue.topics.produce import PRODUCE, Produce
 from control.operations.errors import OperationError
 from control.operations.operation_session import OperationSession
+from control.operations.sends import Send
 from control.views.format import latency_text, record_rate_text
+from control.views.tables.messages import moment_text
 from control.views.tables.rows import Cell, Tone
 
 NOTHING_ACKNOWLEDGED: Final = "nothing was acknowledged"
@@ -29,6 +31,17 @@ async def limits_cell(session: OperationSession, values: Mapping[str, str]) -> C
     except (KafkaPortError, OperationError) as error:
         return Cell(None, str(error), Tone.CRITICAL)
     return Cell(None, words, Tone.MUTED)
+
+
+def last_words(send: Send) -> str:
+    """``last send to orders, 12:05:09: stopped: 3 of 5 acknowledged``, or why it ended."""
+    if send.error is not None:
+        words = str(send.error)
+    elif send.progress is None:
+        words = NOTHING_ACKNOWLEDGED
+    else:
+        words = progress_cells(send.progress, send.asked.job.options.acks)[0].text
+    return f"last send to {send.topic}, {moment_text(send.ended_ms)}: {words}"
 
 
 def landed_words(last: Delivery, acks: str) -> str:
@@ -67,8 +80,12 @@ def progress_cells(progress: ProduceProgress, acks: str) -> tuple[Cell, ...]:
     words = landed or NOTHING_ACKNOWLEDGED
     if progress.total > 1:
         words = progress_words(progress) + (f"; last {landed}" if landed else "")
-    is_fine = progress.acked and progress.is_done and not progress.failed
-    lines = [Cell(progress.acked, words, Tone.FINE if is_fine else Tone.PLAIN)]
+    tone = Tone.FINE if progress.acked and not progress.failed else Tone.PLAIN
+    if progress.is_stopped:
+        words, tone = f"stopped: {words}", Tone.WARNING
+    elif not progress.is_done:
+        words, tone = f"sending: {words}", Tone.PLAIN
+    lines = [Cell(progress.acked, words, tone)]
     if latencies := latency_words(progress):
         lines.append(Cell(None, f"acknowledged after {latencies}", Tone.MUTED))
     errors = [failed_words(progress)] if progress.failed > 1 else []

@@ -15,11 +15,12 @@ from control.kafka.errors import KafkaPortError
 from control.messages.lines import LinesError, lines_in, records_of
 from control.messages.produce_progress import ProduceProgress
 from control.messages.produce_session import KeyAndValue
-from control.operations.catalogue.topics.produce import PRODUCE, Produce, ProduceRun
+from control.operations.catalogue.topics.produce import PRODUCE, Produce
 from control.operations.errors import OperationError
+from control.operations.sends import Send
 from control.views.format import latency_text
 from control.views.messages.key_preview import Leaders, known_leaders, landing
-from control.views.messages.progress import progress_cells
+from control.views.messages.progress import last_words, progress_cells, progress_words
 from control.views.messages.sent import Sent
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
@@ -38,7 +39,10 @@ FILE_HINT: Final = "or the lines of a file here: KEY<tab>VALUE or VALUE"
 
 
 class ProduceScreen(ViewScreen):
-    """Enter sends; Esc stops what runs, and goes back when nothing does."""
+    """Enter sends; Esc stops what runs, and goes back when nothing does.
+
+    A send belongs to the session: it goes on when the view is left, and the next one shows it.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "stop", "stop / back", show=True),
@@ -46,11 +50,10 @@ class ProduceScreen(ViewScreen):
 
     def __init__(self, path: ViewPath, session: TerminalSession) -> None:
         super().__init__(path, session)
-        self._run: ProduceRun | None = None
-        self._is_sent = self._leaves = False
-        """The run's records are all dealt with; the view is left once the journal has it."""
-        self._topic = self._acks = ""
-        """Of the run."""
+        self._leaves = False
+        """The view is left once the journal has the records that were sent."""
+        self._shown: Send | None = None
+        """The send whose progress is shown."""
         self._leaders: dict[str, Leaders] = {}
         """Of each topic, as the cluster itself told."""
         self._typed = ""
@@ -84,6 +87,10 @@ class ProduceScreen(ViewScreen):
 
         self.set_interval(TOPICS_EVERY_S, ask)
         ask()
+        topic = self.query_one(FormPanel).values()["topic"]
+        newest = self.session.operations.sends.of(topic)
+        if newest is not None and not newest.is_running:
+            self._say(last_words(newest), "")
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Follow what was sent to its segments, replicas and groups."""
@@ -128,7 +135,7 @@ class ProduceScreen(ViewScreen):
 
     def on_form_panel_submitted(self, event: FormPanel.Submitted) -> None:
         """Send what the form says."""
-        if self._run is not None:
+        if self._is_sending:
             self._say("▲ still sending; Esc stops it", "yellow")
             return
         word, values = self.session.watched.word_to_type(), event.values
@@ -148,17 +155,24 @@ class ProduceScreen(ViewScreen):
 
     def _begin(self, values: Mapping[str, str]) -> None:
         try:
-            records = _records_of_file(self._file)
-            asked = Produce.of_form(values, records, self._show_progress)
+            asked = Produce.of_form(values, _records_of_file(self._file))
         except (OperationError, LinesError) as error:
             self._say(f"✖ {error}", "bold red")
             return
-        self._is_sent = self._leaves = False
-        self._topic, self._acks = values["topic"], values["acks"]
-        self.query_one(SentMessages).forget()
-        self._run = asked.run
+        self._leaves = False
         self._say("sending …", "")
         self.run_worker(self._send(asked), exclusive=True, group="produce")
+
+    @property
+    def _is_sending(self) -> bool:
+        return self._shown is not None and self._shown.is_running
+
+    def _show_running(self) -> None:
+        """The send to the topic of the form that another view has begun."""
+        topic = self.query_one(FormPanel).values()["topic"]
+        newest = self.session.operations.sends.of(topic)
+        if newest is not None and newest.is_running and newest is not self._shown:
+            self.run_worker(self._follow(newest), exclusive=True, group="produce")
 
     @property
     def _file(self) -> str:
@@ -166,24 +180,33 @@ class ProduceScreen(ViewScreen):
 
     async def action_stop(self) -> None:
         """Stop at once; with nothing left to send, go back."""
-        if self._run is not None:
-            self._leaves = self._is_sent
-            self._run.stop()
+        if self._shown is not None and self._is_sending:
+            progress = self._shown.progress
+            self._leaves = progress is not None and progress.is_done
+            self._shown.stop()
         else:
             await self.app.run_action("app.back")
 
     async def _send(self, asked: Produce) -> None:
-        session = self.session.operations
         try:
-            await session.perform(await session.preview(asked), typed=self._typed)
+            begun = await self.session.operations.sends.begin(asked, typed=self._typed)
         except (KafkaPortError, OperationError) as error:
             self._say(f"✖ {error}. {error.next_step}", "bold red")
-        finally:
-            asked.run.stop()
-            self._run = None
-            if self._leaves:
-                # Not from here: the view would wait for this worker, and this worker for the view.
-                self.app.call_later(self.app.run_action, "app.back")
+        else:
+            await self._follow(begun)
+
+    async def _follow(self, send: Send) -> None:
+        self._shown = send
+        self.query_one(SentMessages).forget()
+        async for progress in send.progresses():
+            self._show_progress(send, progress)
+        if (error := send.error) is not None:
+            done = send.progress
+            before = f"{progress_words(done)}\n" if done is not None and done.sent else ""
+            self._say(f"{before}✖ {error}. {error.next_step}", "bold red")
+        if self._leaves:
+            # Not from here: the view would wait for this worker, and this worker for the view.
+            self.app.call_later(self.app.run_action, "app.back")
 
     def _show_where(self) -> None:
         values = self.query_one(FormPanel).values()
@@ -191,16 +214,18 @@ class ProduceScreen(ViewScreen):
         where = landing(self.session.snapshot, leaders, values, file=self._file)
         self.put("#where", cell_text(where, wraps=True))
         self.query_one(LimitsLine).judge(self.session.operations, values)
+        if not self._is_sending:
+            self._show_running()
 
     def _leaders_of(self, topic: str) -> Leaders:
         return self._leaders.get(topic) or known_leaders(self.session.snapshot, topic)
 
-    def _show_progress(self, progress: ProduceProgress) -> None:
-        self._is_sent = progress.is_done
+    def _show_progress(self, send: Send, progress: ProduceProgress) -> None:
         if progress.is_done:
-            sent = Sent.of(self._topic, progress)
+            sent = Sent.of(send.topic, progress)
             self.query_one(SentMessages).follow(sent, self.session.snapshot)
-        lines = [cell_text(cell, wraps=True) for cell in progress_cells(progress, self._acks)]
+        acks = send.asked.job.options.acks
+        lines = [cell_text(cell, wraps=True) for cell in progress_cells(progress, acks)]
         if progress.total > 1:
             lines += _histogram(progress)
         self.put("#outcome", Text("\n").join(lines))

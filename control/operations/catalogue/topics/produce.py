@@ -100,18 +100,24 @@ PRODUCE: Final = OperationForm(
 
 
 class ProduceRun:
-    """A face's hold on one run: it hears of the progress, and may stop it."""
+    """A hold on one run: how far it is, and a way to stop it."""
 
     def __init__(self, listen: Callable[[ProduceProgress], object] = lambda _: None) -> None:
         self.listen = listen
         self._session: ProduceSession | None = None
         self._is_stopped = False
+        self._last: ProduceProgress | None = None
 
     def begin(self, session: ProduceSession) -> None:
         """From here on ``session`` sends."""
         self._session = session
         if self._is_stopped:
             session.stop()
+
+    def end(self) -> None:
+        """The session sends no more."""
+        if self._session is not None:
+            self._last = self._session.progress(is_done=True)
 
     def stop(self) -> None:
         """Stops sending."""
@@ -122,7 +128,9 @@ class ProduceRun:
     @property
     def progress(self) -> ProduceProgress | None:
         """Counts of records sent and acknowledged; None: it has not begun."""
-        return None if self._session is None else self._session.progress(is_done=True)
+        if self._last is not None or self._session is None:
+            return self._last
+        return self._session.progress()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,19 +152,13 @@ class Produce(Operation):
         return cls(job=produce_job(fields), reason=fields["reason"])
 
     @classmethod
-    def of_form(
-        cls,
-        values: Mapping[str, str],
-        records: Sequence[KeyAndValue],
-        listen: Callable[[ProduceProgress], object],
-    ) -> Self:
+    def of_form(cls, values: Mapping[str, str], records: Sequence[KeyAndValue]) -> Self:
         """The command of a form as typed, or of the records of a file where there are any.
 
         :raises InvalidInputError: a wrong field.
         """
         asked = cls.of(cls.FORM.parse(values))
-        job = replace(asked.job, records=tuple(records))
-        return replace(asked, job=job, run=ProduceRun(listen))
+        return replace(asked, job=replace(asked.job, records=tuple(records)))
 
     @property
     def what(self) -> str:
@@ -195,8 +197,11 @@ class Produce(Operation):
         """Send, and tell the run how far it is."""
         session = self._session(context.admin.wire.settings)
         self.run.begin(session)
-        async for progress in session.run():
-            self.run.listen(progress)
+        try:
+            async for progress in session.run():
+                self.run.listen(progress)
+        finally:
+            self.run.end()
         acked = counted(session.progress().acked, "record")
         words = f"{acked} of {self.job.topic} acknowledged"
         return Done(words=words, view="topic", params={"topic": self.job.topic})

@@ -78,9 +78,10 @@ async def test_on_production_no_form_acts_at_once(
     async def preview(_: Operation) -> Previewed:
         return previewed(asked, context.watched)
 
-    monkeypatch.setattr(context.actions, "preview", preview)
+    session = context.actions.session
+    monkeypatch.setattr(session, "preview", preview)
     with pytest.raises(NotConfirmedError):
-        await context.actions.produce("s", asked)
+        await session.sends.begin(asked)
     calm = context_on(tmp_path, name="test", bootstrap="127.0.0.1:1")
     assert "produce-typed" not in str(produce.layout(calm, parse_path("produce/topic-1")))
 
