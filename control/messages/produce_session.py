@@ -91,6 +91,67 @@ class ProduceJob:
         return len(self.records) or self.count
 
 
+class _JobRecords:
+    """Makes the records of a job, from its first one on."""
+
+    def __init__(self, job: ProduceJob) -> None:
+        """:raises KeySpecError: keys that cannot be made.
+        :raises TemplateError: a value that cannot be made.
+        """
+        self._job = job
+        rng = np.random.default_rng(job.seed)
+        self._choose_key: KeyChooser = (
+            from_list(job.key_list) if job.key_list else parse_keys(job.keys, rng)
+        )
+        self._template = None if job.value is None else Template(job.value, rng)
+
+    async def made(self) -> RecordStream:
+        """Records of the job's keys and value, one at a time: each has the time of its turn."""
+        for n in range(self._job.count):
+            yield [self._made(n)]
+
+    async def of_lines(self) -> RecordStream:
+        """The lines of a form's file."""
+        lines = self._job.records
+        for start in range(0, len(lines), IN_FLIGHT_MAX):
+            yield [self._record(*it) for it in lines[start : start + IN_FLIGHT_MAX]]
+
+    def first(self) -> OutgoingRecord:
+        """The first record, before it has its partition."""
+        return self._record(*self._job.records[0]) if self._job.records else self._made(0)
+
+    def placed(self, n: int, record: OutgoingRecord, partitions: int) -> OutgoingRecord:
+        """With what the job says where the record leaves it open.
+
+        :raises NoSuchPartitionError: the topic does not have this partition.
+        """
+        job, partition = self._job, record.partition
+        key = self._choose_key(n) if record.key is None else record.key
+        if partition is None:
+            partition = job.partition
+        if partition is None and job.rule is not None:
+            partition = partition_for(job.rule, key, partitions)
+        elif partition is not None and not 0 <= partition < partitions:
+            raise NoSuchPartitionError(job.topic, partition, count=partitions)
+        return replace(
+            record,
+            key=key,
+            partition=partition,
+            headers=record.headers or job.headers,
+            timestamp_ms=job.timestamp_ms if record.timestamp_ms is None else record.timestamp_ms,
+        )
+
+    def _made(self, n: int) -> OutgoingRecord:
+        key, value = self._choose_key(n), None
+        if self._template is not None:
+            now_ms = time.time_ns() // 1_000_000
+            value = self._template.render(n=n, key=key, now_ms=now_ms)
+        return self._record(key, value)
+
+    def _record(self, key: bytes | None, value: bytes | None) -> OutgoingRecord:
+        return OutgoingRecord(topic=self._job.topic, key=key, value=value)
+
+
 class ProduceSession:
     """Runs one job. Iterate `run()`; `stop()` ends it at once, what is in flight is awaited."""
 
@@ -104,10 +165,10 @@ class ProduceSession:
         """``source`` takes the place of the job's records, keys, value and count."""
         self._settings = settings_of(settings)
         self.job = job
+        self._records = _JobRecords(job)
         if source is None and job.records:
-            source = RecordSource(read=self._records_of_job, is_file=True)
+            source = RecordSource(read=self._records.of_lines, is_file=True)
         self._source = source
-        self._choose_key, self._template = _choices(job)
         self._stopped = asyncio.Event()
         self._is_cut = False
         """It was stopped before all was sent."""
@@ -167,9 +228,8 @@ class ProduceSession:
         async for records in self._until_stopped(source.read()):
             for record in records:
                 try:
-                    limits.check(
-                        self._placed(n, record, limits.partitions), self.job.options.compression
-                    )
+                    placed = self._records.placed(n, record, limits.partitions)
+                    limits.check(placed, self.job.options.compression)
                 except KafkaPortError as error:
                     refused[n + 1] = error
                 n += 1
@@ -178,7 +238,7 @@ class ProduceSession:
                 break
         if refused:
             raise UnsendableLinesError(refused, is_file=True)
-        self._choose_key, self._template = _choices(self.job)  # from the start again
+        self._records = _JobRecords(self.job)  # keys are drawn from the start again
         return n
 
     async def _send_all(self, producer: RecordProducer, partitions: int) -> None:
@@ -187,7 +247,7 @@ class ProduceSession:
             async with aclosing(self._outgoing()) as outgoing:
                 async for n, record in outgoing:
                     try:
-                        placed = self._placed(n, record, partitions)
+                        placed = self._records.placed(n, record, partitions)
                     except NoSuchPartitionError as error:
                         if self._source is None:
                             raise
@@ -211,7 +271,7 @@ class ProduceSession:
         """
         n, count = 0, self._judged
         source = self._source
-        batches = self._made() if source is None else self._until_stopped(source.read())
+        batches = self._records.made() if source is None else self._until_stopped(source.read())
         async for records in batches:
             for record in records if count is None else records[: count - n]:
                 if not await self._is_due(n):
@@ -221,19 +281,6 @@ class ProduceSession:
                 n += 1
             if n == count:
                 return
-
-    async def _made(self) -> RecordStream:
-        """Records of the job's keys and value."""
-        for n in range(self.job.count):
-            yield [self._record(*self._key_and_value(n))]
-
-    async def _records_of_job(self) -> RecordStream:
-        records = self.job.records
-        for start in range(0, len(records), IN_FLIGHT_MAX):
-            yield [self._record(*it) for it in records[start : start + IN_FLIGHT_MAX]]
-
-    def _record(self, key: bytes | None, value: bytes | None) -> OutgoingRecord:
-        return OutgoingRecord(topic=self.job.topic, key=key, value=value)
 
     async def _until_stopped(self, stream: RecordStream) -> RecordStream:
         """Records of a stream, until it ends or the session is stopped."""
@@ -293,33 +340,6 @@ class ProduceSession:
         line = "" if self._source is None else f"line {n + 1:,}: "
         self._tally.fail(f"{line}{error}", error.kind)
 
-    def _key_and_value(self, n: int) -> KeyAndValue:
-        key = self._choose_key(n)
-        if self._template is None:
-            return key, None
-        return key, self._template.render(n=n, key=key, now_ms=time.time_ns() // 1_000_000)
-
-    def _placed(self, n: int, record: OutgoingRecord, partitions: int) -> OutgoingRecord:
-        """With what the job says where the record leaves it open.
-
-        :raises NoSuchPartitionError: the topic does not have this partition.
-        """
-        job, partition = self.job, record.partition
-        key = self._choose_key(n) if record.key is None else record.key
-        if partition is None:
-            partition = job.partition
-        if partition is None and job.rule is not None:
-            partition = partition_for(job.rule, key, partitions)
-        elif partition is not None and not 0 <= partition < partitions:
-            raise NoSuchPartitionError(job.topic, partition, count=partitions)
-        return replace(
-            record,
-            key=key,
-            partition=partition,
-            headers=record.headers or job.headers,
-            timestamp_ms=job.timestamp_ms if record.timestamp_ms is None else record.timestamp_ms,
-        )
-
     @property
     def _total(self) -> int:
         """How many records there are; of a pipe so far."""
@@ -334,8 +354,7 @@ class ProduceSession:
 
         :raises NoSuchPartitionError: the topic does not have its partition.
         """
-        first = self.job.records[0] if self.job.records else self._key_and_value(0)
-        return self._placed(0, self._record(*first), limits.partitions)
+        return self._records.placed(0, self._records.first(), limits.partitions)
 
     def progress(self, *, is_done: bool = False) -> ProduceProgress:
         """Where the session stands now."""
@@ -358,17 +377,6 @@ class ProduceSession:
             is_stopped=is_done and self._is_cut,
             unanswered=tally.unanswered,
         )
-
-
-def _choices(job: ProduceJob) -> tuple[KeyChooser, Template | None]:
-    """What the job describes, from its first record on.
-
-    :raises KeySpecError: keys that cannot be made.
-    :raises TemplateError: a value that cannot be made.
-    """
-    rng = np.random.default_rng(job.seed)
-    choose = from_list(job.key_list) if job.key_list else parse_keys(job.keys, rng)
-    return choose, None if job.value is None else Template(job.value, rng)
 
 
 async def _next_of(stream: RecordStream) -> Sequence[OutgoingRecord] | None:

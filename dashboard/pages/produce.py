@@ -87,11 +87,11 @@ def register(app: Dash, context: PageContext) -> None:
     _register_followed(app, context)
 
     _register_sending(app, context)
+    _register_shown(app, context)
 
 
 def _register_sending(app: Dash, context: PageContext) -> None:
-    """A send belongs to the session: every view of its topic shows it, and may stop it."""
-    topic_value = fields.field_id(fields.PRODUCE, "topic")
+    """A send belongs to the session: every view of its topic may stop it."""
 
     @app.callback(
         Output(ids.PRODUCE_DONE, "children"),
@@ -118,7 +118,7 @@ def _register_sending(app: Dash, context: PageContext) -> None:
     @app.callback(
         Output(ids.PRODUCE_STOP, "n_clicks"),
         Input(ids.PRODUCE_STOP, "n_clicks"),
-        State(topic_value, "value"),
+        State(fields.field_id(fields.PRODUCE, "topic"), "value"),
         prevent_initial_call=True,
         websocket=True,
     )
@@ -127,6 +127,10 @@ def _register_sending(app: Dash, context: PageContext) -> None:
         if clicks and running is not None:
             running.stop()
         return 0
+
+
+def _register_shown(app: Dash, context: PageContext) -> None:
+    """Every view of a topic shows its send."""
 
     @app.callback(
         Output(ids.PRODUCE_RESULT, "children"),
@@ -138,7 +142,7 @@ def _register_sending(app: Dash, context: PageContext) -> None:
         Output(ids.PRODUCE_SHOWN, "data"),
         Input(ids.PRODUCE_POLL, "n_intervals"),
         Input(ids.PRODUCE_BEGUN, "data"),
-        Input(topic_value, "value"),
+        Input(fields.field_id(fields.PRODUCE, "topic"), "value"),
         State(ids.PRODUCE_SHOWN, "data"),
         State(ids.SCHEME, "data"),
         State(ids.TIME, "data"),
@@ -179,7 +183,7 @@ def _send_of(context: PageContext, topic: str | None) -> Send | None:
 
 
 def _state_of(send: Send | None) -> tuple[Any, ...]:
-    """What of a send is shown; equal while it looks the same."""
+    """The parts of a send that a page shows; equal while it looks the same."""
     if send is None:
         return ()
     told = send.progress

@@ -167,13 +167,6 @@ class ProduceScreen(ViewScreen):
     def _is_sending(self) -> bool:
         return self._shown is not None and self._shown.is_running
 
-    def _show_running(self) -> None:
-        """The send to the topic of the form that another view has begun."""
-        topic = self.query_one(FormPanel).values()["topic"]
-        newest = self.session.operations.sends.of(topic)
-        if newest is not None and newest.is_running and newest is not self._shown:
-            self.run_worker(self._follow(newest), exclusive=True, group="produce")
-
     @property
     def _file(self) -> str:
         return self.query_one("#file", Input).value.strip()
@@ -199,7 +192,10 @@ class ProduceScreen(ViewScreen):
         self._shown = send
         self.query_one(SentMessages).forget()
         async for progress in send.progresses():
-            self._show_progress(send, progress)
+            self.put("#outcome", _outcome(progress, send.asked.job.options.acks))
+            if progress.is_done:
+                sent = Sent.of(send.topic, progress)
+                self.query_one(SentMessages).follow(sent, self.session.snapshot)
         if (error := send.error) is not None:
             done = send.progress
             before = f"{progress_words(done)}\n" if done is not None and done.sent else ""
@@ -214,21 +210,13 @@ class ProduceScreen(ViewScreen):
         where = landing(self.session.snapshot, leaders, values, file=self._file)
         self.put("#where", cell_text(where, wraps=True))
         self.query_one(LimitsLine).judge(self.session.operations, values)
-        if not self._is_sending:
-            self._show_running()
+        newest = self.session.operations.sends.of(values["topic"])
+        if newest is not None and newest.is_running and not self._is_sending:
+            # Another view has begun it.
+            self.run_worker(self._follow(newest), exclusive=True, group="produce")
 
     def _leaders_of(self, topic: str) -> Leaders:
         return self._leaders.get(topic) or known_leaders(self.session.snapshot, topic)
-
-    def _show_progress(self, send: Send, progress: ProduceProgress) -> None:
-        if progress.is_done:
-            sent = Sent.of(send.topic, progress)
-            self.query_one(SentMessages).follow(sent, self.session.snapshot)
-        acks = send.asked.job.options.acks
-        lines = [cell_text(cell, wraps=True) for cell in progress_cells(progress, acks)]
-        if progress.total > 1:
-            lines += _histogram(progress)
-        self.put("#outcome", Text("\n").join(lines))
 
     def _say(self, line: str, style: str) -> None:
         self.put("#outcome", Text(line, style=style))
@@ -237,6 +225,11 @@ class ProduceScreen(ViewScreen):
 def _records_of_file(name: str) -> tuple[KeyAndValue, ...]:
     """In the place of key, value and count; none where no file is named."""
     return records_of(lines_in(Path(os.path.expanduser(name)), "file")) if name else ()
+
+
+def _outcome(progress: ProduceProgress, acks: str) -> Text:
+    lines = [cell_text(cell, wraps=True) for cell in progress_cells(progress, acks)]
+    return Text("\n").join([*lines, *(_histogram(progress) if progress.total > 1 else ())])
 
 
 def _histogram(progress: ProduceProgress) -> list[Text]:

@@ -115,7 +115,7 @@ class ProduceRun:
             session.stop()
 
     def end(self) -> None:
-        """The session sends no more."""
+        """Keeps the last progress: the session has ended."""
         if self._session is not None:
             self._last = self._session.progress(is_done=True)
 

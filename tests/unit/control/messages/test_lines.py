@@ -76,7 +76,7 @@ def test_a_json_line_says_all_of_a_record() -> None:
         (b'{"partition": "3"}', 'partition "3" is no whole number'),
         (b'{"partition": true}', "partition true is no whole number"),
         (b'{"timestamp_ms": -2}', "timestamp_ms -2 is not within -1 to"),
-        (b'\xef\xbb\xbf{"value": 1}', "line 7: it begins with a byte order mark"),
+        (b'\xef\xbb\xbf{"value": 1}', "byte order mark"),
         (b'{"headers": "a"}', 'headers "a" are no list'),
         (b'{"headers": [["a"]]}', 'header ["a"] is no pair'),
         (b'{"headers": {"\\ud800": ""}}', "surrogates"),
