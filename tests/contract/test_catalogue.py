@@ -20,7 +20,7 @@ from control.messages.produce_progress import ProduceProgress
 from control.messages.produce_session import ProduceJob, ProduceSession
 from control.model.ids import TopicPartition
 from control.model.watched_cluster import WatchedCluster
-from control.operations.bus.journal import DONE, FAILED
+from control.operations.bus.journal import DONE, FAILED, PARTLY
 from control.operations.catalogue.groups.delete_group import DeleteGroup
 from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
@@ -203,6 +203,8 @@ async def test_producing_is_one_line_of_the_journal(session: OperationSession) -
     acknowledged = second.after["acknowledged"]
     assert isinstance(acknowledged, int)
     assert 0 < acknowledged < 1_000
+    assert second.outcome == PARTLY
+    assert lacking(second.error, "stopped", f"{acknowledged} of 1,000,000 records") == []
     (failed,) = (line for line in lines if line.what == f"produce to {missing}")
     assert failed.outcome == FAILED
 

@@ -178,6 +178,15 @@ class Produce(Operation):
             **({"unanswered": progress.unanswered} if progress.unanswered else {}),
         }
 
+    @property
+    def shortfall(self) -> str:
+        """That it was stopped, or how many records failed, for the journal; empty: neither."""
+        progress = self.run.progress
+        if progress is None or not (progress.is_stopped or progress.failed):
+            return ""
+        acked = f"{progress.acked:,} of {counted(progress.total, 'record')} acknowledged"
+        return f"stopped: {acked}" if progress.is_stopped else f"{acked}: {progress.errors[0]}"
+
     def check(self) -> None:
         """:raises ProtectedTopicError: its owner could not read such records."""
         check_topic("produce", self.job.topic)

@@ -84,12 +84,14 @@ async def test_a_send_goes_on_until_it_is_stopped_by_whoever_finds_it(sends: Sen
     (stopped, *_) = progress_cells(begun.progress, "all")
     assert (stopped.tone, stopped.text.split(":")[0]) == (Tone.WARNING, "stopped")
     assert lacking(last_words(begun), TOPIC, "stopped", "of 1,000,000") == []
+    assert lacking(begun.asked.shortfall, "stopped", "of 1,000,000 records") == []
     assert sends.running() == (other,)
     again = await ended(await sends.begin(asked(count=2)))
     assert sends.of(TOPIC) is again
     assert again.progress is not None
     (fine, *_) = progress_cells(again.progress, "all")
     assert (fine.tone, again.progress.is_stopped) == (Tone.FINE, False)
+    assert again.asked.shortfall == ""
     frozen = again.progress.elapsed_s
     assert again.progress.elapsed_s == frozen
 
@@ -103,6 +105,7 @@ async def test_why_a_send_ended_stays_with_it(sends: Sends, cluster: ScriptedClu
     assert refused.error is None
     assert refused.progress is not None
     assert (refused.progress.failed, refused.progress.acked) == (2, 0)
+    assert lacking(refused.asked.shortfall, "0 of 2 records", "TOPIC_AUTHORIZATION_FAILED") == []
 
 
 async def test_a_session_that_ends_stops_its_sends_and_awaits_their_answers(
