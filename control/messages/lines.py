@@ -9,7 +9,6 @@ from base64 import b64decode
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from json.decoder import scanstring
 from pathlib import Path
 from typing import Any, Final
 
@@ -236,7 +235,7 @@ def _written(line: str, name: str) -> str:
     """A member of an object as it is written there; the line is valid JSON."""
     at = line.index("{") + 1
     while True:
-        told, at = scanstring(line, line.index('"', at) + 1)
+        told, at = _JSON.raw_decode(line, line.index('"', at))
         at = _blanks_end(line, line.index(":", at) + 1)
         _, end = _JSON.raw_decode(line, at)
         if told == name:

@@ -142,11 +142,11 @@ class _JobRecords:
         )
 
     def _made(self, n: int) -> OutgoingRecord:
-        key, value = self._choose_key(n), None
-        if self._template is not None:
-            now_ms = time.time_ns() // 1_000_000
-            value = self._template.render(n=n, key=key, now_ms=now_ms)
-        return self._record(key, value)
+        key = self._choose_key(n)
+        if self._template is None:
+            return self._record(key, None)
+        now_ms = time.time_ns() // 1_000_000
+        return self._record(key, self._template.render(n=n, key=key, now_ms=now_ms))
 
     def _record(self, key: bytes | None, value: bytes | None) -> OutgoingRecord:
         return OutgoingRecord(topic=self._job.topic, key=key, value=value)

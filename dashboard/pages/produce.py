@@ -304,13 +304,14 @@ def send_parts(send: Send | None, scheme: str) -> tuple[Any, Any, Any]:
     """Result, chart of latencies, and what is followed of a send; None: nothing was sent."""
     if send is None:
         return empty("Nothing sent yet"), BLANK, None
-    progress, lines = send.progress, []
-    if progress is not None:
+    progress = send.progress
+    lines: list[Any] = []
+    if progress is not None and (progress.sent or send.error is None):
         first, *others = progress_cells(progress, send.asked.job.options.acks)
         head = html.Div(toned(first), className=f"finding edge-{first.tone}", role="status")
         lines = [head, *(html.P(toned(cell)) for cell in others)]
     if send.error is not None:
-        lines = [*(lines if progress is not None and progress.sent else []), problem(send.error)]
+        lines.append(problem(send.error))
     has_landed = progress is not None and not send.is_running and progress.offsets
     return (
         lines or html.P(f"sending to {send.topic} …", className="note"),

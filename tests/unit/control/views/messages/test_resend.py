@@ -9,8 +9,6 @@ from control.operations.catalogue.topics.produce import PRODUCE, produce_job
 from control.views.messages.details import resend_path
 from tests.unit.dashboard.pages.test_browse import record
 
-Headers = tuple[tuple[str, bytes | None], ...]
-
 
 @pytest.mark.parametrize(
     "changed",
