@@ -79,7 +79,7 @@ def _questions(names: Sequence[str]) -> Iterator[tuple[str, tuple[int, int], dic
         for name in names
     ]
     yield "OffsetForLeaderEpoch", (23, 4), {"replica_id": -1, "topics": epochs}
-    described = [{"resource_type": 2, "resource_name": name} for name in names * PARTITIONS]
+    described = [{"resource_type": 2, "resource_name": name} for name in (*names,) * PARTITIONS]
     yield "DescribeConfigs", (32, 4), {"resources": described[:2_000]}
     yield "DescribeLogDirs, all", (35, 4), {"topics": None}
     yield "DescribeLogDirs, named", (35, 4), {"topics": plain}

@@ -64,7 +64,7 @@ async def test_a_broker_without_our_listener_is_not_taken_for_dead(cluster: Part
 
         await eventually(listed, {FIRST, SECOND})
         facts = await read_facts(admin)
-        assert (facts.hidden, facts.listener) == ({HIDDEN}, LISTENER)
+        assert (facts.hidden, facts.listener) == (frozenset({HIDDEN}), LISTENER)
         assert facts.has_leader(facts.partitions[TopicPartition(topic, 0)]), "103 leads it"
         assert topology_of(facts).down == frozenset()
         told = " ".join((await Planning(admin).plan(PlanRequest())).limits)

@@ -57,7 +57,7 @@ def _loses_cell(record: Record) -> Cell:
     cell = cells.loses_cell(record["retention_risk_ms_min"], record["lag_known"])
     if not record["lag_is_open_any"]:
         return cell
-    return cells.UNKNOWN if cell == cells.NOTHING else cells.at_most(cell)
+    return cells.UNKNOWN if cell.value is None else cells.at_most(cell)
 
 
 def _epoch_cell(record: Record) -> Cell:

@@ -17,10 +17,7 @@ def shown(lags: list[int | None], risks: list[int | None], query: str = "") -> t
     ]
     made = tables(commits=commits, groups=[group("g")])
     page = group_page(build_snapshot(made, version=1, now_ms=NOW_MS), TableQuery(filter=query))
-    columns = [column.id for column in page.columns]
-    return tuple(
-        row.cells[columns.index(name)].text for row in page.rows for name in ("lag", "loses")
-    )
+    return tuple(row.cells[name].text for row in page.rows for name in ("lag", "loses"))
 
 
 @pytest.mark.parametrize(
