@@ -45,7 +45,9 @@ def test_one_handler_per_listener(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("version", range(5))
 def test_api_versions_lists_what_clients_may_ask(version: int) -> None:
-    answer = handle_api_versions(request_of(18, version), node_with(cluster_image()))
+    named = {"client_software_name": "tests", "client_software_version": "1"}
+    request = request_of(18, version, **(named if version >= 3 else {}))
+    answer = handle_api_versions(request, node_with(cluster_image()))
     frame = codec.encode_response(18, version, 1, answer)
     _, got = codec.decode_response(18, version, frame[4:])
     served = {api.api_key: api for api in load_registry(Listener.CLIENT).apis()}

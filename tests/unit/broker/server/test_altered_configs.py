@@ -52,8 +52,8 @@ async def test_producers_are_forgotten_after_the_configured_time(tmp_path: Path)
 
 async def test_fewer_connections_are_taken_from_now_on(tmp_path: Path) -> None:
     async with running(tmp_path) as (node,):
-        versions = codec.build_request(18, 3)
-        assert (await request(node, 18, 3, versions)).error_code == 0
+        versions = codec.build_request(18, 0)
+        assert (await request(node, 18, 0, versions)).error_code == 0
         assert await _alter(node, "max.connections", "0") == INVALID_REQUEST
         assert await _alter(node, "max.connections", "1") == 0
         address = node.config.advertised.host, node.config.advertised.port
@@ -62,7 +62,7 @@ async def test_fewer_connections_are_taken_from_now_on(tmp_path: Path) -> None:
             connections = parts(node).client_listener.connections
             await until(lambda: [connection._peer for connection in connections] == peers)
             with pytest.raises(ConnectionError):
-                await request(node, 18, 3, versions)
+                await request(node, 18, 0, versions)
         await until(lambda: not parts(node).client_listener.connections)
         assert await _alter(node, "max.connections", "100") == 0
 
