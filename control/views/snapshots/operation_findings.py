@@ -4,20 +4,19 @@ They rest on the cluster's configs and on the bus, which are read beside the fig
 as soon as neither can be read.
 """
 
+from __future__ import annotations
+
 import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.connection.connections import settings_of
 from control.kafka.errors import KafkaPortError
 from control.model.finding import Finding, Operation
 from control.model.status import Severity
 from control.model.watched_cluster import WatchedCluster
-from control.operations.bus.client import MovesReader
 from control.operations.bus.events import EventKind
 from control.operations.bus.state import OperationState
 from control.operations.executor.throttles.left_throttles import (
@@ -25,6 +24,10 @@ from control.operations.executor.throttles.left_throttles import (
     SetThrottle,
     read_left_throttles,
 )
+
+if TYPE_CHECKING:
+    from control.kafka.admin.kafka_admin import KafkaAdmin
+    from control.operations.bus.client import MovesReader
 
 READ_EVERY_S: Final = 15.0
 NOW_WITHIN_S: Final = 3.0
@@ -134,7 +137,12 @@ async def _read_soon(watched: WatchedCluster, bus: str | None) -> tuple[Finding,
 async def _sources(
     watched: WatchedCluster, bus: str | None
 ) -> AsyncIterator[tuple[KafkaAdmin, MovesReader | None]]:
-    """The cluster, and the bus where one is known; nothing is asked yet."""
+    """The cluster, and the bus where one is known; nothing is asked yet. Clients are loaded here:
+    a screen is there before them."""
+    from control.kafka.admin.kafka_admin import KafkaAdmin
+    from control.kafka.connection.connections import settings_of
+    from control.operations.bus.client import MovesReader
+
     async with AsyncExitStack() as stack:
         admin = await stack.enter_async_context(KafkaAdmin.to(settings_of(watched.bootstrap or "")))
         moves = None
