@@ -191,15 +191,14 @@ async def check_tail(
         async for item in follower.backlog(is_all=True):
             if isinstance(item, FetchedRecord):
                 rows.append(written(item))
+    assert {*rows} <= {*wanted}
+    is_guessed = start.kind is StartKind.LAST and not is_ordered
     if scan_limit is not None:
         assert scan.record_count <= scan_limit
-        assert {*rows} <= {*wanted}
-        if scan.record_count < scan_limit:
-            assert sorted(rows) == sorted(wanted)
+    if scan_limit is not None and scan.record_count == scan_limit:
         return
-    if start.kind is StartKind.LAST and not is_ordered:
+    if is_guessed:
         assert scan.record_count >= min(start.value, len(there))
-        assert {*rows} <= {*wanted}
         return
     assert sorted(rows) == sorted(wanted)
     if is_ordered:
