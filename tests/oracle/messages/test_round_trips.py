@@ -51,8 +51,6 @@ def random_record(dice: Random) -> Sent:
     headers = tuple((dice.choice(names), random_bytes(dice, KEYS)) for _ in range(count))
     key = random_bytes(dice, KEYS)
     value = random_bytes(dice, VALUES if dice.random() < 0.5 else TEXTS)
-    if key is None and value is None:
-        value = b""  # a tombstone of nothing
     at_ms = NOW_MS - dice.choice((1, 1_000, 10**11, 10**12))
     return dice.randrange(PARTITIONS), at_ms, key, value, headers
 
