@@ -92,9 +92,18 @@ class Prover:
         and in traffic. The search is for that one: what racks force upon some says nothing about
         the others."""
         demand = self._demand(reached, after, violations)
-        return _bytes(
-            replace(demand, reached=self._relieved(self._by_share(after), after)), proposal
+        of_all, of_shares = demand.reached, self._relieved(self._by_share(after), after)
+        is_same = all(
+            np.array_equal(ours[~demand.removed], theirs[~demand.removed])
+            for ours, theirs in (
+                (of_all.count_min, of_shares.count_min),
+                (of_all.count_max, of_shares.count_max),
+                (of_all.bytes_max, of_shares.bytes_max),
+            )
         )
+        if is_same:  # prices do not see traffic, and prove what `least` has told
+            return lower_bound_bytes(demand)
+        return _bytes(replace(demand, reached=of_shares), proposal)
 
     def _added(self) -> Least:
         factor = self._request.replication_factor
