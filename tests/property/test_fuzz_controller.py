@@ -41,7 +41,14 @@ def _told(image: MetadataImage) -> tuple[Any, ...]:
 
 async def _serves(node: Node) -> None:
     assert node.fault is None
-    assert (await request(node, 18, 3, codec.build_request(18, 3))).error_code == 0
+    assert (
+        await request(
+            node,
+            18,
+            3,
+            codec.build_request(18, 3, client_software_name="fuzz", client_software_version="1"),
+        )
+    ).error_code == 0
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -153,7 +153,9 @@ class CannedMoves:
                 return state
         raise InvalidInputError({"id": f"no operation {operation_id}"})
 
-    async def watch(self, operation_id: str) -> AsyncIterator[OperationState]:
+    async def watch(
+        self, operation_id: str, *, outage: object = None
+    ) -> AsyncIterator[OperationState]:
         yield {state.operation_id: state for state in (_RUNNING, _DONE)}[operation_id]
 
 

@@ -20,7 +20,7 @@ from control.views.tables.messages import moment_text
 from control.views.tables.rows import SHAPES, Tone
 
 _NO_PRODUCER = -1
-_UNTYPED: Final = re.compile(r"[\x00-\x08\n-\x1f\x7f]")
+_UNTYPED: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def message_facts(record: FetchedRecord) -> Iterator[tuple[str, str]]:
@@ -150,9 +150,8 @@ def resend_path(record: FetchedRecord) -> tuple[ViewPath | None, str]:
         return None, "it is too large for a form"
     if header_problem(told) or header_pairs(told) != headers:
         return None, "the form cannot hold its headers as they are"
-    typed = (key, value, *(text_of(header) for _, header in headers))
-    if any(map(_changes_in_form, typed)) or "\n" in (key or ""):
-        return None, "a form would change its blanks, line breaks or control characters"
+    if _UNTYPED.search(f"{key or ''}{value or ''}{told}") or "\n" in f"{key or ''}{told}":
+        return None, "a form would change its line breaks or control characters"
     if "" in (key, value) or is_description(key) or replaces(f"{key or ''}{value or ''}"):
         return None, "the form would read a part of it as a placeholder, or as empty"
     query = {
@@ -163,11 +162,6 @@ def resend_path(record: FetchedRecord) -> tuple[ViewPath | None, str]:
         "headers": told,
     }
     return ViewPath(view="produce", params={"topic": record.topic}, query=query), ""
-
-
-def _changes_in_form(text: str | None) -> bool:
-    """Fields cut blanks around a text, and lose what cannot be typed; only lines stay in some."""
-    return text is not None and (text != text.strip() or _UNTYPED.search(text) is not None)
 
 
 def text_of(data: bytes | None) -> str | None:

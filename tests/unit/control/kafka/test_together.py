@@ -1,32 +1,44 @@
-"""Questions asked at the same time: none goes on alone once one has failed."""
+"""Questions asked at the same time end together, also within a time-out."""
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from control.kafka.connection.together import together
 
 
-async def _fails(after_s: float, *, on_cancel: bool = False) -> None:
-    try:
-        await asyncio.sleep(after_s)
-    except asyncio.CancelledError:
-        if not on_cancel:
-            raise
-    raise ConnectionError(f"after {after_s:.0f} s")
+async def fails(reason: str) -> None:
+    await asyncio.sleep(0)
+    raise ValueError(reason)
 
 
-async def _ask(unheard: list[dict[str, Any]]) -> None:
-    asyncio.get_running_loop().set_exception_handler(lambda _, told: unheard.append(told))
-    async with together() as group:
-        group.create_task(_fails(0.0))
-        group.create_task(_fails(60.0, on_cancel=True))
-        group.create_task(_fails(60.0))
+async def test_the_first_error_ends_the_others_and_comes_out_as_it_is() -> None:
+    with pytest.raises(ValueError, match="first"):
+        async with together() as asked:
+            other = asked.create_task(asyncio.Event().wait())
+            asked.create_task(fails("first"))
+    assert other.cancelled()
 
 
-def test_the_first_error_comes_out_as_it_is_and_no_other_is_told_at_the_end() -> None:
-    unheard: list[dict[str, Any]] = []
-    with pytest.raises(ConnectionError, match="after 0"):
-        asyncio.run(_ask(unheard))
-    assert unheard == []
+async def test_a_cancelled_question_ends_all_that_it_asks() -> None:
+    async def asks() -> None:
+        async with together() as asked:
+            others.append(asked.create_task(asyncio.Event().wait()))
+
+    others: list[asyncio.Task[bool]] = []
+    asking = asyncio.create_task(asks())
+    await asyncio.sleep(0)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert others[0].cancelled()
+
+
+async def test_a_time_out_around_a_failure_is_still_a_time_out() -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            for _ in range(3):
+                with pytest.raises(ValueError, match="again"):
+                    async with together() as asked:
+                        asked.create_task(fails("again"))
+            await asyncio.Event().wait()

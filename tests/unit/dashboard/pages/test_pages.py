@@ -96,7 +96,7 @@ def test_the_overview_tells_findings_brokers_and_groups(context: PageContext) ->
 
     assert "▲ group-2 STOP on topic-2-0" in findings
     assert "Start its consumers again →" in findings
-    assert "★ 101 a" in words_of(overview.blocks(snapshot)[2])
+    assert "★ 101 ✔ alive a" in words_of(overview.blocks(snapshot)[2])
     assert "▲ STOP 20,000" in words_of(overview.group_block(snapshot))
     assert "partitions 12" in words_of(overview.tiles(snapshot))
 

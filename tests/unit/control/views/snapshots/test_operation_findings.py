@@ -34,7 +34,7 @@ def test_throttles_that_are_left_are_one_finding_which_opens_their_removal() -> 
     row = finding_row(finding, now_ms=NOW_MS)
     assert (finding.severity, row.title.text) == (Severity.WARNING, "7 throttles left behind")
     assert not lacking(row.reason.text, f"broker 1 {LEADER_RATE} 8.0 MiB/s", "and 2 more")
-    assert "`partiscope brokers clear-throttles --dry-run`" in row.next_step.text
+    assert "`partiscope brokers clear-throttles --dry-run" in row.next_step.text
     assert finding.operation is Operation.CLEAR_THROTTLES
     assert action_of(row).form == "clear_throttles"
 

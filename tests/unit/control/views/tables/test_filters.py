@@ -47,7 +47,7 @@ FIELDS = {
         ("lag>10000", [1]),
         ("lag>10k", [1]),
         ("lag<=5", [0]),
-        ("lag!=5", [1, 2]),
+        ("lag!=5", [1]),
         ("broker:102", [0, 1]),
         ("-broker:102", [2]),
         ("status:under-replicated", [1]),
