@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from control.planner.reassignment_json import parse_reassignment
 from dashboard.ids import MOVE_ACTIONS, move_button
@@ -211,7 +211,7 @@ def test_many_records_show_progress_and_stop_at_once(
 
 
 def test_a_send_goes_on_when_its_page_is_left_and_any_page_stops_it(
-    page: Page, server: PageServer, cluster: LocalCluster
+    page: Page, browser: Browser, server: PageServer, cluster: LocalCluster
 ) -> None:
     before = records_in(cluster)
     page.goto(f"{server.url}/produce/{TOPIC}?count=100000&rate=200")
@@ -226,7 +226,7 @@ def test_a_send_goes_on_when_its_page_is_left_and_any_page_stops_it(
     page.reload()
     expect(result).to_contain_text("sending:")
     expect(page.locator("#produce-send")).to_be_disabled()
-    other = page.context.new_page()
+    other = browser.new_page()
     other.goto(f"{server.url}/produce/{TOPIC}")
     expect(other.locator("#produce-result")).to_contain_text("sending:")
 
@@ -239,7 +239,7 @@ def test_a_send_goes_on_when_its_page_is_left_and_any_page_stops_it(
         expect(each.locator("#produce-send")).to_be_enabled()
         acknowledged = int(shown.inner_text().split(" of ")[0].split()[-1].replace(",", ""))
         assert acknowledged == records_in(cluster) - before
-    other.close()
+    other.context.close()
     page.reload()
     expect(page.locator("#produce-others")).to_contain_text("stopped:")
 

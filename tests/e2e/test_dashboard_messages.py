@@ -2,6 +2,7 @@
 
 import json
 import time
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,7 @@ from tests.support.filled_topic import fill
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
 from tests.support.patience import WAIT_S
+from tests.support.settle import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 
@@ -194,6 +196,10 @@ def test_a_message_is_decoded_kept_as_a_file_and_sent_again(page: Page, server: 
     assert f"/produce/{SLOW}" in page.url
 
 
+def _is_copied(page: Page, value: str) -> bool:
+    return bool(page.evaluate("navigator.clipboard.readText()") == value)
+
+
 def test_what_is_copied_is_the_value_and_not_its_display(page: Page, server: PageServer) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     for offset, value in enumerate(ODD_VALUES):
@@ -202,9 +208,7 @@ def test_what_is_copied_is_the_value_and_not_its_display(page: Page, server: Pag
         first.locator("summary").first.click()
         page.evaluate("navigator.clipboard.writeText('nothing yet')")
         first.get_by_role("button", name="Copy the value").click()
-        page.wait_for_function("async (n) => (await navigator.clipboard.readText()).length === n",
-                               arg=len(value.encode("utf-16-le")) // 2)  # fmt: skip
-        assert page.evaluate("navigator.clipboard.readText()") == value
+        wait_until(partial(_is_copied, page, value), f"{value!r:.40} is copied")
 
 
 def test_large_json_is_laid_out_where_it_is_opened(page: Page, server: PageServer) -> None:

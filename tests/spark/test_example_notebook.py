@@ -38,7 +38,7 @@ def test_lag_is_drawn_by_broker(
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     notebook = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
     folder = {"metadata": {"path": str(tmp_path)}}
-    NotebookClient(notebook, timeout=WAIT_S, resources=folder).execute()
+    NotebookClient(notebook, timeout=int(WAIT_S), resources=folder).execute()
     (drawn,) = notebook.cells[-1].outputs
     traces = {it["name"]: it for it in drawn["data"]["application/vnd.plotly.v1+json"]["data"]}
     assert {name: lags(trace) for name, trace in traces.items()} == {

@@ -212,13 +212,15 @@ def _open_tail(request: LoadRequest, loaded: LoadedLog) -> None:
 
 
 class _EndRules(CutRules):
-    """Where the log ended is known: nothing in it lies behind."""
+    """Where the log ended is known. What lies behind it and follows on stays: the end that was
+    written down may be older than the log."""
 
     def __init__(self, durable_end: int) -> None:
         self._durable_end = durable_end
 
     def problem_of(self, header: BatchHeader, next_offset: int) -> str | None:
-        if 0 < self._durable_end <= header.last_offset:
+        is_behind = 0 < self._durable_end <= header.last_offset
+        if is_behind and header.base_offset != next_offset:
             return f"offset {header.base_offset} lies behind the log's end {self._durable_end}"
         return None
 
