@@ -154,6 +154,7 @@ def test_a_topic_is_made_and_deleted_with_what_it_means_shown_before(
     dialog.get_by_role("button", name="Preview").click()
     expect(dialog.locator(".lines li", has_text="leading")).to_have_count(3)
     dialog.get_by_role("button", name="Create").click()
+    expect(dialog.get_by_text("open →")).to_be_visible()
     expect(dialog).to_contain_text("made-here is created")
     assert len(admin.list_topics(timeout=WAIT_S).topics["made-here"].partitions) == 3
     dialog.get_by_text("open →").click()
