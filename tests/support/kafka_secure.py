@@ -29,7 +29,7 @@ from tests.support.settle import wait_until
 
 ADMIN: Final = "admin"
 VIEWER: Final = "viewer"
-OPERATORS: Final = tuple(f"operator{number}" for number in range(17))
+OPERATORS: Final = tuple(f"operator{number}" for number in range(18))
 """They log in by PLAIN only."""
 EVERYBODY: Final = "*"
 PASSWORD: Final = 'a "quoted" word'
