@@ -180,13 +180,14 @@ class MoveScreen(ViewScreen):
         try:
             known = await moves.get(self._move)  # refuses a name that nothing has
             self.take(known)
-            while not known.is_finished:
+            is_over = known.is_finished
+            while not is_over:
                 with contextlib.suppress(WatchLostError):
                     outage = Outage(WATCH_OUTAGE_S, tell)
                     async for state in moves.watch(self._move, outage=outage):
                         if state.updated_ms >= known.updated_ms:  # it begins with its first event
-                            known = state
                             self.take(state)
+                    is_over = True
         except (KafkaPortError, OperationError) as error:
             self.put("#move-head", self._move)
             self.put("#move-body", Text(f"✖ {error}", style="bold red"))
