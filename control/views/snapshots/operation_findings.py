@@ -19,6 +19,7 @@ from control.model.status import Severity
 from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.events import EventKind
 from control.operations.bus.state import OperationState
+from control.operations.errors import OperationError
 from control.operations.executor.throttles.left_throttles import (
     RunningMoves,
     SetThrottle,
@@ -159,7 +160,7 @@ async def _read(
     told then."""
     states: list[OperationState] = []
     left: tuple[SetThrottle, ...] = ()
-    with suppress(KafkaPortError):
+    with suppress(KafkaPortError, OperationError):
         states = [] if moves is None else await moves.list()
         running = RunningMoves.of(states, await admin.list_reassignments(), site=watched.site)
         left = await read_left_throttles(admin, running)

@@ -12,8 +12,8 @@ from control.planner.proposal import proposal_of
 from control.planner.topology import parse_topology
 from tests.oracle.planner.cases import Case
 from tests.oracle.planner.least import Every, Left
+from tests.oracle.planner.planned import planned
 from tests.oracle.planner.small import hindered_case, small_case
-from tests.oracle.planner.test_plans_keep_what_lives import planned
 
 ORDINARY = 100
 ONCE_UNTRUE = (0, 17, 170, 383, 709, 808, 969)

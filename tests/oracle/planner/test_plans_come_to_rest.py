@@ -7,8 +7,8 @@ import pytest
 
 from control.planner.proposal import PartitionChange
 from tests.oracle.planner.cases import Case
+from tests.oracle.planner.planned import planned
 from tests.oracle.planner.steady import steady_case
-from tests.oracle.planner.test_plans_keep_what_lives import planned
 from tests.oracle.planner.tight import tight_case
 
 ORDINARY = 20

@@ -8,27 +8,17 @@ import pytest
 from control.model.ids import TopicPartition
 from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import check_offline
-from control.planner.goals import Goal, GoalError, PlanRequest
-from control.planner.optimizer import Plan, plan
 from control.planner.topology import parse_topology
 from control.planner.waves import WaveRules, plan_waves
 from tests.oracle.planner.cases import Case, case_of
 from tests.oracle.planner.judge import Judge, Key, crowded
+from tests.oracle.planner.planned import planned
 
 ORDINARY = 300
 ONCE_BROKEN = (13528,)
 """What random runs of many seeds have found."""
 SOAK = 200_000
 CHUNK = 10_000
-
-
-def planned(case: Case) -> Plan | None:
-    """None: refused with a reason."""
-    request = case.request | {"goal": Goal(case.request["goal"])}
-    try:
-        return plan(parse_topology(case.topology).in_order(), PlanRequest(**request))
-    except GoalError:
-        return None
 
 
 def broken(case: Case) -> list[str]:

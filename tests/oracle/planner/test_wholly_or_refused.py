@@ -4,11 +4,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from control.planner.goals import Goal, GoalError, PlanRequest
-from control.planner.optimizer import Alternative, Plan, plan
-from control.planner.topology import parse_topology
+from control.planner.optimizer import Alternative
 from control.planner.waves import plan_waves
 from tests.oracle.planner.cases import Case
+from tests.oracle.planner.planned import planned
 from tests.oracle.planner.tight import (
     Disks,
     Placed,
@@ -21,15 +20,6 @@ from tests.oracle.planner.tight import (
 ORDINARY, CROWDED = 60, 3
 SOAK = 100_000
 CHUNK = 5_000
-
-
-def planned(case: Case) -> Plan | None:
-    """None: refused with a reason."""
-    request = case.request | {"goal": Goal(case.request["goal"])}
-    try:
-        return plan(parse_topology(case.topology).in_order(), PlanRequest(**request))
-    except GoalError:
-        return None
 
 
 def broken(case: Case) -> list[str]:

@@ -1,0 +1,15 @@
+"""Asks the planner about a case. No oracle: what is judged begins here."""
+
+from control.planner.goals import Goal, GoalError, PlanRequest
+from control.planner.optimizer import Plan, plan
+from control.planner.topology import parse_topology
+from tests.oracle.planner.cases import Case
+
+
+def planned(case: Case) -> Plan | None:
+    """None: refused with a reason."""
+    request = case.request | {"goal": Goal(case.request["goal"])}
+    try:
+        return plan(parse_topology(case.topology).in_order(), PlanRequest(**request))
+    except GoalError:
+        return None
