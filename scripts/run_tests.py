@@ -14,6 +14,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -37,7 +38,10 @@ def main(suite: str, *arguments: str) -> int:
         return status
     named = "\n".join(f"  {test}" for test in failed)
     print(f"\n{len(failed)} failed; once more, by themselves:\n{named}\n", flush=True)
-    again = subprocess.run((*pytest, *failed), cwd=ROOT, check=False).returncode
+    with NamedTemporaryFile("w", suffix=".txt") as names:
+        names.write("\n".join(failed))
+        names.flush()
+        again = subprocess.run((*pytest, f"@{names.name}"), cwd=ROOT, check=False).returncode
     if again == 0:
         print(f"\nunsteady: failed beside others, passed by themselves:\n{named}")
     return again

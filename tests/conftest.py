@@ -45,6 +45,9 @@ OTHER_JVMS: Final = frozenset({"registry_home"})
 OTHER_SUITES: Final = ("thorough", "soak")
 """Marks of tests that `make test` does not run: these may start real Kafka and its tools."""
 
+NAME_LENGTH_MAX: Final = 80
+"""Characters of a parameter that the name of a test shows."""
+
 KAFKA_OF_FIXTURES: Final[dict[str, set[str]]] = {}
 """Versions of real Kafka by the fixture that talks to it."""
 
@@ -58,6 +61,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> str:
     """What a failure on a slow machine is to be judged by."""
     return f"slowness {SLOWNESS:.1f}: time-outs are stretched by it"
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """A long value is told by its length: the name of a failed test has to fit on a screen, and on
+    the command line that runs it again."""
+    if isinstance(val, str | bytes) and len(ascii(val)) > NAME_LENGTH_MAX:
+        return f"{len(val)} of {type(val).__name__}"
+    return None
 
 
 def pytest_collection_finish() -> None:

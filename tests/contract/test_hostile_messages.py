@@ -2,7 +2,6 @@
 and tail show every one of them, and say what it is."""
 
 import json
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
@@ -24,7 +23,7 @@ from tests.contract.operations_rig import unique
 from tests.support.cases import case
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
-from tests.support.patience import WAIT_S, patience_s
+from tests.support.patience import WAIT_S
 from tests.support.registry_of_texts import RegistryOfTexts
 from tests.unit.control.messages.test_decoding_bounds import (
     BROKEN,
@@ -146,7 +145,6 @@ async def test_page_and_terminal_show_each_and_say_what_it_is(
 ) -> None:
     settings = KafkaSettings(bootstrap=our_cluster.bootstrap, schema_registry=registry.settings)
     search = MessageSearch.of_query(topic, {"since": "earliest"})
-    began = time.monotonic()
     found = await search.read(settings, now_ms=0, limit=100)
     assert len(found.records) == len(hostile()) == 50
     decoder = decoder_of(settings, topic)
@@ -161,7 +159,6 @@ async def test_page_and_terminal_show_each_and_say_what_it_is(
             assert shown.isprintable()
             whole = "" if decoded.value is None else whole_words(decoded.value)
             assert told in f"{shown}\n{whole}"
-    assert time.monotonic() - began < patience_s(20)
 
 
 def test_tail_shows_each_and_goes_on(

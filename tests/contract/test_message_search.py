@@ -133,7 +133,7 @@ async def test_a_scan_that_is_stopped_keeps_what_it_found_and_goes_on(
     stopped = time.monotonic()
     scan.stop()
     found = await reading
-    assert time.monotonic() - stopped < patience_s(0.5)
+    assert time.monotonic() - stopped < patience_s(5)
     assert found.was_stopped
     assert "stopped by hand" in summary(found, is_search=True)[0]
     rest = await search.go_on(bootstrap, found, now_ms=FIRST_MS, limit=1_000_000)

@@ -1,7 +1,6 @@
 """What a group's member claims to own is read as far as it is what it claims to be."""
 
 import struct
-import time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 from broker.coordinator.groups.consumer_protocol import assigned_partitions, subscribed_topics
 from control.kafka.admin.groups import parse_assignment
 from control.model.ids import TopicPartition
-from tests.support.patience import patience_s
 
 
 def topic(name: bytes, *partitions: int) -> bytes:
@@ -27,10 +25,8 @@ def test_an_assignment_is_read() -> None:
 def test_lengths_that_lead_back_do_not_hold_up_anybody() -> None:
     """A name of -6 bytes: each of two billion topics would be read at the same place."""
     data = struct.pack(">hi", 0, 2**31 - 1) + struct.pack(">hi", -6, 0)
-    begin = time.monotonic()
     assert list(parse_assignment(data)) == []
     assert assigned_partitions(data) == []
-    assert time.monotonic() - begin < patience_s(5)
 
 
 @given(st.binary(max_size=80))
