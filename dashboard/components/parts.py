@@ -201,6 +201,11 @@ def empty(title: str, *steps: str) -> html.Div:
     )
 
 
+def warnings(*words: str) -> list[Any]:
+    """One line each, of those that say something."""
+    return [html.Div(f"▲ {it}", className="finding edge-warning") for it in words if it]
+
+
 def modal(component_id: str, title: str, children: Any, **more: Any) -> Any:
     """A dialog, closed; its button to close has a name for who cannot see its sign."""
     return dmc.Modal(

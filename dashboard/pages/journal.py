@@ -7,7 +7,7 @@ from dash import Dash, Input, Output, html
 from control.views.paths import ViewPath
 from control.views.tables.journal import JOURNAL
 from dashboard import ids
-from dashboard.components.parts import card, crumbs, empty
+from dashboard.components.parts import card, crumbs, empty, warnings
 from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
 
@@ -40,8 +40,8 @@ def journal_block(context: PageContext) -> Any:
     if not moves.journal:
         return empty("Nothing was changed yet", "Moves, new topics and resets are listed here")
     rows = [JOURNAL.row(line) for line in moves.journal[:LINES_SHOWN_MAX]]
-    table = rows_table(rows, JOURNAL.columns)
-    if len(moves.journal) <= LINES_SHOWN_MAX:
-        return table
-    more = f"the newest {LINES_SHOWN_MAX} of {len(moves.journal):,}"
-    return [html.P(more, className="note"), table]
+    notes: list[Any] = warnings(moves.unreadable)
+    if len(moves.journal) > LINES_SHOWN_MAX:
+        more = f"the newest {LINES_SHOWN_MAX} of {len(moves.journal):,}"
+        notes.append(html.P(more, className="note"))
+    return [*notes, rows_table(rows, JOURNAL.columns)]

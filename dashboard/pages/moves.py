@@ -8,7 +8,7 @@ from control.model.command_line import typed
 from control.views.paths import ViewPath
 from control.views.tables.moves import MOVES, move_row
 from dashboard import ids
-from dashboard.components.parts import card, crumbs, empty
+from dashboard.components.parts import card, crumbs, empty, warnings
 from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
 
@@ -40,10 +40,10 @@ def moves_block(context: PageContext) -> Any:
     if not moves:
         return empty("No reassignments yet", "Plan moves: press g n, or R on a topic")
     now_ms = context.now_ms()
-    notes: list[Any] = []
-    if context.actions.moves.trouble:
-        words = f"▲ as they were; no news: {context.actions.moves.trouble}"
-        notes = [html.Div(words, className="finding edge-warning")]
+    trouble = context.actions.moves.trouble
+    notes: list[Any] = warnings(
+        trouble and f"as they were; no news: {trouble}", context.actions.moves.unreadable
+    )
     if len(moves) > ROWS_MAX:
         words = f"the newest {ROWS_MAX} of {len(moves):,}; `partiscope moves` lists all"
         notes.append(html.P(typed(words), className="note"))

@@ -6,10 +6,13 @@ topics of the bus take records of 16 MiB.
 
 import json
 import zlib
-from base64 import b64decode, b64encode
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, Final
 
+from control.model.units import bytes_text
+from control.operations.bus.record_shapes import INFLATED_BYTES_MAX, columns_of
+from control.operations.errors import InvalidInputError
 from control.planner.proposal import PartitionChange
 
 LISTED_MAX: Final = 1000
@@ -35,7 +38,10 @@ def changes_document(changes: tuple[PartitionChange, ...]) -> list[dict[str, Any
 
 
 def pack(changes: tuple[PartitionChange, ...]) -> Packed:
-    """As a record carries them."""
+    """As a record carries them.
+
+    :raises InvalidInputError: they are too many for one.
+    """
     if len(changes) <= LISTED_MAX:
         return changes_document(changes)
     topics = {topic: number for number, topic in enumerate(sorted({c.topic for c in changes}))}
@@ -51,25 +57,22 @@ def pack(changes: tuple[PartitionChange, ...]) -> Packed:
         columns["leader"] = [c.leader for c in changes]
     if any(c.stage for c in changes):
         columns["stage"] = [c.stage for c in changes]
-    text = json.dumps(columns, separators=(",", ":"))
-    return b64encode(zlib.compress(text.encode(), level=9)).decode()
+    text = json.dumps(columns, separators=(",", ":")).encode()
+    if len(text) > INFLATED_BYTES_MAX:
+        takes, room = bytes_text(len(text)), bytes_text(INFLATED_BYTES_MAX)
+        words = f"its {len(changes):,} changes take {takes}, and one operation carries {room}"
+        raise InvalidInputError({"plan": f"{words}: plan a part of the topics at a time"})
+    return b64encode(zlib.compress(text, level=9)).decode()
 
 
 def unpack(packed: Packed) -> tuple[PartitionChange, ...]:
-    """The inverse of pack.
+    """The inverse of pack; a list has been judged by ``record_shapes``.
 
-    :raises ValueError: it is neither. KeyError, TypeError: a part of it lacks or is another.
+    :raises ValueError: it is no packed plan.
     """
     if isinstance(packed, str):
-        return tuple(_of_columns(json.loads(_inflated(packed))))
+        return tuple(_of_columns(columns_of(packed)))
     return tuple(_of_entry(entry) for entry in packed)
-
-
-def _inflated(packed: str) -> bytes:
-    try:
-        return zlib.decompress(b64decode(packed, validate=True))
-    except zlib.error as error:
-        raise ValueError(f"changes are not packed: {error}") from error
 
 
 def _of_columns(columns: Mapping[str, Any]) -> list[PartitionChange]:
@@ -84,8 +87,8 @@ def _of_columns(columns: Mapping[str, Any]) -> list[PartitionChange]:
             before=tuple(before),
             after=tuple(after),
             size_bytes=size,
-            leader=_leader(leader),
-            stage=int(stage),
+            leader=leader,
+            stage=stage,
         )
         for topic, partition, before, after, size, leader, stage in zip(
             *listed, leaders, stages, strict=True
@@ -96,14 +99,10 @@ def _of_columns(columns: Mapping[str, Any]) -> list[PartitionChange]:
 def _of_entry(entry: Mapping[str, Any]) -> PartitionChange:
     return PartitionChange(
         topic=entry["topic"],
-        partition=int(entry["partition"]),
+        partition=entry["partition"],
         before=tuple(entry["before"]),
         after=tuple(entry["after"]),
-        size_bytes=int(entry["size"]),
-        leader=_leader(entry.get("leader")),
-        stage=int(entry.get("stage", 0)),
+        size_bytes=entry["size"],
+        leader=entry.get("leader"),
+        stage=entry.get("stage", 0),
     )
-
-
-def _leader(value: Any) -> int | None:
-    return None if value is None else int(value)

@@ -7,7 +7,6 @@ Asking needs only the bus; the executor does the work, so a client may go away a
 from __future__ import annotations
 
 import builtins
-import contextlib
 import getpass
 import socket
 import time
@@ -31,12 +30,11 @@ from control.operations.bus.commands import (
     Throttle,
     new_operation_id,
 )
-from control.operations.bus.events import Event, EventKind, decode_event
+from control.operations.bus.events import Event, EventKind
 from control.operations.bus.ledger import Ledger, Slices
 from control.operations.bus.state import OperationState, apply_event
 from control.operations.bus.topics import EVENTS, Bus, Outage, is_outage, operation_of
 from control.operations.errors import (
-    CommandDecodeError,
     ConflictError,
     ElsewhereError,
     InvalidInputError,
@@ -100,6 +98,11 @@ class MovesReader:
     async def close(self) -> None:
         """Close the connections."""
         await self._bus.close()
+
+    @property
+    def unreadable(self) -> str:
+        """Count and places of records that could not be read so far; empty: all could."""
+        return self._bus.unreadable.words
 
     async def list(self, *, is_whole: bool = False) -> builtins.list[OperationState]:
         """All operations, the newest first, those not yet answered included. What has ended comes
@@ -165,8 +168,8 @@ class MovesReader:
                         await slices.maybe_pause()
                         if of is not None and operation_of(record) != of:
                             continue
-                        with contextlib.suppress(CommandDecodeError):
-                            yield decode_event(record.value)
+                        if (event := self._bus.unreadable.event(record)) is not None:
+                            yield event
             except KafkaPortError as error:
                 await outage.wait_after(error)
 

@@ -1,7 +1,7 @@
 """Events that travel through the events topic: what happened to an operation, as JSON v1.
 
-`data` depends on the kind; its keys are read only by control.operations.bus.state, which folds the
-events of one operation into its state.
+`data` depends on the kind (``record_shapes``); its keys are read only by
+control.operations.bus.state, which folds the events of one operation into its state.
 """
 
 import json
@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final
 
+from control.operations.bus.record_shapes import MESSAGE_LENGTH_MAX, event_document
 from control.operations.errors import CommandDecodeError
 
 EVENTS_TOPIC: Final = "__partiscope_events"
@@ -145,10 +146,16 @@ def encode_event(event: Event) -> bytes:
         "operation_id": event.operation_id,
         "kind": event.kind.value,
         "at_ms": event.at_ms,
-        "message": event.message,
+        "message": _fitting(event.message),
         "data": event.data,
     }
     return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _fitting(message: str) -> str:
+    """No reader takes a longer one."""
+    cut = message[: MESSAGE_LENGTH_MAX - 1]
+    return message if len(message) <= MESSAGE_LENGTH_MAX else f"{cut}…"
 
 
 def decode_event(value: bytes | None) -> Event:
@@ -157,13 +164,13 @@ def decode_event(value: bytes | None) -> Event:
     :raises CommandDecodeError: not an event of a kind we know.
     """
     try:
-        document = json.loads(value or b"")
-        return Event(
-            operation_id=document["operation_id"],
-            kind=EventKind(document["kind"]),
-            at_ms=int(document["at_ms"]),
-            message=document.get("message", ""),
-            data=document.get("data", {}),
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise CommandDecodeError(f"{type(error).__name__}: {error}") from error
+        document = event_document(value or b"")
+    except ValueError as error:
+        raise CommandDecodeError(str(error)) from error
+    return Event(
+        operation_id=document["operation_id"],
+        kind=EventKind(document["kind"]),
+        at_ms=document["at_ms"],
+        message=document.get("message", ""),
+        data=document["data"],
+    )

@@ -146,6 +146,11 @@ class Journal:
         lacks = shortfall()
         await self._write_outcome(begun, PARTLY if lacks else DONE, outcome(), error=lacks)
 
+    @property
+    def unreadable(self) -> str:
+        """Count and places of records that could not be read so far; empty: all could."""
+        return "" if self._bus is None else self._bus.unreadable.words
+
     async def lines(self) -> tuple[JournalLine, ...]:
         """All lines of the cluster, the newest first."""
         if self._bus is None:

@@ -7,17 +7,14 @@ reads only what came since. Work is done in slices, so that the event loop is ne
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from typing import Final
 
 from control.kafka.records.reader import FetchedRecord
-from control.operations.bus.commands import ReassignCommand, decode_command
-from control.operations.bus.events import decode_event
+from control.operations.bus.commands import ReassignCommand
 from control.operations.bus.known_states import KnownStates
 from control.operations.bus.state import OperationState, submitted
 from control.operations.bus.topics import COMMANDS, EVENTS, PROGRESS, Bus, operation_of
-from control.operations.errors import CommandDecodeError
 
 SLICE_S: Final = 0.01
 """So long the event loop is held at a time, or for one record."""
@@ -84,6 +81,7 @@ class Ledger:
         ends = await self._bus.ends()
         if any(ends.get(it, 0) < at for it, at in self._next.items()):  # Made anew meanwhile.
             self._known.clear()
+            self._bus.unreadable.clear()
             self._unanswered.clear()
             self._progress.clear()
             self._next = dict.fromkeys(self._next, 0)
@@ -111,12 +109,12 @@ class Ledger:
             await self._take(progress.popitem()[1])
 
     async def _take(self, record: FetchedRecord) -> None:
-        with contextlib.suppress(CommandDecodeError):
-            if len(record.value or b"") >= THREAD_FROM_BYTES:
-                event = await asyncio.to_thread(decode_event, record.value)
+        decode = self._bus.unreadable.event
+        if len(record.value or b"") >= THREAD_FROM_BYTES:
+            if (event := await asyncio.to_thread(decode, record)) is not None:
                 await asyncio.to_thread(self._known.take, event)
-            else:
-                self._known.take(decode_event(record.value))
+        elif (event := decode(record)) is not None:
+            self._known.take(event)
 
     async def _read_commands(self) -> None:
         """Those of operations that have events say nothing new."""
@@ -124,8 +122,7 @@ class Ledger:
         async for record in self._bus.read_from(COMMANDS, self._next[COMMANDS]):
             self._next[COMMANDS] = record.offset + 1
             if operation_of(record) not in self._known:
-                with contextlib.suppress(CommandDecodeError):
-                    command = await asyncio.to_thread(decode_command, record.value)
-                    if isinstance(command, ReassignCommand):
-                        self._unanswered.setdefault(command.operation_id, submitted(command))
+                command = await asyncio.to_thread(self._bus.unreadable.command, record)
+                if isinstance(command, ReassignCommand):
+                    self._unanswered.setdefault(command.operation_id, submitted(command))
             await slices.maybe_pause()

@@ -45,6 +45,8 @@ class Moves:
         self._following: asyncio.Task[None] | None = None
         self.trouble = ""
         """Why moves cannot be followed at the moment; empty: they are."""
+        self.unreadable = ""
+        """Count and places of records that could not be read; empty: all could."""
         self.version = 0
         """Grows with every event."""
 
@@ -114,12 +116,14 @@ class Moves:
         while True:
             is_first = True
             try:
-                async for event in open_client().events():
+                client = open_client()
+                async for event in client.events():
                     if is_first:  # of all there are: what is known is told once more
                         self._states.clear()
                         self._lines.clear()
                         is_first = False
                     pause_s, self.trouble = FIRST_RETRY_S, ""
+                    self.unreadable = client.unreadable
                     self.take(event)
             except (KafkaPortError, OperationError, OSError, ValueError) as error:
                 self.trouble = str(error)

@@ -15,7 +15,7 @@ FINISHED   FINISHED, REFUSED: `outcome` says how
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Any
 
 from control.model.units import counted
@@ -227,7 +227,9 @@ class OperationState:
             "fates": {fate.value: count for fate, count in fate_counts(self.fates).items()},
             "changes": [
                 {**change, "fate": fate}
-                for change, fate in zip_longest(changes_document(self.changes), self.fates)
+                for change, fate in zip(
+                    changes_document(self.changes), chain(self.fates, repeat(None)), strict=False
+                )
             ],
         }
 
@@ -401,7 +403,8 @@ def _held_by(state: OperationState, event: Event) -> dict[str, Any]:
         case EventKind.RESUMED:
             return {"interfered": frozenset(), "stopped_for": ""}
         case EventKind.CANCELLING:
-            going_back = {*state.going_back, *data.get("going_back", ())}
+            told = (place for place in data.get("going_back", ()) if place < len(state.changes))
+            going_back = {*state.going_back, *told}
             return {"going_back": tuple(sorted(going_back))}
         case _:
             return {}

@@ -8,7 +8,6 @@ has its own key, and stays.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 from collections.abc import AsyncIterator, Callable
 from typing import Final
@@ -30,18 +29,16 @@ from control.operations.bus.commands import (
     Command,
     ControlAction,
     ReassignCommand,
-    decode_command,
     encode_command,
 )
 from control.operations.bus.events import (
     EVENTS_TOPIC,
     Event,
     EventKind,
-    decode_event,
     encode_event,
 )
 from control.operations.bus.state import OperationState, take_event
-from control.operations.errors import CommandDecodeError
+from control.operations.bus.unreadable import Unreadable
 
 COMMANDS: Final = TopicPartition(OPERATIONS_TOPIC, 0)
 EVENTS: Final = TopicPartition(EVENTS_TOPIC, 0)
@@ -127,6 +124,7 @@ class Bus:
         ``whose``."""
         self._settings = None if settings is None else settings_of(settings)
         self._whose = whose
+        self.unreadable = Unreadable()
         self._producer: RecordProducer | None = None
         self._starting = asyncio.Lock()
 
@@ -180,20 +178,20 @@ class Bus:
     async def read_commands(self, *, of: str | None = None) -> tuple[list[Command], int]:
         """All commands, or those of one operation, oldest first, and the offset behind the last;
         unreadable ones are left out."""
-        commands, next_offset = [], 0
+        commands, next_offset = list[Command](), 0
         async for record in self.read_from(COMMANDS):
             next_offset = record.offset + 1
             if of is not None and operation_of(record) != of:
                 continue
-            with contextlib.suppress(CommandDecodeError):
-                commands.append(decode_command(record.value))
+            if (command := self.unreadable.command(record)) is not None:
+                commands.append(command)
         return commands, next_offset
 
     async def each_event(self) -> AsyncIterator[Event]:
         """All events that are there now, oldest first; unreadable records are left out."""
         async for record in self.read_from(EVENTS):
-            with contextlib.suppress(CommandDecodeError):
-                yield decode_event(record.value)
+            if (event := self.unreadable.event(record)) is not None:
+                yield event
 
     async def read_states(self, *, of: str | None = None) -> dict[str, OperationState]:
         """States by the events of all operations, or of one; of several progress events in a row
@@ -207,13 +205,17 @@ class Bus:
             if key.endswith(PROGRESS):
                 progress[key.removesuffix(PROGRESS).decode(errors="replace")] = record
                 continue
-            with contextlib.suppress(CommandDecodeError):
-                event = decode_event(record.value)
-                _take(states, progress.pop(event.operation_id, None))
+            if (event := self.unreadable.event(record)) is not None:
+                self._take(states, progress.pop(event.operation_id, None))
                 take_event(states, event)
         for newest in progress.values():
-            _take(states, newest)
+            self._take(states, newest)
         return states
+
+    def _take(self, states: dict[str, OperationState], record: FetchedRecord | None) -> None:
+        event = None if record is None else self.unreadable.event(record)
+        if event is not None:
+            take_event(states, event)
 
     async def ends(self) -> dict[TopicPartition, int]:
         """The offsets behind the last records of both topics; a topic that lacks is left out."""
@@ -318,12 +320,6 @@ def _key_of(event: Event) -> bytes:
     if event.kind is EventKind.JOURNAL:  # compaction keeps the outcome alone
         return event.operation_id.encode()
     return f"{event.operation_id}/{secrets.token_hex(8)}".encode()
-
-
-def _take(states: dict[str, OperationState], record: FetchedRecord | None) -> None:
-    if record is not None:
-        with contextlib.suppress(CommandDecodeError):
-            take_event(states, decode_event(record.value))
 
 
 def _unreachable(error: KafkaPortError) -> BusUnreachableError:

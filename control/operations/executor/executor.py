@@ -89,7 +89,7 @@ class Executor:
 
     async def _serve(self) -> None:
         await self._bus.ensure_topics()
-        async with Ownership(self._settings.bus) as ownership:
+        async with Ownership(self._settings.bus, self._bus.unreadable) as ownership:
             is_first = True
             while True:
                 if not await ownership.wait_until_owner(OWNER_WAIT_S):
@@ -108,6 +108,8 @@ class Executor:
         next_offset = await self._load()
         ownership.read_from(next_offset)
         self._say("ready")
+        if self._bus.unreadable.words:
+            self._say(self._bus.unreadable.words)
         listening = asyncio.create_task(self._listen(ownership))
         working = asyncio.create_task(self._work(ownership))
         try:

@@ -19,9 +19,10 @@ from aiokafka.errors import KafkaError
 
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import UnreachableError
-from control.operations.bus.commands import Command, decode_command
+from control.operations.bus.commands import Command
 from control.operations.bus.topics import COMMANDS
-from control.operations.errors import CommandDecodeError, FencedError
+from control.operations.bus.unreadable import Unreadable
+from control.operations.errors import FencedError
 
 GROUP_ID: Final = "__partiscope_executor"
 SESSION_TIMEOUT_MS: Final = 6_000
@@ -33,8 +34,9 @@ _PARTITION: Final = WireTopicPartition(*COMMANDS)
 class Ownership:
     """Membership in the executors' group. Use as an async context manager."""
 
-    def __init__(self, settings: KafkaSettings) -> None:
+    def __init__(self, settings: KafkaSettings, unreadable: Unreadable) -> None:
         self._settings = settings
+        self._unreadable = unreadable
         self._owned = asyncio.Event()
         self._holding = asyncio.Lock()
         self._consumer: Any = None
@@ -122,10 +124,8 @@ class Ownership:
         commands: list[Command] = []
         for records in batches.values():
             for record in records:
-                try:
-                    commands.append(decode_command(record.value))
-                except CommandDecodeError:
-                    continue
+                if (command := self._unreadable.command(record)) is not None:
+                    commands.append(command)
         if batches:
             await self.hold()
         return commands

@@ -257,6 +257,8 @@ async def _known(
 ) -> list[OperationState]:
     """The newest first; of the named cluster, where one was."""
     named, states = wish.cluster, await client.list(is_whole=is_whole)
+    if client.unreadable:
+        note(client.unreadable)
     return [it for it in states if named is None or named.owns(it.site)]
 
 

@@ -11,7 +11,7 @@ from control.views.tables.journal import JOURNAL
 from partiscope.cli.shared.arguments import TIME_HELP, moment_of, zoned
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.listing import cells_of
-from partiscope.cli.shared.options import Bootstrap, Bus, Json, target_with, write_json
+from partiscope.cli.shared.options import Bootstrap, Bus, Json, note, target_with, write_json
 from partiscope.cli.shared.tables import write_rows
 from partiscope.identity import Target
 
@@ -44,6 +44,9 @@ async def _lines(target: Target) -> tuple[JournalLine, ...]:
         )
     kept = Journal(target.bus, of=target.watched, who=whoami())
     try:
-        return await kept.lines()
+        lines = await kept.lines()
+        if kept.unreadable:
+            note(kept.unreadable)
+        return lines
     finally:
         await kept.close()

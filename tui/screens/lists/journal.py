@@ -47,7 +47,9 @@ class JournalScreen(ViewScreen):
             return
         rows = tuple(JOURNAL.row(line) for line in lines[:LINES_MAX])
         hint = "" if rows else "  nothing was changed yet"
-        self.put("#journal-title", heading("JOURNAL", f"{len(lines)}{hint}"))
+        unreadable = self.session.operations.journal.unreadable
+        left_out = f"  ▲ {unreadable}" if unreadable else ""
+        self.put("#journal-title", heading("JOURNAL", f"{len(lines)}{hint}{left_out}"))
         page = Page.whole(rows, JOURNAL.columns)
         if self.is_attached:
             self.query_one(RowTable).show(page)

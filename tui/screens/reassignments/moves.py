@@ -102,13 +102,15 @@ class MovesScreen(ViewScreen):
             await asyncio.sleep(LIST_EVERY_S)
 
     async def _read(self) -> None:
+        moves = self.session.operations.moves
         try:
-            states = await self.session.operations.moves.list()
+            states = await moves.list()
         except KafkaPortError as error:
             self.put("#moves-title", heading("MOVES", f" ✖ {error.title}: {error.next_step}"))
             return
         hint = "" if states else "  none yet: R plans one"
-        self.put("#moves-title", heading("MOVES", f"{len(states)}{hint}"))
+        unread = f"  ▲ {moves.unreadable}" if moves.unreadable else ""
+        self.put("#moves-title", heading("MOVES", f"{len(states)}{hint}{unread}"))
         now_ms = self.session.now_ms
         rows = tuple(move_row(state, now_ms=now_ms) for state in states)
         page = Page.whole(rows, MOVES.columns)

@@ -22,6 +22,7 @@ from control.operations.bus.known_states import KnownStates
 from control.operations.bus.ledger import Ledger
 from control.operations.bus.state import OperationState, accepted_data, apply_event
 from control.operations.bus.topics import COMMANDS, EVENTS, operation_of
+from control.operations.bus.unreadable import Unreadable
 from control.planner.proposal import PartitionChange
 
 
@@ -31,10 +32,13 @@ class FakeBus:
     def __init__(self) -> None:
         self.records: dict[TopicPartition, list[Any]] = {EVENTS: [], COMMANDS: []}
         self.read = 0
+        self.unreadable = Unreadable()
 
     def put(self, partition: TopicPartition, key: str, value: bytes) -> None:
         offset = len(self.records[partition])
-        record = SimpleNamespace(key=key.encode(), value=value, offset=offset)
+        record = SimpleNamespace(
+            topic=partition.topic, key=key.encode(), value=value, offset=offset
+        )
         self.records[partition].append(record)
 
     def ask(self, command: ReassignCommand) -> None:

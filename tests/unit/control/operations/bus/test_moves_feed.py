@@ -89,6 +89,8 @@ def test_what_is_done_to_other_clusters_on_the_bus_is_not_told() -> None:
 class FlakyBus:
     """Told from its first event on each time, then away."""
 
+    unreadable = ""
+
     async def events(self) -> AsyncIterator[Event]:
         yield accepted("mv-1", 10)
         yield Event(operation_id="mv-1", kind=EventKind.NOTE, at_ms=2, message="a note")

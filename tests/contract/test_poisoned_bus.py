@@ -1,0 +1,80 @@
+"""Somebody writes nonsense to the topics of the bus: executor, lists and journal go on without it,
+and say so."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from confluent_kafka import Producer
+
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.ports import NewTopic
+from control.operations.bus.client import OperationsClient, wait_for
+from control.operations.bus.commands import OPERATIONS_TOPIC
+from control.operations.bus.events import EVENTS_TOPIC, Outcome
+from control.operations.bus.topics import Bus
+from control.planner.proposal import PartitionChange, Proposal
+from tests.contract.operations_rig import ExecutorProcess
+from tests.support.cluster import LocalCluster
+from tests.support.command_line import CommandLine
+from tests.support.patience import WAIT_S
+from tests.support.phrases import lacking
+
+pytestmark = pytest.mark.thorough
+
+POISON: Final = (
+    b'{"operation_id":"mv-x","kind":"accepted","at_ms":1,"data":{}}',
+    b'{"operation_id":"mv-x","kind":"note","at_ms":Infinity}',
+    b'{"operation_id":"mv-x","kind":"reassign","bootstrap":"h:1","changes":"AAAA"}',
+    b'{"operation_id":"mv-x","kind":"control","action":"cancel","throttle":{"a":1}}',
+    b"[" * 200_000,
+    b"\xff\xfe",
+    b"",
+)
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
+    with LocalCluster(tmp_path) as running:
+        yield running
+
+
+def poison(bootstrap: str) -> None:
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for topic in EVENTS_TOPIC, OPERATIONS_TOPIC:
+        for key in b"mv-x", b"mv-x/progress", b"\xff":
+            for value in POISON:
+                producer.produce(topic, value, key=key)
+    assert producer.flush(WAIT_S) == 0
+
+
+async def test_a_move_is_done_beside_records_that_nobody_can_read(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    async with Bus(cluster.bootstrap) as bus:
+        await bus.ensure_topics()
+    poison(cluster.bootstrap)
+    async with KafkaAdmin.to(cluster.bootstrap) as admin:
+        await admin.create_topic(NewTopic(name="t", partitions=1, replication_factor=1))
+        (topic,) = await admin.topics(["t"])
+    (here,) = topic.partitions[0].replicas
+    there = next(each for each in cluster.ids if each != here)
+    change = PartitionChange(topic="t", partition=0, before=(here,), after=(there,), size_bytes=0)
+    log = tmp_path / "executor.log"
+    with ExecutorProcess(cluster.bootstrap, log):
+        async with OperationsClient(cluster.bootstrap) as client:
+            for changes in (change,), (change.inverse(),):
+                proposal = Proposal(name="p", changes=changes)
+                moved = await client.submit_reassign(proposal, bootstrap=cluster.bootstrap)
+                assert (await wait_for(client, moved)).outcome is Outcome.DONE
+                poison(cluster.bootstrap)  # and while it listens
+    assert lacking(log.read_text(), "cannot be read", OPERATIONS_TOPIC) == []
+    assert "Traceback" not in log.read_text()
+    line = CommandLine(bootstrap=cluster.bootstrap, bus=cluster.bootstrap, folder=tmp_path)
+    for command in "moves", "journal":
+        said = line.run(command)
+        assert lacking(said, "left out", EVENTS_TOPIC, "offset") == []
+    assert len(line.moves()) == 2
+    assert len(json.dumps(line.json("journal")["journal"])) > 2
