@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +31,8 @@ from tests.contract.operations_rig import (
     topic_with_data,
     watch_until,
 )
-from tests.support.kafka_oracle import run_tool
+from tests.support.kafka_oracle import KafkaCluster, run_tool
+from tests.support.node_cluster import NodeCluster
 from tests.support.phrases import lacking
 from tests.support.settle import eventually
 
@@ -40,6 +42,24 @@ RATE: Final = 100_000
 FAST: Final = "50MiB"
 FIRST, SECOND, THIRD = ALL = 2, 0, 1
 """Partitions in the order of their waves: the smaller one first."""
+
+
+@pytest.fixture(
+    params=[
+        pytest.param("our_cluster", id="ours"),
+        pytest.param("kafka_cluster", id="kafka", marks=pytest.mark.kafka_oracle),
+        pytest.param("kafka_today", id="kafka-today", marks=pytest.mark.kafka_oracle),
+    ]
+)
+def cluster(request: pytest.FixtureRequest) -> NodeCluster:
+    found: NodeCluster = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def bootstrap(cluster: NodeCluster) -> str:
+    """Ours, Kafka, and the newest Kafka."""
+    return cluster.bootstrap
 
 
 @pytest.fixture
@@ -71,17 +91,18 @@ async def clear(admin: KafkaAdmin, topic: str) -> None:
     await admin.alter_many_configs({**gone, of_topic: dict.fromkeys(REPLICA_LISTS)})
 
 
-async def verify(admin: KafkaAdmin, topic: str, folder: Path, *, is_kafka: bool) -> None:
+async def verify(admin: KafkaAdmin, topic: str, folder: Path, cluster: NodeCluster) -> None:
     """`kafka-reassign-partitions --verify` of a plan that is done: it removes all throttles of the
     cluster. Beside our brokers without a JVM, by what it asks for."""
-    if not is_kafka:
+    if not isinstance(cluster, KafkaCluster):
         await clear(admin, topic)
         return
     plan = folder / "done.json"
     plan.write_text(format_reassignment({TopicPartition(topic, FIRST): TO}))
     words = ("--bootstrap-server", admin.wire.settings.bootstrap)
     file = ("--reassignment-json-file", str(plan), "--verify")
-    done = await asyncio.to_thread(run_tool, TOOL, *words, *file)
+    run = partial(run_tool, TOOL, *words, *file, version=cluster.version)
+    done = await asyncio.to_thread(run)
     assert "Clearing broker-level throttles" in done.stdout, done
 
 
@@ -101,15 +122,14 @@ async def test_a_throttle_that_a_tool_clears_in_a_pause_is_set_again_and_then_th
     client: OperationsClient,
     tmp_path: Path,
     bootstrap: str,
-    request: pytest.FixtureRequest,
+    cluster: NodeCluster,
 ) -> None:
-    is_kafka = "kafka" in request.node.callspec.id
     with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
         topic, move = await begin(admin, client)
         await watch_until(client, move, lambda it: in_wave(1, it))
         await client.control(move, ControlAction.PAUSE)
         await watch_until(client, move, lambda it: it.phase is Phase.PAUSED)
-        await verify(admin, topic, tmp_path, is_kafka=is_kafka)
+        await verify(admin, topic, tmp_path, cluster)
         await eventually(lambda: rates(admin, topic), set())
         await client.control(move, ControlAction.RESUME)
         told = await watch_until(client, move, lambda it: in_wave(2, it))
@@ -157,8 +177,8 @@ async def test_left_throttles_are_previewed_and_cleared_and_those_of_a_move_stay
 ) -> None:
     other = await topic_with_data(admin, {0: FROM}, records=1)
     listed = ConfigResource(scope=ConfigScope.TOPIC, name=other)
-    cluster = await admin.describe_cluster()
-    watched = WatchedCluster(bootstrap=bootstrap, cluster_id=ClusterId(cluster.cluster_id))
+    described = await admin.describe_cluster()
+    watched = WatchedCluster(bootstrap=bootstrap, cluster_id=ClusterId(described.cluster_id))
     with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
         topic, move = await begin(admin, client)
         await watch_until(client, move, lambda it: in_wave(1, it))

@@ -2,26 +2,43 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 
 from tests.contract.operations_site import Site, site_of
+from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster
 from tests.support.settle import wait_until
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 
-KINDS = ["ours", pytest.param("kafka", marks=pytest.mark.kafka_oracle)]
+KINDS = [
+    "ours",
+    pytest.param("kafka", marks=pytest.mark.kafka_oracle),
+    pytest.param("kafka_today", marks=pytest.mark.kafka_oracle),
+]
 REFUSED = 3
 MIB = 1 << 20
+
+
+@dataclass
+class KafkaToday(KafkaCluster):
+    """The newest one."""
+
+    version: str = KAFKA_TODAY
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def site(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Site]:
-    if request.param == "kafka":
+    kind, kafka = request.param, KafkaCluster
+    if kind == "kafka":
         request.getfixturevalue("kafka_libs")
-    with site_of(request.param, tmp_path_factory.mktemp(request.param), brokers=4) as site:
+    elif kind == "kafka_today":
+        request.getfixturevalue("kafka_today_libs")
+        kind, kafka = "kafka", KafkaToday
+    with site_of(kind, tmp_path_factory.mktemp(kind), brokers=4, kafka=kafka) as site:
         yield site
 
 
