@@ -4,7 +4,8 @@ Where a broker has a rate of somebody else, ours is not set (see ``executor.thro
 governs what the broker sends, or receives, of our copies as well.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text
@@ -21,6 +22,10 @@ from control.planner.proposal import PartitionChange
 
 StandingRates = Mapping[int, Mapping[str, int]]
 """broker → config → bytes per second."""
+HOW_TO_END: Final = (
+    "wait for the move that set it; if none did, `partiscope brokers clear-throttles` shows and "
+    "removes it"
+)
 
 
 def own_brokers(states: Iterable[OperationState], site: Site) -> frozenset[int]:
@@ -68,8 +73,7 @@ def starved(
                     f"broker {broker}, whose {name} somebody else has set to "
                     f"{byte_rate_text(found)}: the copies never catch up"
                 )
-    ends = _how_to_end(standing, {broker for broker, _ in words}) if words else ""
-    return list(words.values()), ends
+    return list(words.values()), HOW_TO_END if words else ""
 
 
 def standing_words(standing: StandingRates) -> str:
@@ -82,19 +86,7 @@ def standing_words(standing: StandingRates) -> str:
     what = "broker" if len(named) == 1 else "brokers"
     return (
         f"already throttled by another move or somebody else, and left alone: {what} "
-        f"{', '.join(named[:NAMES_MAX])}{more}; {_how_to_end(standing, standing)}"
-    )
-
-
-def _how_to_end(standing: StandingRates, brokers: Collection[int]) -> str:
-    """Command that removes the throttles of these brokers."""
-    first, *others = sorted(brokers)
-    likewise = f" (likewise {', '.join(map(str, others[:NAMES_MAX]))})" if others else ""
-    names = ",".join(sorted(standing[first]))
-    return (
-        "wait for the move that set it, or remove it if none did: kafka-configs.sh "
-        f"--bootstrap-server … --alter --delete-config {names} --entity-type brokers "
-        f"--entity-name {first}{likewise}"
+        f"{', '.join(named[:NAMES_MAX])}{more}; {HOW_TO_END}"
     )
 
 

@@ -7,6 +7,7 @@ as soon as neither can be read.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
@@ -21,10 +22,11 @@ from control.operations.bus.events import EventKind
 from control.operations.bus.state import OperationState
 from control.operations.errors import OperationError
 from control.operations.executor.throttles.left_throttles import (
+    LeftThrottles,
     RunningMoves,
     SetThrottle,
-    read_left_throttles,
 )
+from control.views.snapshots.error_log import ErrorLog
 
 if TYPE_CHECKING:
     from control.kafka.admin.kafka_admin import KafkaAdmin
@@ -33,8 +35,12 @@ if TYPE_CHECKING:
 READ_EVERY_S: Final = 15.0
 NOW_WITHIN_S: Final = 3.0
 """A command that tells findings once waits no longer for them."""
+LISTS_WITHIN_S: Final = 1.5
+"""And so long for the lists of topics: what brokers have is told without them."""
 NAMES_MAX: Final = 5
 STOP_TIMEOUT_S: Final = 5.0
+
+_log: Final = logging.getLogger(__name__)
 
 
 def operation_findings(
@@ -90,6 +96,7 @@ class OperationWatch:
         self.findings: tuple[Finding, ...] = ()
         self._watched = watched
         self._bus = bus
+        self._errors = ErrorLog(_log, lambda: time.time_ns() // 1_000_000)
         self._thread: threading.Thread | None = None
         self._end: Callable[[], object] = lambda: None
 
@@ -111,8 +118,13 @@ class OperationWatch:
 
     async def _follow(self) -> None:
         async with _sources(self._watched, self._bus) as (admin, moves):
+            throttles = LeftThrottles(admin)
             while True:
-                self.findings = await _read(admin, moves, self._watched)
+                try:
+                    self.findings = await _read(admin, throttles, moves, self._watched)
+                except Exception as error:  # noqa: BLE001 (its findings would stay for ever)
+                    self.findings = ()
+                    self._errors.note("findings about operations cannot be read", error)
                 await asyncio.sleep(READ_EVERY_S)
 
 
@@ -130,7 +142,8 @@ def operations_now(watched: WatchedCluster, bus: str | None) -> tuple[Finding, .
 async def _read_soon(watched: WatchedCluster, bus: str | None) -> tuple[Finding, ...]:
     with suppress(TimeoutError):
         async with asyncio.timeout(NOW_WITHIN_S), _sources(watched, bus) as (admin, moves):
-            return await _read(admin, moves, watched)
+            throttles = LeftThrottles(admin, lists_within_s=LISTS_WITHIN_S)
+            return await _read(admin, throttles, moves, watched)
     return ()
 
 
@@ -154,7 +167,10 @@ async def _sources(
 
 
 async def _read(
-    admin: KafkaAdmin, moves: MovesReader | None, watched: WatchedCluster
+    admin: KafkaAdmin,
+    throttles: LeftThrottles,
+    moves: MovesReader | None,
+    watched: WatchedCluster,
 ) -> tuple[Finding, ...]:
     """While the bus does not answer nobody knows which throttles are of moves that run: none is
     told then."""
@@ -163,5 +179,5 @@ async def _read(
     with suppress(KafkaPortError, OperationError):
         states = [] if moves is None else await moves.list()
         running = RunningMoves.of(states, await admin.list_reassignments(), site=watched.site)
-        left = await read_left_throttles(admin, running)
+        left = await throttles.read(running)
     return tuple(operation_findings(states, left, now_ms=time.time_ns() // 1_000_000))

@@ -12,9 +12,9 @@ from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, OperationForm
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 from control.operations.executor.throttles.left_throttles import (
+    LeftThrottles,
     RunningMoves,
     SetThrottle,
-    read_left_throttles,
 )
 
 
@@ -65,7 +65,9 @@ class ClearThrottles(Operation):
         ongoing = await context.admin.list_reassignments()
         running = RunningMoves.of(states, ongoing, site=context.site)
         notes += [running.words] if running.words else []
-        throttles = await read_left_throttles(context.admin, running)
+        found = LeftThrottles(context.admin)
+        throttles = await found.read(running)
+        notes += [f"broker {broker} does not tell its throttles" for broker in found.silent]
         return Effect(
             command=replace(self, throttles=throttles),
             changes=tuple(map(_change_of, throttles)),

@@ -1,10 +1,21 @@
 """Replication throttles that no running move needs: left by another tool, or by a dead move."""
 
+import asyncio
+import contextlib
+import math
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from control.kafka.ports import AdminPort, ConfigResource, ConfigScope, OngoingReassignment
+from control.kafka.errors import KafkaPortError, UnreachableError
+from control.kafka.ports import (
+    AdminPort,
+    ConfigEntry,
+    ConfigResource,
+    ConfigScope,
+    OngoingReassignment,
+)
 from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text, counted
 from control.model.watched_cluster import Site
@@ -19,6 +30,14 @@ from control.operations.executor.throttles.throttle_record import (
 
 ENTRIES_MAX: Final = 3
 """Of a list of replicas so many are named."""
+LISTS_SHARE: Final = 0.01
+"""Reading the lists of all topics takes this share of the time at most."""
+RATES_WITHIN_S: Final = 2.0
+"""A broker that does not tell its rates in time holds up no other."""
+TOPICS_MAX: Final = 500
+"""So many topics that have lists are read in each round."""
+
+_Shown = dict[ConfigResource, dict[str, str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,29 +123,89 @@ class RunningMoves:
         ]
 
 
-async def read_left_throttles(admin: AdminPort, running: RunningMoves) -> tuple[SetThrottle, ...]:
-    """The throttles of live brokers and of all topics that nothing which runs needs.
+class _SilentError(UnreachableError):
+    def __init__(self, broker: str) -> None:
+        super().__init__(
+            f"broker {broker} does not tell its throttles",
+            reason=f"it did not answer within {RATES_WITHIN_S:.0f} s",
+            next_step="try again; `partiscope status` tells which brokers are alive",
+        )
 
-    :raises KafkaPortError: the cluster does not tell.
+
+class LeftThrottles:
+    """Finds the throttles that nothing which runs needs, round by round.
+
+    Each round asks live brokers for their rates, and the topics for their lists that had some when
+    all were read. All topics are read as often as their number allows, by LISTS_SHARE.
     """
-    alive = [str(broker.id) for broker in (await admin.describe_cluster()).brokers]
-    topics = [topic.name for topic in await admin.topics()]
-    brokers = [ConfigResource(scope=ConfigScope.BROKER, name=name) for name in alive]
-    named = [ConfigResource(scope=ConfigScope.TOPIC, name=name) for name in topics]
-    found = {
-        **await admin.describe_many_configs(brokers, RATES),
-        **await admin.describe_many_configs(named, REPLICA_LISTS),
-    }
-    shown = {
+
+    def __init__(self, admin: AdminPort, *, lists_within_s: float | None = None) -> None:
+        """``lists_within_s``: what topics have is left out where they do not tell it in time."""
+        self._admin = admin
+        self._lists_within_s = lists_within_s
+        self._listed: tuple[str, ...] = ()
+        """Topics that had lists, TOPICS_MAX at most."""
+        self._all_due_s = -math.inf
+        self.silent: tuple[str, ...] = ()
+        """Brokers that did not tell their rates."""
+
+    async def read(self, running: RunningMoves) -> tuple[SetThrottle, ...]:
+        """One round.
+
+        :raises KafkaPortError: the cluster does not tell.
+        """
+        shown = await self._rates()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._lists_within_s):
+                shown |= await self._lists()
+        return tuple(_left(shown, running))
+
+    async def _rates(self) -> _Shown:
+        alive = (await self._admin.describe_cluster()).brokers
+        brokers = [ConfigResource(scope=ConfigScope.BROKER, name=str(it.id)) for it in alive]
+        silent: dict[str, KafkaPortError] = {}
+
+        async def of_broker(broker: ConfigResource) -> _Shown:
+            try:
+                async with asyncio.timeout(RATES_WITHIN_S):
+                    return _set(await self._admin.describe_many_configs([broker], RATES))
+            except TimeoutError:
+                silent[broker.name] = _SilentError(broker.name)
+            except KafkaPortError as error:
+                silent[broker.name] = error
+            return {}
+
+        told = await asyncio.gather(*map(of_broker, brokers))
+        if silent and len(silent) == len(brokers):
+            raise next(iter(silent.values()))
+        self.silent = tuple(sorted(silent, key=int))
+        return {broker: rates for some in told for broker, rates in some.items()}
+
+    async def _lists(self) -> _Shown:
+        begun_s = time.monotonic()
+        is_whole = begun_s >= self._all_due_s
+        names: Iterable[str] = self._listed
+        if is_whole:
+            names = [topic.name for topic in await self._admin.topics()]
+        topics = [ConfigResource(scope=ConfigScope.TOPIC, name=name) for name in names]
+        lists = _set(await self._admin.describe_many_configs(topics, REPLICA_LISTS))
+        if is_whole:
+            now_s = time.monotonic()
+            self._all_due_s = now_s + (now_s - begun_s) / LISTS_SHARE
+            self._listed = tuple(resource.name for resource in lists)[:TOPICS_MAX]
+        return lists
+
+
+def _set(found: Mapping[ConfigResource, Iterable[ConfigEntry]]) -> _Shown:
+    """The configs that somebody has set, of resources that have any."""
+    told = {
         resource: {it.name: it.value for it in entries if it.value and not it.is_default}
         for resource, entries in found.items()
     }
-    return tuple(_left(shown, running))
+    return {resource: configs for resource, configs in told.items() if configs}
 
 
-def _left(
-    shown: Mapping[ConfigResource, Mapping[str, str]], running: RunningMoves
-) -> Iterator[SetThrottle]:
+def _left(shown: _Shown, running: RunningMoves) -> Iterator[SetThrottle]:
     for resource, configs in shown.items():
         for config, value in configs.items():
             if resource.scope is ConfigScope.BROKER:

@@ -7,6 +7,7 @@ that nothing is copied unthrottled.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from control.kafka.errors import RefusedError
 from control.model.units import byte_rate_text
@@ -17,6 +18,10 @@ from control.operations.executor.throttles.foreign_changes import ForeignChange,
 from control.operations.executor.throttles.throttle_of_move import MoveThrottle
 from control.planner.waves import Wave
 
+TOPICS_AT_A_TIME: Final = 100
+"""A wave of more topics is compared in turns: a reading of so many costs a broker of Kafka some
+20 ms."""
+
 
 class ThrottleGuard:
     """Guards the throttle of one run. The operation's state keeps the changes that it has seen."""
@@ -26,16 +31,15 @@ class ThrottleGuard:
         self._watch = watch
         self._context = context
         self._was_stopped = bool(context.state().stopped_for)
+        self._next_topic = 0
 
     async def check(self, wave: Wave) -> None:
         """Compare, and act. Rates measured until a change was found are of another throttle."""
         watch = self._watch
-        gone = {key.topic for key in watch.gone}
-        found = await self._throttle.foreign_changes(watch.alive)
-        changes = [change for change in found if change.whose not in gone]
-        is_copying = any(map(watch.places.is_moving, wave))
         state = self._context.state()
         was_stopped, self._was_stopped = self._was_stopped, bool(state.stopped_for)
+        changes = await self._changes(wave, is_whole=was_stopped and not state.stopped_for)
+        is_copying = any(map(watch.places.is_moving, wave))
         if not changes:
             return
         watch.forget_rates()
@@ -50,6 +54,21 @@ class ThrottleGuard:
             words = f"another tool changed the throttle: {foreign_words(changes)}; set again"
             await self._context.emit(EventKind.INTERFERED, words, changed=items)
             await self._set_again(changes, "")
+
+    async def _changes(self, wave: Wave, *, is_whole: bool) -> list[ForeignChange]:
+        """Changes of all rates and of the lists of the next TOPICS_AT_A_TIME topics; of all topics
+        as soon as there is one, since one tool mostly changes all."""
+        alive, gone = self._watch.alive, {key.topic for key in self._watch.gone}
+        topics = sorted({change.topic for change in wave} - gone)
+        some = topics
+        if len(topics) > TOPICS_AT_A_TIME and not is_whole:
+            start = self._next_topic % len(topics)
+            some = topics[start : start + TOPICS_AT_A_TIME]
+            self._next_topic = start + len(some)
+        changes = await self._throttle.foreign_changes(alive, some)
+        if changes and some is not topics:
+            changes = await self._throttle.foreign_changes(alive, topics)
+        return changes
 
     async def _set_again(self, changes: Sequence[ForeignChange], words: str) -> None:
         try:

@@ -198,14 +198,15 @@ class MoveThrottle:
                 self._context, f"partitions that have arrived are still throttled: {error}"
             )
 
-    async def foreign_changes(self, alive: frozenset[int]) -> list[ForeignChange]:
-        """Configs of the throttle that another tool has changed."""
+    async def foreign_changes(
+        self, alive: frozenset[int], topics: Collection[str]
+    ) -> list[ForeignChange]:
+        """Rates of these brokers and lists of these topics that another tool has changed."""
         record = self._recorded
         if record is None or record.is_left_behind:
             return []
         brokers = self._reached.intersection(alive, record.brokers)
-        moving = record.of_topics({key.topic for key in self._wave or ()})
-        wanted = moving.to_list(self._at_leaders, self._at_followers)
+        wanted = record.of_topics(topics).to_list(self._at_leaders, self._at_followers)
         return await self._throttling.foreign_changes(record, wanted, brokers)
 
     async def set_again(self, changes: Iterable[ForeignChange]) -> None:

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from control.operations.executor import election, move_watch, run
-from control.operations.executor.throttles import throttle_on_cluster
+from control.operations.executor.throttles import left_throttles, throttle_on_cluster
 
 PassS = Callable[[float], Callable[[], None]]
 
@@ -21,7 +21,7 @@ def _shown_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def pass_s(monkeypatch: pytest.MonkeyPatch) -> PassS:
     """A step in which so many seconds pass."""
     clock = SimpleNamespace(now_s=0.0)
-    for module in (move_watch, run, election):
+    for module in (move_watch, run, election, left_throttles):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
 
     def step(seconds: float) -> Callable[[], None]:

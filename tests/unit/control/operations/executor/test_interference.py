@@ -12,6 +12,7 @@ from control.operations.bus.state import OperationState, Phase
 from control.operations.executor.interference import CordonWatch
 from control.operations.executor.pacing.debounce import LASTING_READINGS, LASTING_S
 from control.operations.executor.run import ReassignRun
+from control.operations.executor.throttles.throttle_guard import ThrottleGuard
 from control.operations.executor.throttles.throttle_record import (
     ALL_REPLICAS,
     FOLLOWER_RATE,
@@ -187,6 +188,35 @@ async def test_the_second_half_of_one_clean_up_is_not_a_second_change() -> None:
     assert len(context.said(EventKind.INTERFERED)) == 3
     assert context.said(EventKind.PAUSED) == []
     assert ended.outcome is Outcome.DONE
+
+
+async def test_many_topics_are_compared_in_turns_and_set_again_all_together(
+    monkeypatch: pytest.MonkeyPatch, pass_s: PassS
+) -> None:
+    monkeypatch.setattr(f"{ThrottleGuard.__module__}.TOPICS_AT_A_TIME", 1)
+    names = ("a", "b", "c")
+    changes = [change(name, size_bytes=1 << 30) for name in names]
+    cluster = FakeCluster({it.key: FROM for it in changes})
+    command = command_of(*changes, throttle=RATE, waves=WaveRules(partitions=3))
+    context = FakeContext(command)
+
+    def clear_lists() -> None:
+        for name in names:
+            cluster.configs[ConfigResource(scope=ConfigScope.TOPIC, name=name)].clear()
+
+    def look() -> None:
+        assert [lists_of(cluster, name) for name in names] == [set(REPLICA_LISTS)] * 3
+        cluster.configs[ConfigResource(scope=ConfigScope.TOPIC, name="c")].clear()
+
+    def resume() -> None:
+        context.script.is_paused = False
+
+    begun = (pass_s(60), idle, cluster.arrive)
+    steps = (idle, clear_lists, look, *[idle] * 3, resume, *begun * 3)
+    await run(cluster, context, *steps)
+    first, second = context.said(EventKind.INTERFERED)
+    assert not lacking(first, "topics a, b, c", "set again")
+    assert not lacking(second, "second time", "topic c")
 
 
 async def test_what_others_add_to_a_list_is_no_change_of_ours() -> None:

@@ -1,14 +1,20 @@
 """Throttles that nobody needs are found; those of running moves are not."""
 
+import asyncio
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from control.kafka.ports import ConfigResource, ConfigScope
+import pytest
+
+from control.kafka.errors import UnreachableError
+from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
 from control.model.watched_cluster import Site
 from control.operations.bus.events import EventKind
 from control.operations.executor.throttles.left_throttles import (
+    LISTS_SHARE,
+    LeftThrottles,
     RunningMoves,
     SetThrottle,
-    read_left_throttles,
 )
 from control.operations.executor.throttles.throttle_record import (
     ALL_REPLICAS,
@@ -17,6 +23,7 @@ from control.operations.executor.throttles.throttle_record import (
     LEADER_REPLICAS,
     RATES,
 )
+from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.executor.test_throttle_of_move import RATE, keeper_on
 from tests.unit.control.operations.fake_cluster import (
     FROM,
@@ -44,7 +51,7 @@ async def left(cluster: FakeCluster, *contexts: FakeContext) -> dict[str, SetThr
     known: Any = cluster
     states = [context.state() for context in contexts]
     running = RunningMoves.of(states, await cluster.list_reassignments(), site=SITE)
-    return {it.name: it for it in await read_left_throttles(known, running)}
+    return {it.name: it for it in await LeftThrottles(known).read(running)}
 
 
 async def test_what_another_tool_left_is_told_with_broker_topic_and_value() -> None:
@@ -92,3 +99,65 @@ async def test_what_somebody_elses_running_move_needs_is_not_left() -> None:
         f"topic b {LEADER_REPLICAS}": "0:1",
         f"topic a {LEADER_REPLICAS}": None,
     }
+
+
+class CountedCluster(FakeCluster):
+    """Counts the topics that are asked for their lists; each takes a second."""
+
+    def __init__(self, *names: str, pass_s: PassS) -> None:
+        super().__init__({key_of(name, 0): FROM for name in names})
+        self.asked_topics = 0
+        self._pass_s = pass_s
+
+    async def describe_many_configs(
+        self, resources: Iterable[ConfigResource], names: Iterable[str] | None = None
+    ) -> Mapping[ConfigResource, tuple[ConfigEntry, ...]]:
+        asked = list(resources)
+        topics = sum(it.scope is ConfigScope.TOPIC for it in asked)
+        self.asked_topics += topics
+        self._pass_s(float(topics))()
+        return await super().describe_many_configs(asked, names)
+
+
+async def test_rounds_read_what_has_lists_and_all_topics_now_and_then(pass_s: PassS) -> None:
+    cluster: Any = CountedCluster("a", "b", "c", pass_s=pass_s)
+    cluster.configs = {topic("a"): {LEADER_REPLICAS: "0:1"}}
+    found, running = LeftThrottles(cluster), RunningMoves()
+    asked = []
+    for _ in range(3):
+        before = cluster.asked_topics
+        assert [it.resource for it in await found.read(running)] == [topic("a")]
+        asked.append(cluster.asked_topics - before)
+    assert asked == [3, 1, 1]
+
+    cluster.configs = {topic("b"): {LEADER_REPLICAS: "0:1"}, broker(1): {LEADER_RATE: "9"}}
+    assert [it.resource for it in await found.read(running)] == [broker(1)], "rates each time"
+    pass_s(3 / LISTS_SHARE)()
+    assert [it.resource for it in await found.read(running)] == [broker(1), topic("b")]
+
+
+class SilentCluster(FakeCluster):
+    """Some brokers never answer."""
+
+    silent = frozenset({1})
+
+    async def describe_configs(
+        self, resource: ConfigResource, names: Iterable[str] | None = None
+    ) -> tuple[ConfigEntry, ...]:
+        if resource.scope is ConfigScope.BROKER and int(resource.name) in self.silent:
+            await asyncio.Event().wait()
+        return await super().describe_configs(resource, names)
+
+
+async def test_a_silent_broker_is_named_and_holds_up_no_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(f"{LeftThrottles.__module__}.RATES_WITHIN_S", 0.01)
+    cluster: Any = SilentCluster({A.key: FROM})
+    cluster.configs = {broker(n): {LEADER_RATE: "9"} for n in (1, 2)}
+    found = LeftThrottles(cluster)
+    assert [it.resource for it in await found.read(RunningMoves())] == [broker(2)]
+    assert found.silent == ("1",)
+    cluster.silent = frozenset(cluster.alive)
+    with pytest.raises(UnreachableError):
+        await found.read(RunningMoves())
