@@ -203,6 +203,9 @@ class Source(ABC):
             self.leap(decoder.damage)
 
     def _next_leap(self, end: int, reason: str) -> Gap:
+        # Records from the last stable offset on are not told to whom asks for those before it.
+        if self.position < self._stable:
+            end = min(end, self._stable)
         last = max(self.position, min(self.position + self._leap, end, self._log_end) - 1)
         self._leap *= 2
         self.is_stalled = False

@@ -261,3 +261,15 @@ async def test_a_scan_counts_no_record_more_than_its_limit() -> None:
                 )
                 assert found.read_count == 77
                 assert found.rest
+
+
+@pytest.mark.parametrize("start", [EARLIEST, last(50)])
+async def test_a_hole_before_an_open_transaction_hides_none_of_its_records(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("control.kafka.records.browsing.SILENT_S", 0.01)
+    log = log_of(list(range(12)), per_batch=1, kept=[0, *range(6, 12)])
+    log.stable = 6
+    cluster, keys = cluster_of(log)
+    found = await cluster.reader().browse(keys, start, limit=50)
+    assert [record.offset for record in found.records] == [0, *range(6, 12)]
