@@ -94,19 +94,23 @@ def passes(query: Mapping[str, str], record: Written) -> bool:
     return all(test(query[name]) for name, test in texts.items() if query.get(name))
 
 
+def _chosen(query: Mapping[str, str], parts: Sequence[Part]) -> Sequence[int]:
+    if query.get("partition"):
+        return [int(it) for it in query["partition"].split(",")]
+    return range(len(parts))
+
+
 def started(query: Mapping[str, str], parts: Sequence[Part]) -> dict[int, list[Written]]:
     """The records of the asked partitions from the start on; ``-N``: all of them."""
-    chosen: Sequence[int] = range(len(parts))
-    if query.get("partition"):
-        chosen = [int(it) for it in query["partition"].split(",")]
     found = {}
-    for number in chosen:
+    for number in _chosen(query, parts):
         records = parts[number].records
         if query.get("offset"):
             records = [it for it in records if it.offset >= int(query["offset"])]
         elif query.get("since", "")[:1].isdigit():
-            late = [it.offset for it in records if it.timestamp_ms >= int(query["since"])]
-            records = [it for it in records if late and it.offset >= late[0]]
+            times = parts[number].markers | {it.offset: it.timestamp_ms for it in records}
+            late = [offset for offset, at_ms in times.items() if at_ms >= int(query["since"])]
+            records = [it for it in records if late and it.offset >= min(late)]
         found[number] = records
     return found
 

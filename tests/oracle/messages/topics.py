@@ -25,6 +25,7 @@ VALUES: Final = (
     b"a\xff order-\n7 b", "STRASSE É".encode(), b"0xdead", b"{", b"x" * 3_000,
 )  # fmt: skip
 NAMES: Final = ("trace", "t", "", "Grüße", "a=b")
+NO_PRODUCER: Final = -1
 Header = tuple[str, bytes | None]
 
 
@@ -49,6 +50,8 @@ class Part:
     aborted: list[tuple[int, int, int]] = field(default_factory=list)
     """Producer, first offset and marker of each transaction that was aborted."""
     aborted_offsets: set[int] = field(default_factory=set)
+    markers: dict[int, int] = field(default_factory=dict)
+    """Where transactions end, and when: brokers find them by time as they find records."""
     start: int = 0
     end: int = 0
     stable: int = 0
@@ -56,6 +59,11 @@ class Part:
 
 def random_bytes(dice: Random, chosen: Sequence[bytes | None]) -> bytes | None:
     return dice.randbytes(dice.randint(1, 6)) if dice.random() < 0.15 else dice.choice(chosen)
+
+
+def random_time(dice: Random) -> int:
+    """Of a topic whose times are not in order."""
+    return dice.choice(_WILD) if dice.random() < 0.2 else NOW_MS + dice.randint(-9_000, 9_000)
 
 
 def random_headers(dice: Random) -> tuple[Header, ...]:
@@ -76,13 +84,11 @@ class _Writer:
         if self.is_ordered:
             self.at_ms += self.dice.choice((0, 1, 1, 900))
             return self.at_ms
-        if self.dice.random() < 0.2:
-            return self.dice.choice(_WILD)
-        return NOW_MS + self.dice.randint(-9_000, 9_000)
+        return random_time(self.dice)
 
     def batch(self, *, is_transactional: bool) -> None:
         dice, part = self.dice, self.part
-        producer = dice.choice((7, 8, 9)) if is_transactional else -1
+        producer = dice.choice((7, 8, 9)) if is_transactional else NO_PRODUCER
         count, first = dice.randint(1, 8), part.end
         kept = (
             [n for n in range(count) if dice.random() < 0.7]
@@ -113,6 +119,7 @@ class _Writer:
         data = build_batch([marker], base_offset=part.end, producer_id=producer, producer_epoch=0,
                            is_control=True, is_transactional=True)  # fmt: skip
         part.batches.append((part.end, part.end, data))
+        part.markers[part.end] = NOW_MS
         part.end += 1
         if is_abort:
             part.aborted.append((producer, offsets[0], part.end - 1))
@@ -125,6 +132,7 @@ class _Writer:
             part.start = self.dice.randint(0, part.stable)
             part.records = [it for it in part.records if it.offset >= part.start]
             part.batches = [it for it in part.batches if it[1] >= part.start]
+            part.markers = {at: its for at, its in part.markers.items() if at >= part.start}
         return part
 
 
