@@ -11,8 +11,15 @@ from typing import Final
 from control.kafka.connection.connections import settings_of
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import NoSuchPartitionError
-from control.kafka.records.following import Followed, TopicFollower
-from control.kafka.records.reader import Bounds, Browsed, Looking, RecordReader, Start
+from control.kafka.records.following import Followed, Notice, TopicFollower
+from control.kafka.records.reader import (
+    Bounds,
+    Browsed,
+    Looking,
+    RecordReader,
+    Start,
+    StartKind,
+)
 from control.kafka.records.scan_progress import Scan
 from control.messages.decoding.decoder import Decoder, decoder_of
 from control.messages.decoding.formats import format_of
@@ -24,7 +31,7 @@ from control.messages.message_filters import (
     MessageFilter,
     build_filter,
 )
-from control.messages.starts import parse_start
+from control.messages.starts import outside_start_words, parse_start
 from control.model.ids import TopicPartition, partition_numbers
 from control.model.moments import TimeError, parse_moment
 
@@ -33,6 +40,7 @@ SCAN_RECORDS: Final = 100_000
 LATEST: Final = "-100"
 """The last ones of all partitions together."""
 _NO_BOUND: Final = 1 << 62
+_TIME_FORM: Final = "the time @{}"
 FORMAT_NAMES: Final = {"kf": "key_format", "vf": "value_format"}
 _QUERY_NAMES: Final = {
     "q": "text",
@@ -132,7 +140,7 @@ class MessageSearch:
     ) -> Browsed:
         """At most `limit` messages that are there now and pass.
 
-        :raises FilterError: a field that cannot be.
+        :raises FilterError: a field that cannot be, or an offset that no log has.
         :raises KafkaPortError: the cluster refuses or does not answer.
         """
         start, bounds = self._start(now_ms), self._bounds()
@@ -140,6 +148,7 @@ class MessageSearch:
         tested, looking = await self._looking(settings, now_ms)
         async with RecordReader(settings) as reader:
             keys = await self.partitions(reader)
+            outside = await _outside(reader, keys, start, now_ms)
             found = await reader.browse(
                 keys,
                 start,
@@ -149,7 +158,7 @@ class MessageSearch:
                 scan=scan,
                 until_ms=until_ms,
             )
-        return _told(found, tested)
+        return replace(_told(found, tested), outside_words=outside)
 
     async def go_on(
         self,
@@ -182,13 +191,16 @@ class MessageSearch:
     ) -> AsyncIterator[Followed]:
         """All messages that pass from there on, for ever, and what is met on the way.
 
-        :raises FilterError: a field that cannot be.
+        :raises FilterError: a field that cannot be, or an offset that no log has.
         :raises KafkaPortError: the cluster refuses or does not answer.
         """
         start = self._start(now_ms)
         _, looking = await self._looking(settings, now_ms)
         async with RecordReader(settings) as reader:
             keys = await self.partitions(reader)
+            outside = await _outside(reader, keys, start, now_ms)
+        if outside:
+            yield Notice(text=outside, is_trouble=False)
         numbers = [key.partition for key in keys] if self.partition else None
         follower = TopicFollower(settings, self.topic, partitions=numbers, looking=looking)
         async with follower:
@@ -248,6 +260,15 @@ def chosen_partitions(keys: Sequence[TopicPartition], partition: str) -> tuple[T
         topic = keys[0].topic if keys else ""
         raise NoSuchPartitionError(topic, missing[0], count=len(keys))
     return found
+
+
+async def _outside(
+    reader: RecordReader, keys: Sequence[TopicPartition], start: Start, now_ms: int
+) -> str:
+    if start.kind is not StartKind.OFFSET:
+        return ""
+    extents, _ = await reader.extents.tolerant(keys)
+    return outside_start_words(start, extents, now_ms=now_ms, time_form=_TIME_FORM)
 
 
 def _numbers(partition: str) -> tuple[int, ...]:

@@ -93,7 +93,8 @@ class Browsed:
     `behind_count` offsets: those behind the first record at or after the time that ends a search.
     `since_ms` is the time that was asked for, where one was. `progress` counts what earlier reads
     have scanned, too, where this one goes on from them. Of `unjudged_count` records the filters
-    could not say whether they pass; `unjudged_reason` is why, of the first.
+    could not say whether they pass; `unjudged_reason` is why, of the first. `outside_words` says
+    which logs do not have the offset where it was to begin.
     """
 
     records: tuple[FetchedRecord, ...]
@@ -108,6 +109,7 @@ class Browsed:
     was_stopped: bool = False
     unjudged_count: int = 0
     unjudged_reason: str = ""
+    outside_words: str = ""
 
 
 class Merge:

@@ -121,6 +121,8 @@ def summary(browsed: Browsed, *, is_search: bool) -> tuple[str, Sequence[str]]:
     """The line above a list of records, and the lines about what could not be read."""
     words = read_words(browsed, is_search=is_search)
     told = [*skipped_words(browsed.skipped)]
+    if browsed.outside_words:
+        told.insert(0, printable(browsed.outside_words))
     if browsed.unjudged_count:
         told.append(unjudged_words(browsed.unjudged_count, browsed.unjudged_reason))
     return words, told

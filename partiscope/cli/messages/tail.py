@@ -30,9 +30,8 @@ from control.messages.message_filters import (
     build_filter,
 )
 from control.messages.message_search import MessageSearch, chosen_partitions
-from control.messages.starts import parse_start
+from control.messages.starts import outside_start_words, parse_start
 from control.model.ids import TopicPartition
-from control.model.offset_range import LogRange, outside_words
 from control.views.format import plural_text
 from control.views.messages.details import message_json
 from control.views.printable import json_text, printable
@@ -202,7 +201,7 @@ async def _show(address: str, wish: Reading, write: Callable[[FetchedRecord], No
             raise CommandError(str(error), Exit.WRONG_USE) from error
         if wish.start.kind is StartKind.OFFSET:
             extents, _ = await reader.extents.tolerant(chosen)
-            _check_offset(wish.start.value, extents)
+            _tell_outside(wish.start, extents)
     numbers = [key.partition for key in chosen] if wish.partition else None
     shown = Shown(wish, write)
     following = TopicFollower(
@@ -227,16 +226,14 @@ async def _show(address: str, wish: Reading, write: Callable[[FetchedRecord], No
         )
 
 
-def _check_offset(offset: int, extents: Mapping[TopicPartition, LogExtent]) -> None:
+def _tell_outside(start: Start, extents: Mapping[TopicPartition, LogExtent]) -> None:
     """Tells where the offset is outside a log; refuses one that is beyond all of them."""
-    logs = {key: LogRange(it.first, it.end) for key, it in extents.items()}
-    words = outside_words(offset, logs, now_ms=now_ms(), time_form="--since {}")
-    if words is None:
-        return
-    if all(offset > log.end for log in logs.values()):
-        raise CommandError(words, Exit.WRONG_USE)
-    where, _, _ = words.partition("; ")
-    _tell(f"{where}: reading begins there at the nearest offset")
+    try:
+        words = outside_start_words(start, extents, now_ms=now_ms(), time_form="--since {}")
+    except FilterError as error:
+        raise CommandError(error.words, Exit.WRONG_USE) from error
+    if words:
+        _tell(words)
 
 
 class Shown:

@@ -94,6 +94,13 @@ def passes(query: Mapping[str, str], record: Written) -> bool:
     return all(test(query[name]) for name, test in texts.items() if query.get(name))
 
 
+def is_refused(query: Mapping[str, str], parts: Sequence[Part]) -> bool:
+    """Whether reading would begin beyond the end of each log."""
+    if not query.get("offset"):
+        return False
+    return all(int(query["offset"]) > parts[number].end for number in _chosen(query, parts))
+
+
 def _chosen(query: Mapping[str, str], parts: Sequence[Part]) -> Sequence[int]:
     if query.get("partition"):
         return [int(it) for it in query["partition"].split(",")]

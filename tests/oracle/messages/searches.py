@@ -5,11 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from random import Random
 
+import pytest
+
 from control.kafka.records.browsing import Browsed
 from control.kafka.records.following import TopicFollower
 from control.kafka.records.reader import Looking, Start, StartKind
 from control.kafka.records.record import FetchedRecord, Isolation
 from control.kafka.records.scan_progress import Scan
+from control.messages.judged_records import FilterError
 from control.messages.message_filters import build_filter
 from control.messages.message_search import MessageSearch
 from control.views.tables.messages import summary
@@ -127,6 +130,10 @@ class SearchedTopic:
         wanted = judge.expected(query, self.parts)
         limit = max(limit, len(wanted) // PAGES_MAX)
         search = MessageSearch.of_query(self.name, query)
+        if judge.is_refused(query, self.parts):
+            with pytest.raises(FilterError, match="beyond the end"):
+                await self._pages(search, limit)
+            return
         read = await self._pages(search, limit)
         seen: list[Written] = []
         for number, page in enumerate(read, 1):
