@@ -3,10 +3,13 @@
 import json
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Self
+from threading import Event, Thread
+from typing import Final, Self
 
 from control.kafka.connection.settings import RegistrySettings
+
+HANGS: Final = 0
+"""In the place of an HTTP status: no answer comes."""
 
 
 class RegistryOfTexts:
@@ -14,12 +17,16 @@ class RegistryOfTexts:
 
     def __init__(self, schemas: Mapping[int, tuple[str, str] | int | bytes]) -> None:
         self.asked: list[str] = []
-        asked = self.asked
+        self._is_over = Event()
+        asked, is_over = self.asked, self._is_over
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 asked.append(self.path)
                 found = schemas.get(int(self.path.rpartition("/")[2]), 404)
+                if found == HANGS:
+                    is_over.wait()
+                    return
                 body = found if isinstance(found, bytes) else b'{"error_code": 40403}'
                 if isinstance(found, tuple):
                     body = json.dumps({"schemaType": found[0], "schema": found[1]}).encode()
@@ -40,6 +47,7 @@ class RegistryOfTexts:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._is_over.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()

@@ -38,6 +38,8 @@ FAILED_MAX: Final = 100
 only look like messages with a schema must not become a flood of requests."""
 _OF_ONE_SCHEMA: Final = (400, 403, 422, 500)
 """Other schemas may be given all the same."""
+_IN_VAIN: Final = (408, 502, 504)
+"""A proxy's word for no answer in time."""
 _TOO_LONG: Final = "it takes too long"
 _CHUNK_BYTES: Final = 64 << 10
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
@@ -94,6 +96,8 @@ class SchemaRegistry:
         """Until when, and why, schemas are not asked for."""
         self._failure = ""
         self._rests_until_s = 0.0
+        self._slow_id: int | None = None
+        """The schema that did not come in time, with no answer since."""
 
     def schema(self, schema_id: int) -> Schema:
         """The schema with this id.
@@ -108,18 +112,25 @@ class SchemaRegistry:
         deadline_s = time.monotonic() + self.settings.timeout_s
         try:
             found = self._ask_schema(schema_id, deadline_s)
-        except _SilentError as error:
-            with self._lock:
-                self._failure = str(error)
-                self._rests_until_s = time.monotonic() + RESTS_S
-            raise
         except RegistryError as error:
-            left_s = UNKNOWN_S if isinstance(error, UnknownSchemaError) else RESTS_S
-            with self._lock:
-                self._failed[schema_id] = (time.monotonic() + left_s, error)
+            self._handle_failure(schema_id, error)
             raise
         self._keep(found)
         return found
+
+    def _handle_failure(self, schema_id: int, error: RegistryError) -> None:
+        """One schema that does not come in time says nothing of the others; two in a row do."""
+        with self._lock:
+            is_silent = isinstance(error, _SilentError)
+            if isinstance(error, _SlowError):
+                is_silent = self._slow_id not in (None, schema_id)
+                self._slow_id = schema_id
+            if is_silent:
+                self._failure = str(error)
+                self._rests_until_s = time.monotonic() + RESTS_S
+            else:
+                left_s = UNKNOWN_S if isinstance(error, UnknownSchemaError) else RESTS_S
+                self._failed[schema_id] = (time.monotonic() + left_s, error)
 
     def _kept(self, schema_id: int) -> Schema | None:
         with self._lock:
@@ -208,7 +219,13 @@ class SchemaRegistry:
             status, body = self._body(url, deadline_s)
         except OSError as error:
             words = f"the schema registry at {host} does not answer ({error})"
-            raise _SilentError(words) from error
+            raise (_SlowError if isinstance(error, TimeoutError) else _SilentError)(
+                words
+            ) from error
+        if status in _IN_VAIN:
+            raise _SlowError(f"the schema registry at {host} does not answer (HTTP {status})")
+        with self._lock:
+            self._slow_id = None
         document = _document(body)
         if status == 404 and (self._has_answered or _names_missing(document)):
             raise _MissingError
@@ -271,6 +288,10 @@ def _read_whole(answer: urllib3.BaseHTTPResponse, deadline_s: float) -> bytes:
 
 class _SilentError(RegistryError):
     """The registry as a whole gives nothing."""
+
+
+class _SlowError(_SilentError):
+    """No whole answer came in time."""
 
 
 class _MissingError(Exception):

@@ -4,6 +4,7 @@ import io
 import json
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from random import Random
 from typing import Any, Final
@@ -19,7 +20,7 @@ from control.messages.decoding.formats import Decoded, Format, Formats, jsonable
 from control.messages.message_filters import FilterTexts, build_filter
 from tests.support.cases import case
 from tests.support.phrases import lacking
-from tests.support.registry_of_texts import RegistryOfTexts
+from tests.support.registry_of_texts import HANGS, RegistryOfTexts
 from tests.unit.dashboard.pages.test_browse import record
 
 FORBIDDEN, BROKEN, UNKNOWN, NULLS, NODE, TIMES, RICH, PROTO, NO_PROTO, WIDE = range(1, 11)
@@ -112,6 +113,28 @@ def test_a_schema_that_is_forbidden_or_broken_blinds_no_other(
     assert decoded(with_schema(TIMES, b"\0\0\0"), registry).error == ""
     assert decoded(with_schema(UNKNOWN, b"\xff"), registry).error == ""
     assert len(server.asked) == 7, "each schema is asked for once"
+
+
+def test_a_schema_that_hangs_blinds_no_other_and_a_registry_that_hangs_rests() -> None:
+    nulls = ("AVRO", '{"type": "array", "items": "null"}')
+    schemas: dict[int, tuple[str, str] | int | bytes] = {1: HANGS, 2: nulls, 3: 504, 4: nulls}
+    schemas |= {5: HANGS, 6: HANGS, 7: nulls}
+    with RegistryOfTexts(schemas) as server:
+        registry = SchemaRegistry(replace(server.settings, timeout_s=0.2))
+
+        def told(number: int) -> str:
+            return decoded(with_schema(number, b"\x04\0"), registry).error
+
+        for number in (1, 3):
+            assert "does not answer" in told(number)
+            assert told(number + 1) == ""
+            assert "does not answer" in told(number)
+        assert "does not answer" in told(5)
+        assert "does not answer" in told(6)
+        assert lacking(told(7), "does not answer", "asked again in") == []
+        assert told(2) == "", "it is kept"
+        asked = [path.rpartition("/")[2] for path in server.asked]
+        assert asked == ["1", "2", "3", "4", "5", "6"], "each is asked for once"
 
 
 @pytest.mark.parametrize(
