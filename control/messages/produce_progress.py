@@ -10,6 +10,8 @@ import numpy as np
 
 from control.kafka.records.producer import Delivery
 
+WAITS_TOLD_S: Final = 3.0
+"""An answer that takes longer is told while it is waited for."""
 LATENCIES_MAX: Final = 20_000
 """Percentiles cover the newest acknowledgements only."""
 ERRORS_MAX: Final = 5
@@ -23,6 +25,18 @@ class Latencies:
     p95_ms: float
     p99_ms: float
     max_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """Records whose answers take long: how many, for how long, from whom, and how long at most."""
+
+    records: int
+    seconds: float
+    topic: str
+    partitions: tuple[int, ...]
+    """Empty: the client has not chosen yet."""
+    seconds_max: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +65,7 @@ class ProduceProgress:
     """Somebody ended it before all was sent."""
     unanswered: int = 0
     """Sent, and neither acknowledged nor failed: nobody knows whether they were written."""
+    waiting: Waiting | None = None
 
 
 @dataclass(slots=True)
@@ -63,6 +78,8 @@ class Tally:
     refused: int = 0
     """Failed without being sent."""
     unanswered: int = 0
+    asked: dict[int, tuple[float, int | None]] = field(default_factory=dict)
+    """By number, the oldest first: since when it is under way, and to which partition."""
     last: Delivery | None = None
     latencies: deque[float] = field(default_factory=lambda: deque(maxlen=LATENCIES_MAX))
     per_partition: Counter[int] = field(default_factory=Counter)
@@ -79,6 +96,20 @@ class Tally:
         if landed.offset >= 0:
             first, last = self.offsets.get(landed.partition, (landed.offset, landed.offset))
             self.offsets[landed.partition] = min(first, landed.offset), max(last, landed.offset)
+
+    def waiting(self, topic: str, *, now_s: float, seconds_max: float) -> Waiting | None:
+        """Those whose answers take long; None: there are none."""
+        late = [to for since_s, to in self.asked.values() if now_s - since_s > WAITS_TOLD_S]
+        if not late:
+            return None
+        oldest_s = next(iter(self.asked.values()))[0]
+        return Waiting(
+            records=len(late),
+            seconds=now_s - oldest_s,
+            topic=topic,
+            partitions=tuple(sorted({to for to in late if to is not None})),
+            seconds_max=seconds_max,
+        )
 
     def fail(self, words: str, kind: str) -> None:
         """One more will not be acknowledged."""

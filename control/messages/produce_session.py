@@ -305,11 +305,13 @@ class ProduceSession:
         self, producer: RecordProducer, n: int, record: OutgoingRecord
     ) -> Awaitable[Delivery] | None:
         """The answer to come; None: it failed for itself alone."""
+        self._tally.asked[n] = (time.monotonic(), record.partition)
         try:
             assert self._limits is not None
             self._limits.check(record, self.job.options.compression)
             delivery = await producer.enqueue(record)
         except (RecordTooLargeError, RefusedError) as error:
+            del self._tally.asked[n]
             if isinstance(error, RefusedError) and error.code not in _OF_ONE_RECORD:
                 raise
             self._fail(n, error)
@@ -335,6 +337,7 @@ class ProduceSession:
         else:
             self._tally.count(landed)
         self._tally.unanswered -= 1
+        del self._tally.asked[n]
 
     def _fail(self, n: int, error: KafkaPortError) -> None:
         line = "" if self._source is None else f"line {n + 1:,}: "
@@ -376,6 +379,13 @@ class ProduceSession:
             is_done=is_done,
             is_stopped=is_done and self._is_cut,
             unanswered=tally.unanswered,
+            waiting=None
+            if is_done
+            else tally.waiting(
+                self.job.topic,
+                now_s=time.monotonic(),
+                seconds_max=self._settings.request_timeout_ms / 1_000,
+            ),
         )
 
 

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import BrokerResponseError, KafkaConnectionError, KafkaError, kafka_errors
+from aiokafka.errors import (
+    BrokerResponseError,
+    KafkaConnectionError,
+    KafkaError,
+    NodeNotReadyError,
+    kafka_errors,
+)
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from kio.schema.errors import ErrorCode
 
@@ -202,6 +208,12 @@ def _translated(error: BaseException, bootstrap: str) -> KafkaPortError:
     if isinstance(error, AssertionError):
         return RefusedError(
             ErrorCode.unknown_topic_or_partition, what="sending", message=str(error)
+        )
+    if isinstance(error, NodeNotReadyError):
+        return UnreachableError(
+            f"{bootstrap} did not take the record",
+            reason="the leader of its partition takes no connection",
+            next_step="start that broker, or wait until another one leads: `partiscope doctor`",
         )
     errno = getattr(error, "errno", None)
     is_refusal = isinstance(error, KafkaError) and not isinstance(error, KafkaConnectionError)

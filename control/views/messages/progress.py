@@ -6,6 +6,8 @@ from typing import Final
 from control.kafka.errors import KafkaPortError, NoSuchPartitionError, RecordTooLargeError
 from control.kafka.records.producer import Delivery
 from control.messages.produce_progress import ProduceProgress
+from control.model.ids import TopicPartition
+from control.model.offset_range import partition_names
 from control.operations.catalogue.topics.produce import PRODUCE, Produce
 from control.operations.errors import OperationError
 from control.operations.operation_session import OperationSession
@@ -69,6 +71,20 @@ def latency_words(progress: ProduceProgress) -> str:
     )
 
 
+def waiting_words(progress: ProduceProgress) -> str:
+    """``2 records wait for an answer of orders-1 for 4 s; each is given up after 15 s``; empty:
+    none waits for long."""
+    it = progress.waiting
+    if it is None:
+        return ""
+    keys = [TopicPartition(it.topic, number) for number in it.partitions]
+    where = partition_names(keys) if keys else it.topic
+    wait = "record waits" if it.records == 1 else "records wait"
+    most = "it" if it.records == 1 else "each"
+    words = f"{it.records:,} {wait} for an answer of {where} for {it.seconds:.0f} s"
+    return f"{words}; {most} is given up after {it.seconds_max:g} s"
+
+
 def failed_words(progress: ProduceProgress) -> str:
     """``2 × record too large, 1 × timed out``; empty: none failed."""
     return ", ".join(f"{count:,} × {kind}" for kind, count in progress.errors_by_kind.items())
@@ -88,6 +104,8 @@ def progress_cells(progress: ProduceProgress, acks: str) -> tuple[Cell, ...]:
     lines = [Cell(progress.acked, words, tone)]
     if latencies := latency_words(progress):
         lines.append(Cell(None, f"acknowledged after {latencies}", Tone.MUTED))
+    if waiting := waiting_words(progress):
+        lines.append(Cell(None, waiting, Tone.WARNING))
     errors = [failed_words(progress)] if progress.failed > 1 else []
     lines += (Cell(None, it, Tone.CRITICAL) for it in (*errors, *progress.errors))
     return tuple(lines)

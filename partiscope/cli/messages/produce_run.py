@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sys
+import time
 from typing import Any, Final
 
 from control.kafka.errors import KafkaPortError
@@ -18,6 +19,7 @@ from control.views.messages.progress import (
     landed_words,
     latency_words,
     progress_words,
+    waiting_words,
 )
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import note, write_json
@@ -26,6 +28,7 @@ from partiscope.identity import Target
 
 ANSWERS_WAIT_S: Final = 3.0
 """For so long an interrupted session waits for the answers of what is under way."""
+WAITS_TOLD_EVERY_S: Final = 10.0
 
 
 def send(target: Target, asked: Produce, *, as_json: bool) -> Exit:
@@ -36,8 +39,7 @@ def send(target: Target, asked: Produce, *, as_json: bool) -> Exit:
         KafkaPortError: the cluster refused, or does not answer.
         OperationError: it may not be done.
     """
-    if sys.stderr.isatty() and not as_json:
-        asked.run.listen = _show_progress
+    asked.run.listen = _Shown(is_moving=sys.stderr.isatty() and not as_json).handle_progress
     ended = asyncio.run(_until_done(target, asked))
     done = asked.run.progress
     is_interrupted = ended in (Exit.INTERRUPTED, Exit.TERMINATED)
@@ -90,9 +92,24 @@ async def _until_done(target: Target, asked: Produce) -> Exit | Exception:
     return ended[0] if ended else Exit.DONE
 
 
-def _show_progress(progress: ProduceProgress) -> None:
-    if progress.total > 1:
-        write_progress(_progress_line(progress))
+class _Shown:
+    """Tells how far a run is, and which answers take long."""
+
+    def __init__(self, *, is_moving: bool) -> None:
+        """``is_moving``: a person sees one line that changes."""
+        self._is_moving = is_moving
+        self._waits_told_s = -WAITS_TOLD_EVERY_S
+
+    def handle_progress(self, progress: ProduceProgress) -> None:
+        """Tell where an answer takes long, now and then; to a person all."""
+        words, now_s = waiting_words(progress), time.monotonic()
+        if words and now_s - self._waits_told_s >= WAITS_TOLD_EVERY_S:
+            self._waits_told_s = now_s
+            assert progress.waiting is not None
+            where = f"`partiscope topics describe {progress.waiting.topic}` shows the leaders"
+            note(f"{_fresh_line()}{words}; {where}")
+        if self._is_moving and progress.total > 1:
+            write_progress(_progress_line(progress))
 
 
 def _report(done: ProduceProgress, job: ProduceJob, *, is_interrupted: bool, as_json: bool) -> None:

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from control.kafka.records.producer import Delivery
-from control.messages.produce_progress import Latencies, ProduceProgress
+from control.messages.produce_progress import Latencies, ProduceProgress, Waiting
 from control.views.messages.progress import progress_cells
 from control.views.tables.rows import Tone
+from tests.support.phrases import lacking
 
 LANDED = Delivery(topic="orders", partition=10, offset=1254, timestamp_ms=0, latency_ms=3.1)
 ONE = ProduceProgress(
@@ -40,3 +41,18 @@ def test_many_records_are_told_with_pace_latencies_and_failures() -> None:
 def test_nothing_acknowledged_is_not_told_as_done() -> None:
     (line,) = progress_cells(replace(ONE, acked=0, last=None), "all")
     assert (line.text, line.tone) == ("nothing was acknowledged", Tone.PLAIN)
+
+
+def test_who_is_waited_for_is_told_and_how_long() -> None:
+    late = Waiting(records=1, seconds=4.2, topic="orders", partitions=(1,), seconds_max=15.0)
+    waits = replace(ONE, acked=0, last=None, is_done=False, waiting=late)
+    _, one = progress_cells(waits, "all")
+    assert one.tone is Tone.WARNING
+    assert lacking(one.text, "1 record waits", "orders-1 for 4 s", "given up after 15 s") == []
+    many = replace(late, records=2_000, partitions=tuple(range(9)))
+    _, several = progress_cells(replace(waits, waiting=many), "all")
+    assert (
+        lacking(several.text, "2,000 records", "orders-0", "and 4 more", "each is given up") == []
+    )
+    _, nobody = progress_cells(replace(waits, waiting=replace(late, partitions=())), "all")
+    assert "answer of orders for 4 s" in nobody.text

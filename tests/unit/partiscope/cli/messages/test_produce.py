@@ -5,14 +5,16 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any, Final
 
 import pytest
 
 from control.kafka.connection import apis
 from partiscope.cli.app import run
+from tests.support.patience import WAIT_S
 from tests.support.phrases import lacking
-from tests.unit.control.kafka.scripted_cluster import ScriptedCluster
+from tests.unit.control.kafka.scripted_cluster import Asked, ScriptedCluster
 from tests.unit.control.messages.test_sessions_of_a_cluster import (
     PRODUCE,
     TOPIC,
@@ -152,3 +154,31 @@ def test_bytes_that_are_no_text_are_sent_and_shown_as_typed(cluster: ScriptedClu
     (asked,) = cluster.requests(PRODUCE)
     sent: Any = bytes(asked.message.topic_data[0].partition_data[0].records)
     assert sent.count(b"caf\xe9") == 3
+
+
+@pytest.mark.parametrize("words", [("--json",), ("--count", "3"), ()])
+def test_an_answer_that_takes_long_is_told_while_it_is_waited_for(
+    cluster: ScriptedCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: tuple[str, ...],
+) -> None:
+    monkeypatch.setattr("control.messages.produce_progress.WAITS_TOLD_S", 0.0)
+    is_told, acknowledging = Event(), Acknowledging()
+    told: list[str] = []
+
+    def note(text: str) -> None:
+        told.append(text)
+        is_told.set()
+
+    def late(asked: Asked) -> dict[str, Any]:
+        assert is_told.wait(WAIT_S)
+        return acknowledging(asked)
+
+    monkeypatch.setattr("partiscope.cli.messages.produce_run.note", note)
+    cluster.on(PRODUCE, late)
+    assert produce(cluster, "--key", "k", "--value", "v", "--partition", "1", *words) == 0
+    wanted = (f"answer of {TOPIC}-1", "given up after 15 s", f"topics describe {TOPIC}")
+    assert lacking(told[0], *wanted) == []
+    assert [line for line in told[1:] if "given up" in line] == [], "it is told once in a while"
+    capsys.readouterr()
