@@ -1,16 +1,15 @@
-"""Fifty messages of a hostile producer: deep, huge, lies and bombs in every format. Page, terminal
-and tail show every one of them, and say what it is."""
+"""Fifty messages of a hostile producer: what is drawn of them for page and terminal, the terminal
+itself, and tail show every one of them, and say what it is."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Final
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+from textual.widgets import Static
 
+from control.kafka.connection.connections import use_connections
 from control.kafka.connection.settings import KafkaSettings
 from control.messages.decoding.decoder import decoder_of
 from control.messages.message_search import MessageSearch
@@ -19,96 +18,16 @@ from control.views.tables.messages import message_row
 from dashboard.components.markup import MARKUP
 from dashboard.live.message_reading import Seen
 from dashboard.pages.browse import messages
-from tests.contract.operations_rig import unique
+from tests.contract.operations_rig import terminal_on, unique
 from tests.support.cases import case
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
-from tests.support.patience import WAIT_S
+from tests.support.hostile_messages import SCHEMAS, hostile, write_hostile
 from tests.support.registry_of_texts import RegistryOfTexts
-from tests.unit.control.messages.test_decoding_bounds import (
-    BROKEN,
-    FORBIDDEN,
-    MESSAGE,
-    NODE,
-    NODE_TYPE,
-    NULLS,
-    PROTO,
-    TIMES,
-    TIMES_TYPE,
-    UNKNOWN,
-    with_schema,
-)
-
-JSON_SCHEMA: Final = 20
-BOMB_BYTES: Final = 12 << 20
-SCHEMAS: Final[Mapping[int, tuple[str, str] | int]] = {
-    FORBIDDEN: 403,
-    BROKEN: 500,
-    NULLS: ("AVRO", '{"type": "array", "items": "null"}'),
-    NODE: ("AVRO", json.dumps(NODE_TYPE)),
-    TIMES: ("AVRO", json.dumps(TIMES_TYPE)),
-    PROTO: ("PROTOBUF", MESSAGE),
-    JSON_SCHEMA: ("JSON", '{"title": "Odd", "type": "object"}'),
-}
-
-
-def _proto_nested(depth: int) -> bytes:
-    content = b""
-    for _ in range(depth):
-        content = b"\x32" + bytes((len(content) & 0x7F | 0x80, len(content) >> 7)) + content
-    return b"\0" + content
-
-
-def hostile() -> list[tuple[bytes | None, str]]:
-    """Values, and what must be told of each."""
-    found: list[tuple[bytes | None, str]] = [
-        (with_schema(NULLS, bytes.fromhex("808080801000")), "200,000 values"),
-        (with_schema(NULLS, bytes.fromhex("ffffffffffffffffff0100")), "200,000 values"),
-        (with_schema(NULLS, b"\x80" * 12), "ten bytes"),
-        (with_schema(NODE, b"\x02" * 8_000 + b"\0"), "200 deep"),
-        (with_schema(NODE, b"\x02" * 60_000), "200 deep"),
-        (with_schema(NODE, b"\x7e"), "union of 2 types"),
-        (with_schema(NODE, b""), "too early"),
-        (with_schema(TIMES, bytes.fromhex("feffffff0f") + b"\0\x02a"), "2147483647"),
-        (with_schema(TIMES, b"\0\0\x02\xff"), "base64"),
-        (with_schema(TIMES, b"\0\0\xfe\xff\xff\xff\x0f"), "too early"),
-        (with_schema(TIMES, b"\0\0\x02ab"), "left over"),
-        (with_schema(FORBIDDEN, b"a"), "HTTP 403"),
-        (with_schema(BROKEN, b"a"), "HTTP 500"),
-        (with_schema(UNKNOWN, b"\xff"), "0x00"),
-        (with_schema(PROTO, _proto_nested(150)), "more deeply"),
-        (with_schema(PROTO, b"\0" + b"\x32\0" * 30_000), "orders"),
-        (with_schema(PROTO, b"\0\x32\xff"), "do not fit"),
-        (with_schema(PROTO, b"\xc8\x01" + b"\0" * 100), "message type"),
-        (with_schema(PROTO, b"\x02\x7e"), "message type"),
-        (with_schema(PROTO, b"\xff" * 8), "five bytes"),
-        (with_schema(PROTO, b"\0\x1a\x0a\x08" + b"\x80" * 8 + b"\x10"), "seconds"),
-        (with_schema(JSON_SCHEMA, b"[" * 50_000), "200 deep"),
-        (with_schema(JSON_SCHEMA, b'{"a": NaN}'), "NaN"),
-        (with_schema(JSON_SCHEMA, b"\xff\xfe"), "do not fit"),
-        (b"[" * 60_000, "200 deep"),
-        (b'{"a":' * 300 + b"1" + b"}" * 300, "200 deep"),
-        (b'{"a": ' + b"9" * 5_000 + b"}", "9999"),
-        (b'{"a": 1e400, "a": 2}', "1e400"),
-        (b'{"a": Infinity}', "Infinity"),
-        (b'{"\\ud800": "\\udfff"}', "ud800"),
-        (b'"' + b"\\" * 1_000, "\\"),
-        (b"\xff" * 60_000, "0xff"),
-        (b"\xed\xa0\x80", "0xeda080"),
-        (b"\x1b[2J\x1b]0;evil\x07", "x1b"),
-        ("\u202eevil\u2066".encode(), "u202e"),
-        (("a" + "\u0301" * 5_000).encode(), "a\u0301"),
-        (b"\r\nevil\r\n", "evil"),
-        (b"\0" * 5, "x00"),
-        (b"", ""),
-        (None, "null"),
-        (b"x" * (1 << 20), "1.0 MiB"),
-        (b"{" + b'"a":{},' * 100_000 + b'"b":1}', "KiB"),
-        (b"0x00", '"0x00"'),
-        (b"null", '"null"'),
-    ]
-    found += [(bytes([number]) * BOMB_BYTES, "12.0 MiB") for number in (0, 32, 91, 123, 128, 255)]
-    return found
+from tests.support.settle import settle
+from tui.app import PartiscopeApp
+from tui.screens.base import ViewScreen
+from tui.widgets.row_table import RowTable
 
 
 @pytest.fixture(scope="module")
@@ -120,23 +39,7 @@ def registry() -> Iterator[RegistryOfTexts]:
 @pytest.fixture(scope="module")
 def topic(our_cluster: LocalCluster) -> str:
     name = unique("hostile")
-    admin = AdminClient({"bootstrap.servers": our_cluster.bootstrap})
-    new = NewTopic(name, 1, 1, config={"max.message.bytes": str(BOMB_BYTES * 2)})
-    admin.create_topics([new])[name].result(WAIT_S)
-    for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
-        producer = Producer(
-            {
-                "bootstrap.servers": our_cluster.bootstrap,
-                "compression.type": codec,
-                "message.max.bytes": BOMB_BYTES * 2,
-            }
-        )
-        values = [value for value, _ in hostile()]
-        wanted = {"none": values[:-6], "gzip": values[-6:-4]}
-        wanted |= {"snappy": values[-4:-3], "lz4": values[-3:-2], "zstd": values[-2:]}
-        for value in wanted[codec]:
-            producer.produce(name, value, partition=0)
-        assert producer.flush(WAIT_S) == 0
+    write_hostile(our_cluster.bootstrap, name)
     return name
 
 
@@ -174,3 +77,33 @@ def test_tail_shows_each_and_goes_on(
     lines = line.run(*words, "--json", "--count", "40").splitlines()
     offsets = [json.loads(each, parse_int=str)["offset"] for each in lines]
     assert offsets == list(map(str, range(40)))
+
+
+@pytest.mark.thorough
+async def test_the_terminal_opens_each_and_goes_on(
+    our_cluster: LocalCluster, topic: str, registry: RegistryOfTexts, tmp_path: Path
+) -> None:
+    address = our_cluster.bootstrap
+    use_connections([KafkaSettings(bootstrap=address, schema_registry=registry.settings)])
+    try:
+        with terminal_on(address, tmp_path, path=f"browse/{topic}?since=earliest") as app:
+            async with app.run_test(size=(160, 60)) as pilot:
+                await settle(pilot, lambda: _row_count(app.screen.query(RowTable)) == 50, "rows")
+                for number, (value, told) in enumerate(hostile()):
+                    with case(number, (value or b"")[:40]):
+                        await pilot.press("enter")
+                        await settle(pilot, partial(_tells, app, told), told)
+                        await pilot.press("r", "escape", "down")
+                        await settle(pilot, lambda: isinstance(app.screen, ViewScreen), "the list")
+    finally:
+        use_connections([])
+
+
+def _tells(app: PartiscopeApp, told: str) -> bool:
+    """Whether a message is open, and says this."""
+    found = app.screen.query("#message-text")
+    return any(told in str(each.render()) for each in found if isinstance(each, Static))
+
+
+def _row_count(tables: Iterable[RowTable]) -> int:
+    return sum(table.row_count for table in tables)
