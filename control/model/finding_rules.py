@@ -227,6 +227,7 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
             continue
         told.add(broker)
         unit = "bytes" if measure == "size_bytes" else "count"
+        told_by = "all brokers" if known.size == values.size else "those that tell theirs"
         next_step, operation = _skew_step(measure, evidence)
         yield Finding(
             kind=f"skew-{word}",
@@ -235,7 +236,7 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
             label=f"broker {broker}",
             title=f"{word} skew {{skew:signed_percent}}",
             reason=f"Holds {{value:{unit}}} {'' if unit == 'bytes' else word + ' '}"
-            f"({{share:percent}}); the mean of all brokers is {{mean:{unit}}}.",
+            f"({{share:percent}}); the mean of {told_by} is {{mean:{unit}}}.",
             next_step=next_step,
             operation=operation,
             facts={

@@ -25,6 +25,7 @@ from control.model.columns import (
     partition_keys,
 )
 from control.model.snapshot import ClusterSnapshot
+from spark_metrics.window.totals import stands_for_all
 
 MEASURES: Final = ("replicas", "leaders", "size_bytes", "in_bytes_per_s")
 
@@ -51,7 +52,9 @@ class BrokerLoads:
     replicas: FloatColumn
     leaders: FloatColumn
     size_bytes: FloatColumn
-    """NaN where no size of any of its replicas is known."""
+    """NaN where the size of one of its replicas is unknown."""
+    known_bytes: FloatColumn
+    """Of its replicas whose size is known; NaN where none is."""
     is_estimated: BoolColumn
     in_bytes_per_s: FloatColumn
     out_bytes_per_s: FloatColumn
@@ -105,15 +108,23 @@ def broker_loads(snapshot: ClusterSnapshot, placed: Placement | None = None) -> 
     }
     width = len(brokers)
     estimated = on_registered & placed.is_estimated
+    known_bytes, has_every_size = _sum(index, placed.size_bytes, on_registered, width)
     return BrokerLoads(
         brokers=brokers,
         replicas=_count(index[on_registered], width),
         leaders=_count(index[led], width),
-        size_bytes=_sum(index, placed.size_bytes, on_registered, width),
+        size_bytes=np.where(has_every_size, known_bytes, np.nan),
+        known_bytes=known_bytes,
         is_estimated=_count(index[estimated], width) > 0,
-        in_bytes_per_s=_sum(index, rates["in_bytes_per_s"], led, width),
-        out_bytes_per_s=_sum(index, rates["out_bytes_per_s"], led, width),
+        in_bytes_per_s=_rates(index, rates["in_bytes_per_s"], led, width),
+        out_bytes_per_s=_rates(index, rates["out_bytes_per_s"], led, width),
     )
+
+
+def sum_of_rates(rates: FloatColumn) -> float | None:
+    """The sum over all partitions; None where too few of them are known to stand for all."""
+    known = rates[~np.isnan(rates)]
+    return float(known.sum()) if stands_for_all(known.size, rates.size) else None
 
 
 def without_rates(loads: BrokerLoads, brokers: Collection[int]) -> BrokerLoads:
@@ -138,12 +149,23 @@ def _count(index: IntColumn, width: int) -> FloatColumn:
     return np.bincount(index, minlength=width).astype(np.float64)
 
 
-def _sum(index: IntColumn, values: FloatColumn, mask: BoolColumn, width: int) -> FloatColumn:
-    """Sum by index over what is known; NaN where there is something and none of it is known."""
+def _rates(index: IntColumn, rates: FloatColumn, mask: BoolColumn, width: int) -> FloatColumn:
+    """Sums of rates by index; NaN where too few of them are known to stand for all."""
+    known = mask & ~np.isnan(rates)
+    total = np.bincount(index[known], weights=rates[known], minlength=width)
+    told, parts = _count(index[known], width), _count(index[mask], width)
+    return np.where(stands_for_all(told, parts), total, np.nan)
+
+
+def _sum(
+    index: IntColumn, values: FloatColumn, mask: BoolColumn, width: int
+) -> tuple[FloatColumn, BoolColumn]:
+    """Sum by index over what is known (NaN where there is something and none of it is), and whether
+    all of it is."""
     known = mask & ~np.isnan(values)
     total = np.bincount(index[known], weights=values[known], minlength=width)
-    unknown = (_count(index[mask], width) > 0) & (_count(index[known], width) == 0)
-    return np.where(unknown, np.nan, total)
+    told, parts = _count(index[known], width), _count(index[mask], width)
+    return np.where((parts > 0) & (told == 0), np.nan, total), told == parts
 
 
 def _reported_sizes(snapshot: ClusterSnapshot, row: IntColumn, broker: IntColumn) -> FloatColumn:

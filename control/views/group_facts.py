@@ -21,7 +21,7 @@ from control.model.ids import TopicPartition
 from control.operations.operation_session import OperationSession
 from control.views.format import NA, age_text, count_text, plural_text
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables.group_parts import member_rows
+from control.views.tables.group_parts import Lags, member_rows
 from control.views.tables.rows import Row
 
 FALLING: Final = "Falling lag can mean given-up records as well as acknowledged ones"
@@ -56,10 +56,10 @@ async def read_group(session: OperationSession, snapshot: OperatorSnapshot, grou
     return Told(facts, members)
 
 
-def lags_of(snapshot: OperatorSnapshot, group: str) -> dict[TopicPartition, int]:
-    """The known lags of a group's partitions."""
+def lags_of(snapshot: OperatorSnapshot, group: str) -> Lags:
+    """Lag of each of a group's partitions that has one."""
     table = snapshot.commit_table
-    own = table.filter(pc.and_(pc.equal(table["group_id"], group), pc.is_valid(table["lag"])))
+    own = table.filter(pc.and_(pc.equal(table["group_id"], group), table["has_lag"]))
     rows = own.select(["topic", "partition", "lag"]).to_pylist()
     return {TopicPartition(it["topic"], it["partition"]): it["lag"] for it in rows}
 

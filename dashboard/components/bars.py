@@ -34,9 +34,9 @@ def broker_bars(rows: Sequence[Row], measure: str) -> Any:
     """One bar per broker; replicas are stacked into leaders and followers."""
     if not rows:
         return empty("no broker has reported yet")
-    values = [_value(row, measure) for row in rows]
+    values = [value for row in rows if (value := _value(row, measure)) is not None]
     to_text, base = _units(measure)
-    mean = sum(values) / len(values)
+    mean = sum(values) / len(values) if values else 0.0
     most = max([*values, mean * (1 + BAND), 1e-9])
     full = most * ROOM
     ticks = nice_ticks(most, base=base)
@@ -73,12 +73,14 @@ def broker_bars(rows: Sequence[Row], measure: str) -> Any:
 def _bar(
     row: Row, measure: str, mean: float, *, full: float, is_crowded: bool, is_named: bool
 ) -> html.A:
-    value = _value(row, measure)
-    skew = (value - mean) / mean * 100 if mean else 0.0
-    least = BAND * 100 if is_crowded else 0.0
+    known, least = _value(row, measure), BAND * 100 if is_crowded else 0.0
+    value = known or 0.0
+    skew = (value - mean) / mean * 100 if mean and known is not None else 0.0
     over = text.signed_percent_text(skew) if mean and abs(skew) >= least else ""
     words = f"broker {row.broker.value}: {MEASURES[measure]} {row.cell(measure).text}"
     told = f"{words}, {text.signed_percent_text(skew)} against the mean" if mean else words
+    if known is None:
+        over, told = text.NA, words
     # An uneven broker is hatched: colour never stands alone.
     uneven = " uneven" if abs(skew) > _SKEW_SHOWN_PERCENT else ""
     if row.status.text.startswith(("down", "silent")):
@@ -104,7 +106,7 @@ def _parts(row: Row, measure: str, value: float) -> list[tuple[str, float]]:
     """From the top down."""
     if measure != "replicas":
         return [("leader", value)]
-    leaders = _value(row, "leaders")
+    leaders = _value(row, "leaders") or 0.0
     return [("follower", value - leaders), ("leader", leaders)]
 
 
@@ -123,9 +125,9 @@ def _up(value: float, full: float, height: float | None = None) -> dict[str, str
     return {"bottom": f"{value / full:.2%}", **tall}
 
 
-def _value(row: Row, measure: str) -> float:
+def _value(row: Row, measure: str) -> float | None:
     value = row.cell(measure).value
-    return float(value) if isinstance(value, int | float) else 0.0
+    return float(value) if isinstance(value, int | float) else None
 
 
 def _units(measure: str) -> tuple[Callable[[float], str], int]:

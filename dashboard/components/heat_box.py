@@ -44,7 +44,7 @@ def heat_box(heat: HeatMap, scheme: str) -> Any:
     ends = ends_of(heat)
     if ends is None:
         return empty(f"no {MEASURES[heat.measure]} anywhere")
-    return _box(heat, _words(heat), ends, scheme)
+    return _box(heat, heat.words(_unit(heat.measure)), ends, scheme)
 
 
 def plan_boxes(found: PlanMap, scheme: str) -> tuple[Any, Any]:
@@ -58,7 +58,7 @@ def plan_boxes(found: PlanMap, scheme: str) -> tuple[Any, Any]:
     words = [[_change(cell, unit) for cell in row] for row in found.cells]
     signs = [[cell.sign for cell in row] for row in found.cells]
     return (
-        _box(found.now, _words(found.now), ends, scheme),
+        _box(found.now, found.now.words(unit), ends, scheme),
         _box(found.planned, words, ends, scheme, signs),
     )
 
@@ -86,11 +86,6 @@ def _change(cell: PlanCell, unit: Callable[[float], str]) -> str:
         return unit(cell.after) if cell.after else ""
     change = f"{unit(cell.before)} → {unit(cell.after)} ({cell.difference})"
     return f"{_SIGN_WORDS[cell.sign]}: {change}"
-
-
-def _words(heat: HeatMap) -> list[list[str]]:
-    unit = _unit(heat.measure)
-    return [["" if math.isnan(value) else unit(value) for value in row] for row in heat.values]
 
 
 def _unit(measure: str) -> Callable[[float], str]:

@@ -10,11 +10,13 @@ import pyarrow.compute as pc
 
 from broker.metrics_schema import RANGE_PARTITIONS
 from spark_metrics.arrow_tables import conform
+from spark_metrics.figures.speed import DEAD_BAND_RECORDS_PER_S
 from spark_metrics.fold.sums import GROUP_SUMS, STATUS_ORDER, Sums, with_known_rates
 from spark_metrics.state.job_state import JobState
 from spark_metrics.state.known_groups import RegisteredGroup
 from spark_metrics.state.rounds import SourceKey
 from spark_metrics.window.tables import BROKERS, GROUPS, REPLICAS
+from spark_metrics.window.totals import stands_for_all
 
 _KEY: Final = ("cluster", "topic", "partition")
 _RATES: Final = ("in_bytes_per_s", "out_bytes_per_s")
@@ -116,8 +118,16 @@ def group_table(groups: Iterable[RegisteredGroup], sums: Sums) -> pa.Table:
 
 
 def group_sums(sums: Sums) -> dict[tuple[str, str], dict[str, Any]]:
-    """Per group: lag and what is lost of it, times of its worst partition, status."""
+    """Per group: lag and what is lost of it, times of its worst partition, status; None where it is
+    not known of all partitions, of rates where too few are known."""
     return {(row["cluster"], row["group_id"]): _group_sum(row) for row in sums.groups.to_pylist()}
+
+
+def _clears_ms(lag: int | None, trend: float | None) -> int | None:
+    if lag == 0:
+        return 0
+    falls = trend is not None and trend < -DEAD_BAND_RECORDS_PER_S
+    return int(lag / -trend * 1000) if lag and trend and falls else None
 
 
 _GROUPS_STATE: Final = pa.schema(
@@ -130,11 +140,17 @@ def _group_sum(row: Mapping[str, Any]) -> dict[str, Any]:
     # OK says so of all partitions, and of a group that has committed something.
     if not worst and (row["unjudged_any"] or not row["committed_offset_count"]):
         worst = None
+    parts = row["has_lag_sum"] or 0
+    figures: dict[str, Any] = {}
+    for name in (*GROUP_SUMS, "time_lag_ms"):
+        told = row[f"{name}_count"]
+        is_known = stands_for_all(told, parts) if name.endswith("_per_s") else told == parts
+        how = "max" if name == "time_lag_ms" else "sum"
+        figures[name] = row[f"{name}_{how}"] if parts and is_known else None
     return {
         "partitions": row["committed_offset_count"],
-        **{name: row[f"{name}_sum"] for name in GROUP_SUMS},
-        "time_lag_ms": row["time_lag_ms_max"],
-        "time_to_clear_ms": None if row["never_any"] else row["time_to_clear_ms_max"],
+        **figures,
+        "time_to_clear_ms": _clears_ms(figures["lag"], figures["lag_records_per_s"]),
         "retention_risk_ms": row["retention_risk_ms_min"],
         "status": None if worst is None else STATUS_ORDER[worst],
         "history_ms": row["history_ms_min"],

@@ -7,23 +7,23 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.window.totals import aggregated
+from spark_metrics.arrow_tables import with_column
+from spark_metrics.window.totals import aggregated, stands_for_all
 
 RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
-UNKNOWN_SHARE_MAX: Final = 0.01
 STATUS_ORDER: Final = ("OK", "WARN", "REWIND", "STOP", "STALL", "BEYOND")
 """Mildest first; a group's status is the worst of its partitions."""
 GROUP_SUMS: Final = ("lag", "lost_records", "lag_records_per_s", "consumed_records_per_s")
 _OF_COMMITS: Final = [
-    *("cluster", "group_id", "committed_offset", "time_lag_ms", "time_to_clear_ms", "commit_ms"),
-    *("retention_risk_ms", "history_ms", "status", *GROUP_SUMS),
+    *("cluster", "group_id", "committed_offset", "end_offset", "commit_ms"),
+    *("retention_risk_ms", "history_ms", "status", "time_lag_ms", *GROUP_SUMS),
 ]
 _OF_GROUPS: Final = (
-    ("committed_offset", "count"),
+    *(("committed_offset", "count"), ("has_lag", "sum"), ("unjudged", "any")),
     *((name, "sum") for name in GROUP_SUMS),
-    *((name, "max") for name in ("time_lag_ms", "time_to_clear_ms", "worst", "commit_ms")),
+    *((name, "count") for name in (*GROUP_SUMS, "time_lag_ms")),
+    *((name, "max") for name in ("time_lag_ms", "worst", "commit_ms")),
     *((name, "min") for name in ("retention_risk_ms", "history_ms")),
-    *(("never", "any"), ("unjudged", "any")),
 )
 _OF_LED: Final = (
     ([], "count_all"),
@@ -97,28 +97,28 @@ def added(parts: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:
 
 
 def with_known_rates(sums: pa.Table, key: Sequence[str], count: str) -> pa.Table:
-    """The number of partitions by key (as ``count``), their bytes and rates.
-
-    A sum of rates of which more than ``UNKNOWN_SHARE_MAX`` are unknown is unknown: after a restart
-    of a broker it would be a dip of traffic that never was.
-    """
+    """The number of partitions by key (as ``count``), their bytes and rates; null where too few
+    rates are known to stand for all."""
     told = {name: sums[name] for name in key}
     told |= {count: sums["count_all"], "size_bytes": sums["size_bytes_sum"]}
-    least = pc.multiply(sums["count_all"], 1 - UNKNOWN_SHARE_MAX)
+    parts = sums["count_all"].to_numpy()
     for name in RATES:
-        is_known = pc.greater_equal(sums[f"{name}_count"], least)
+        is_known = stands_for_all(sums[f"{name}_count"].to_numpy(), parts)
         whole = sums[f"{name}_sum"]
-        told[name] = pc.if_else(is_known, whole, pa.scalar(None, whole.type))
+        told[name] = pc.if_else(pa.array(is_known), whole, pa.scalar(None, whole.type))
     return pa.table(told)
 
 
 def _group_sums(commits: pa.Table) -> pa.Table:
     whole = commits.select(_OF_COMMITS).unify_dictionaries()
-    # One partition that lags and does not clear at its speed keeps the group from clearing.
-    never = pc.and_kleene(pc.greater(whole["lag"], 0), pc.is_null(whole["time_to_clear_ms"]))
+    # A commit beyond the end of its log has no lag, nor what follows from it.
+    is_within = pc.less_equal(whole["committed_offset"], whole["end_offset"])
+    has_lag = pc.and_(pc.is_valid(whole["committed_offset"]), pc.fill_null(is_within, True))
+    for name in (*GROUP_SUMS, "time_lag_ms"):
+        whole = with_column(whole, name, pc.if_else(has_lag, whole[name], None))
     further = {
         "worst": pc.index_in(whole["status"], pa.array(STATUS_ORDER)),
-        "never": pc.fill_null(never, False),
+        "has_lag": has_lag,
         "unjudged": pc.is_null(whole["status"]),
     }
     for name, column in further.items():

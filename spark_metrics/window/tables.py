@@ -103,12 +103,14 @@ GROUPS: Final = pa.schema(
         "members": pa.int32(),
         "read_ms": pa.int64(),
         "partitions": pa.int64(),  # committed ones; 0: no commit
-        "lag": pa.int64(),  # sums over the partitions whose lag is known
+        # Sums over the partitions with a commit within their log; null: of some it is unknown, of
+        # rates of more than 1 %.
+        "lag": pa.int64(),
         "lost_records": pa.int64(),
         "lag_records_per_s": pa.float64(),
         "consumed_records_per_s": pa.float64(),
-        "time_lag_ms": pa.int64(),  # of the partition furthest behind
-        "time_to_clear_ms": pa.int64(),  # the slowest partition decides; null: not at this speed
+        "time_lag_ms": pa.int64(),  # of the partition furthest behind; null: of some unknown
+        "time_to_clear_ms": pa.int64(),  # lag over its fall; null: not at this speed
         "retention_risk_ms": pa.int64(),  # of the partition nearest to it
         # The worst of its partitions; null: some are not judged and all others OK.
         "status": pa.string(),

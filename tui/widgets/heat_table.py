@@ -47,9 +47,9 @@ class HeatTable(KeptCursorTable):
         if (list(heat.topics), list(heat.brokers)) != (self._topics, self._brokers):
             self._rebuild(heat)
         low, high = ends_of(heat)
-        for column, values in enumerate(heat.values, 1):
-            for row, value in enumerate(values):
-                place, text = Coordinate(row, column), _cell(value, low, high, to_text)
+        for column, cells in enumerate(zip(heat.values, heat.words(to_text), strict=True), 1):
+            for row, (value, words) in enumerate(zip(*cells, strict=True)):
+                place, text = Coordinate(row, column), _cell(value, words, low, high)
                 if self.get_cell_at(place) != text:
                     self.update_cell_at(place, text)
 
@@ -101,12 +101,12 @@ def ends_of(heat: HeatMap) -> tuple[float, float]:
     return (min(known), max(known)) if known else (1.0, 1.0)
 
 
-def _cell(value: float, low: float, high: float, to_text: ToText) -> Text:
+def _cell(value: float, words: str, low: float, high: float) -> Text:
     if isnan(value):
-        return Text(NONE, style="dim", justify="right")
+        return Text(words or NONE, style="dim", justify="right")
     level = _level(value, low, high)
-    words = f"{to_text(value)} {SHADES[level] * 2}"
-    return Text(words, style=SHADE_STYLES[level], justify="right", no_wrap=True)
+    shaded = f"{words} {SHADES[level] * 2}"
+    return Text(shaded, style=SHADE_STYLES[level], justify="right", no_wrap=True)
 
 
 def _level(value: float, low: float, high: float) -> int:

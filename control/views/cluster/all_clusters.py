@@ -1,7 +1,6 @@
 """All clusters that one installation watches, side by side: which of them needs somebody?"""
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
@@ -66,10 +65,10 @@ def _groups(snapshot: OperatorSnapshot) -> Cell:
 
 
 def _lag(it: _Watched) -> Cell:
-    groups = it.snapshot.group_table
-    cell = cells.count_cell(pc.sum(groups["lag_known"].cast(pa.float64(), safe=False)).as_py())
-    is_open = pc.any(groups["lag_is_open_any"]).as_py()
-    return cells.at_least(replace(cell, value=None)) if is_open and cell.value else cell
+    groups = it.snapshot.group_table.filter(pc.field("has_lag_sum") > 0)
+    known = pc.sum(groups["lag_known"].cast(pa.float64(), safe=False)).as_py()
+    whole = None if groups["lag_sum"].null_count else known
+    return cells.sum_cell(whole, known, cells.count_cell)
 
 
 def _age(it: _Watched) -> Cell:

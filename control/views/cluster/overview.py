@@ -1,6 +1,7 @@
 """The overview: the cluster in one line, its brokers, its groups, its heat map."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -10,9 +11,11 @@ import pyarrow.compute as pc
 from control.model.columns import FloatColumn, floats
 from control.model.finding_rules import Evidence
 from control.model.job_health import stale_after_ms
+from control.model.load import BrokerLoads, sum_of_rates
 from control.model.snapshot import JobHealth
 from control.model.status import INTERNAL_PREFIX, Severity
 from control.views import format as text
+from control.views.tables import cells
 from control.views.tables.cells import UNKNOWN, count_cell
 from control.views.tables.rows import Cell, Tone
 
@@ -44,12 +47,29 @@ class Headline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatMap:
-    """``values[broker][topic]`` of one measure; NaN where the broker holds nothing of it."""
+    """``values[broker][topic]`` of one measure; NaN where the broker holds nothing of it, or the
+    value is unknown."""
 
     measure: str
     brokers: Sequence[int]
     topics: Sequence[str]
     values: Sequence[Sequence[float]]
+    lacks: Sequence[Sequence[bool]] = ()
+    """Whether parts of a value are unknown, so that it is a least; empty: of none."""
+
+    def words(self, to_text: Callable[[float], str]) -> list[list[str]]:
+        """The values in words, empty where there is nothing."""
+        lacks = self.lacks or [[False] * len(row) for row in self.values]
+        return [
+            [_heat_words(*cell, to_text) for cell in zip(*rows, strict=True)]
+            for rows in zip(self.values, lacks, strict=True)
+        ]
+
+
+def _heat_words(value: float, lacks: bool, to_text: Callable[[float], str]) -> str:
+    if math.isnan(value):
+        return text.NA if lacks else ""
+    return f"{text.AT_LEAST if lacks else ''}{to_text(value)}"
 
 
 NO_FIGURES: Final = Cell(None, "no figures yet", Tone.MUTED)
@@ -71,10 +91,10 @@ def headline(evidence: Evidence) -> Headline:
         topics=count_cell(len(snapshot.topics)),
         partitions=count_cell(snapshot.partitions.num_rows),
         replicas=count_cell(len(evidence.placement.row)),
-        size_bytes=_sum_cell(loads.size_bytes, text.bytes_text),
-        in_bytes=_sum_cell(loads.in_bytes_per_s, text.byte_rate_text),
-        out_bytes=_sum_cell(loads.out_bytes_per_s, text.byte_rate_text),
-        in_records=_sum_cell(_record_rates(evidence), text.record_rate_text),
+        size_bytes=_bytes_cell(loads),
+        in_bytes=cells.byte_rate_cell(_rate(evidence, "in_bytes_per_s")),
+        out_bytes=cells.byte_rate_cell(_rate(evidence, "out_bytes_per_s")),
+        in_records=cells.record_rate_cell(_rate(evidence, "in_records_per_s")),
         under_replicated=trouble_cell(statuses.count("under-replicated"), Tone.WARNING),
         offline=trouble_cell(statuses.count("offline"), Tone.CRITICAL),
         moving=_moving_cell(statuses.count("moving")),
@@ -120,12 +140,15 @@ def heat_map(evidence: Evidence, measure: str) -> HeatMap:
     names: list[str] = encoded.dictionary.to_pylist()
     topic = np.asarray(encoded.indices)[placed.row] if len(placed.row) else placed.row
     amount = _amounts(evidence, measure)
-    known = np.isin(placed.broker, loads.brokers) & ~np.isnan(amount)
-    row = np.searchsorted(loads.brokers, placed.broker[known])
+    held = np.isin(placed.broker, loads.brokers)
+    row = np.searchsorted(loads.brokers, placed.broker[held])
     shape = len(loads.brokers), len(names)
-    cell = row * shape[1] + topic[known]
-    sums = np.bincount(cell, amount[known], shape[0] * shape[1]).astype(np.float64)
-    return _trimmed(measure, [int(item) for item in loads.brokers], names, sums.reshape(shape))
+    cell, amount = row * shape[1] + topic[held], amount[held]
+    parts = (np.nan_to_num(amount), np.isnan(amount))
+    grid = np.stack(
+        [np.bincount(cell, each, shape[0] * shape[1]).reshape(shape) for each in parts]
+    ).astype(np.float64)
+    return _trimmed(measure, [int(item) for item in loads.brokers], names, grid)
 
 
 def _amounts(evidence: Evidence, measure: str) -> FloatColumn:
@@ -143,31 +166,38 @@ def _amounts(evidence: Evidence, measure: str) -> FloatColumn:
 
 
 def _lag_by_partition(evidence: Evidence) -> FloatColumn:
-    """Records that wait in each partition, for all groups that read it together."""
+    """Records that wait in each partition, for all groups that committed there together; NaN where
+    the lag of one of them is unknown."""
     commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
     place = evidence.snapshot.commit_places
-    lag = np.nan_to_num(floats(commits["lag"]))
-    found = place >= 0
-    waiting = np.bincount(place[found], weights=lag[found], minlength=partitions.num_rows)
-    return waiting.astype(np.float64)
+    found = (place >= 0) & pc.is_valid(commits["committed_offset"]).to_numpy()
+    lag = floats(commits["lag"])[found]
+    return np.bincount(place[found], weights=lag, minlength=partitions.num_rows).astype(np.float64)
 
 
 def _trimmed(
     measure: str, brokers: Sequence[int], names: Sequence[str], grid: FloatColumn
 ) -> HeatMap:
-    order = sorted(range(len(names)), key=lambda place: (-grid[:, place].sum(), names[place]))
+    """``grid``: what is known of each cell, and how many of its parts are unknown."""
+    most = grid[0].sum(axis=0)
+    order = sorted(range(len(names)), key=lambda place: (-most[place], names[place]))
     shown, rest = (
         sorted(order[:HEAT_TOPICS_MAX], key=lambda place: _place_of(names[place])),
         order[HEAT_TOPICS_MAX:],
     )
-    columns = [grid[:, place] for place in shown]
+    columns = [grid[:, :, place] for place in shown]
     topics = [names[place] for place in shown]
     if rest:
-        columns.append(grid[:, rest].sum(axis=1))
+        columns.append(grid[:, :, rest].sum(axis=2))
         topics.append(REST)
-    kept = np.stack(columns, axis=1) if columns else np.zeros((len(brokers), 0))
-    blank = np.where(kept > 0, kept, np.nan)
-    return HeatMap(measure=measure, brokers=brokers, topics=topics, values=blank.tolist())
+    known, unknown = np.stack(columns, axis=2) if columns else np.zeros((2, len(brokers), 0))
+    return HeatMap(
+        measure=measure,
+        brokers=brokers,
+        topics=topics,
+        values=np.where(known > 0, known, np.nan).tolist(),
+        lacks=(unknown > 0).tolist(),
+    )
 
 
 def _place_of(topic: str) -> tuple[bool, str]:
@@ -175,9 +205,11 @@ def _place_of(topic: str) -> tuple[bool, str]:
     return topic.startswith(INTERNAL_PREFIX), topic
 
 
-def _record_rates(evidence: Evidence) -> FloatColumn:
-    rates = floats(evidence.snapshot.partitions["in_records_per_s"])
-    return np.full(len(rates), np.nan) if evidence.freshness.are_all_unheard else rates
+def _rate(evidence: Evidence, name: str) -> float | None:
+    """The cluster's rate, over all partitions."""
+    if evidence.freshness.are_all_unheard:
+        return None
+    return sum_of_rates(floats(evidence.snapshot.partitions[name]))
 
 
 def _brokers_cell(evidence: Evidence) -> Cell:
@@ -203,7 +235,8 @@ def trouble_cell(count: int, tone: Tone) -> Cell:
     return Cell(count, text.count_text(count), tone if count else Tone.FINE)
 
 
-def _sum_cell(values: FloatColumn, to_text: text.ToText) -> Cell:
-    known = values[~np.isnan(values)]
-    total = float(known.sum()) if known.size or not values.size else None
-    return Cell(total, to_text(total))
+def _bytes_cell(loads: BrokerLoads) -> Cell:
+    known = loads.known_bytes[~np.isnan(loads.known_bytes)]
+    total = float(known.sum()) if known.size or not loads.brokers.size else None
+    is_whole = not np.isnan(loads.size_bytes).any()
+    return cells.sum_cell(total if is_whole else None, total, cells.bytes_cell)

@@ -1,13 +1,14 @@
 """Helpers that build the Arrow tables behind the lists."""
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.model.columns import FloatColumn
+from control.model.columns import FloatColumn, ints
 from control.model.status import INTERNAL_PREFIX, UNJUDGED
 
 INTERNAL: Final = "is_internal"
@@ -30,6 +31,20 @@ def with_columns(table: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
     for name, values in columns.items():
         kept = kept.append_column(name, values)
     return kept
+
+
+def whole(
+    grouped: pa.Table,
+    name: str,
+    how: str,
+    parts: Any,
+    is_whole: Callable[[Any, Any], Any] = operator.eq,
+) -> pa.Array:
+    """Column ``<name>_<how>`` of an aggregate; null where too few of the ``parts`` of each row are
+    known, or where it has none."""
+    told, parts = ints(grouped[f"{name}_count"], unknown=0), ints(parts, unknown=0)
+    is_known = is_whole(told, parts) & (parts > 0)
+    return pc.if_else(pa.array(is_known), grouped[f"{name}_{how}"], None)
 
 
 def sorted_by(table: pa.Table, keys: Sequence[str]) -> pa.Table:

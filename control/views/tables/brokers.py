@@ -31,6 +31,7 @@ from control.views.tables.rows import TONE_OF, Cell, Row, Tone
 _KEPT: Final = ("broker", "host", "port", "rack", "is_fenced", "is_controller", "interval_ms")
 _SINCE: Final = {"fenced": "down", "silent": "silent"}
 """Statuses that tell since when, in the words of a row."""
+OF_LED: Final = "; of the partitions that it leads"
 Record = Mapping[str, Any]
 
 
@@ -51,7 +52,10 @@ def _status_cell(record: Record) -> Cell:
 
 
 def _size_cell(record: Record) -> Cell:
-    return cells.bytes_cell(record["size_bytes"], estimated=record["is_estimated"])
+    def bytes_cell(value: float | None) -> Cell:
+        return cells.bytes_cell(value, estimated=record["is_estimated"])
+
+    return cells.sum_cell(record["size_bytes"], record["known_bytes"], bytes_cell)
 
 
 BROKERS: Final = Table(
@@ -74,10 +78,10 @@ BROKERS: Final = Table(
                "Partitions that it leads", rank=2, filter="leaders"),
         column("size_bytes", "bytes", units.BYTES, SIZE_HELP, rank=1, cell=_size_cell,
                filter="size bytes"),
-        column("in_bytes", "in/s", units.BYTE_RATE, IN_HELP, rank=2, source="in_bytes_per_s",
-               filter="in"),
+        column("in_bytes", "in/s", units.BYTE_RATE, f"{IN_HELP}{OF_LED}", rank=2,
+               source="in_bytes_per_s", filter="in"),
         column("out_bytes", "out/s", units.BYTE_RATE,
-               OUT_HELP, source="out_bytes_per_s", filter="out"),
+               f"{OUT_HELP}{OF_LED}", source="out_bytes_per_s", filter="out"),
         column("skew", "skew", units.PERCENT,
                "Bytes against the mean of all registered brokers; n/a while it is down", rank=2,
                source="skew_percent", filter="skew",
@@ -159,6 +163,7 @@ def load_columns(loads: BrokerLoads) -> dict[str, pa.Array]:
         "replicas": arrow.nullable(loads.replicas),
         "leaders": arrow.nullable(loads.leaders),
         "size_bytes": arrow.nullable(loads.size_bytes),
+        "known_bytes": arrow.nullable(loads.known_bytes),
         "is_estimated": pa.array(loads.is_estimated),
         "in_bytes_per_s": arrow.nullable(loads.in_bytes_per_s),
         "out_bytes_per_s": arrow.nullable(loads.out_bytes_per_s),

@@ -1,6 +1,6 @@
 """Cells of values that many tables have: figures in their units, states with their tones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -86,6 +86,16 @@ def at_least(cell: Cell) -> Cell:
     return replace(cell, text=f"≥ {cell.text}")
 
 
+def sum_cell(
+    whole: float | None, known: float | None, cell: Callable[[float | None], Cell]
+) -> Cell:
+    """A sum in the words of ``cell``. While parts of it are unknown, what is known of it is a
+    least (``≥ 40``), and its value is unknown to filters."""
+    if whole is None and known is not None:
+        return replace(at_least(cell(known)), value=None)
+    return cell(whole)
+
+
 def status_cell(word: str) -> Cell:
     """A partition's or topic's status, sorted by how bad it is."""
     tone = Tone.MUTED if word == NOT_KNOWN else TONE_OF[PARTITION_SEVERITIES[word]]
@@ -145,7 +155,7 @@ def lag_time_cell(value: float | None) -> Cell:
 def velocity_cell(value: float | None, lag: float | None) -> Cell:
     """How fast lag grows; within the dead band it is steady."""
     if value is None:
-        return UNKNOWN if lag else NOTHING
+        return NOTHING if lag == 0 else UNKNOWN
     if abs(value) < 1:
         return Cell(value, "steady")
     tone = Tone.WARNING if value > 0 else Tone.FINE
@@ -169,8 +179,10 @@ def clears_cell(value: float | None, status: str) -> Cell:
 def loses_cell(value: float | None, lag: float | None) -> Cell:
     """When retention deletes what the group has not read. Where nothing waits, nothing can be
     lost (–)."""
-    if value is None or not lag:
-        return UNKNOWN if lag else NOTHING
+    if lag == 0:
+        return NOTHING
+    if value is None:
+        return UNKNOWN
     return Cell(0.0, "now", Tone.CRITICAL) if value <= 0 else soon_cell(value)
 
 

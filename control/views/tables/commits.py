@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import FloatColumn, IntColumn, floats, ints
-from control.model.finding_rules import Evidence
+from control.model.finding_rules import Evidence, commit_log_starts
 from control.model.status import (
     BEYOND,
     GROUP_SEVERITIES,
@@ -28,6 +28,7 @@ from control.views.tables.rows import Cell, Tone
 LAG_TIME_HELP: Final = "How old the next unread record is"
 VELOCITY_HELP: Final = "How fast lag grows (+) or shrinks (−)"
 CLEARS_HELP: Final = "When lag reaches 0 at this pace"
+CONSUMES_HELP: Final = "Records per second by which the committed offset moves"
 LOSES_HELP: Final = "When retention deletes the next unread record, at this pace; – none waits"
 SHARE_GROUP: Final = "share"
 Record = Mapping[str, Any]
@@ -92,13 +93,13 @@ COMMITS: Final = Table(
                filter="clears", width=90),
         column("loses", "data loss in", units.DURATION,
                LOSES_HELP, rank=2, source="retention_risk_ms",
-               cell=lambda it: cells.loses_cell(it["retention_risk_ms"], it["lag"]),
+               cell=_if_lagging(lambda it: cells.loses_cell(it["retention_risk_ms"], it["lag"])),
                filter="loses", width=98, is_time_left=True),
         column("committed", "committed", units.OFFSET, "Committed offset", rank=2,
                source="committed_offset", cell=_committed_cell, width=88),
         column("end", "end", units.OFFSET, "Earliest high watermark read at or after the commit",
                source="end_offset"),
-        column("consumed", "consumes", units.RECORD_RATE, "Records per second by its commits",
+        column("consumed", "consumes", units.RECORD_RATE, CONSUMES_HELP,
                source="consumed_records_per_s",
                cell=_if_lagging(lambda it: cells.record_rate_cell(it["consumed_records_per_s"])),
                filter="consumes", width=84),
@@ -126,17 +127,16 @@ GROUPS_OF_PARTITION: Final = COMMITS.only(
 def commit_table(evidence: Evidence) -> pa.Table:
     """One row per group and partition that it committed or owns; worst first, then most lag.
 
-    Adds to the store's columns: is_bound (the lag of a share group that no broker tells), name,
+    Adds to the store's columns: has_lag (known or not; a commit is there, within the log),
+    is_bound (the lag of a share group that no broker tells), name,
     status, statuses, rank, verdict (the status, null where there is none) and unjudged (why),
-    lag_ms (the job's; where it knows none, lag over the produce rate, at least as long as the
-    group has stood still), clears_ms, readable (records that are there to read: lag less what
+    lag_ms (the job's), clears_ms, readable (records that are there to read: lag less what
     is lost, without a commit all that the log holds), leader.
 
     A commit beyond the end of the log has no lag, nor what follows from it.
     """
     commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
     place = evidence.snapshot.commit_places
-    rates = np.append(floats(partitions["in_records_per_s"]), np.nan)[place]
     leaders = np.append(ints(partitions["leader"]), -1)[place]
     records = floats(partitions["high_watermark"]) - floats(partitions["log_start_offset"])
     held = np.append(records, np.nan)[place]
@@ -148,10 +148,10 @@ def commit_table(evidence: Evidence) -> pa.Table:
     has_commit = pc.is_valid(commits["committed_offset"]).to_numpy()
     lag = np.where(is_beyond, np.nan, floats(commits["lag"]))
     stuck_ms = evidence.now_ms - floats(commits["stuck_since_ms"])
-    estimated_ms = _lag_ms(lag, rates, stuck_ms)
     told_ms = floats(commits["time_lag_ms"])
-    time_ms = np.where(np.isnan(told_ms), estimated_ms, told_ms)
-    readable = np.where(has_commit, lag - np.nan_to_num(floats(commits["lost_records"])), held)
+    time_ms = np.where((lag == 0) & np.isnan(told_ms), 0.0, told_ms)
+    lost = _lost(commits, commit_log_starts(evidence.snapshot))
+    readable = np.where(has_commit, lag - lost, held)
     risk_ms = np.where(ranks == RANKS["LOST"], 0.0, floats(commits["retention_risk_ms"]))
     shares = evidence.snapshot.groups.filter(
         pc.equal(evidence.snapshot.groups["group_type"], SHARE_GROUP)
@@ -160,6 +160,7 @@ def commit_table(evidence: Evidence) -> pa.Table:
         pc.is_in(commits["group_id"], shares["group_id"]), pc.is_null(commits["told_lag"])
     )
     added = {
+        "has_lag": pa.array(has_commit & ~is_beyond),
         "is_bound": pc.and_kleene(is_bound, pc.greater(commits["lag"], 0)),
         "name": pc.binary_join_element_wise(
             commits["group_id"], arrow.partition_names(commits), " "
@@ -171,7 +172,7 @@ def commit_table(evidence: Evidence) -> pa.Table:
         **_verdicts(words, _reasons(words, readable, evidence.unjudged)),
         "lag": pc.if_else(pa.array(is_beyond), pa.scalar(None, pa.int64()), commits["lag"]),
         "lag_ms": arrow.nullable(np.where(is_dead | is_beyond, np.nan, time_ms)),
-        "clears_ms": arrow.nullable(np.where(is_dead, np.nan, _clears_ms(commits, lag))),
+        "clears_ms": arrow.nullable(clears_ms(lag, floats(commits["lag_records_per_s"]))),
         "stuck_ms": arrow.nullable(stuck_ms),
         "retention_risk_ms": arrow.nullable(risk_ms),
         "readable": arrow.nullable(readable),
@@ -210,25 +211,17 @@ def _verdicts(words: pa.Array, reasons: pa.Array) -> dict[str, pa.Array]:
     return {"verdict": pc.if_else(pc.is_null(place), words, None), "unjudged": why}
 
 
-def _clears_ms(commits: pa.Table, lag: FloatColumn) -> FloatColumn:
-    """When lag will be gone, as the job tells it; ``NEVER_MS``: not at this speed.
-
-    NaN where lag or speed is not known. Of lag that falls and of which nothing is told (a mean of
-    the past) it follows from both.
-    """
-    velocity = floats(commits["lag_records_per_s"])
-    falls = velocity < -VELOCITY_DEAD_BAND_RECORDS_PER_S
-    told_ms = np.where(lag > 0, floats(commits["time_to_clear_ms"]), np.nan)
+def clears_ms(lag: FloatColumn, trend: FloatColumn) -> FloatColumn:
+    """When lag is 0 at this trend; ``NEVER_MS``: not at this one; NaN: one of them is unknown."""
+    falls = trend < -VELOCITY_DEAD_BAND_RECORDS_PER_S
     with np.errstate(divide="ignore", invalid="ignore"):
-        told_ms = np.where(np.isnan(told_ms) & falls, lag / -velocity * 1000.0, told_ms)
-    told_ms = np.where(falls | np.isnan(velocity), told_ms, np.nan)
-    is_never = np.isnan(told_ms) & (lag > 0) & ~np.isnan(velocity)
-    return np.where(lag == 0, 0.0, np.where(is_never, NEVER_MS, told_ms))
+        left_ms = np.where(falls, lag / -trend * 1000.0, NEVER_MS)
+    return np.where(lag == 0, 0.0, np.where(np.isnan(lag) | np.isnan(trend), np.nan, left_ms))
 
 
-def _lag_ms(lag: FloatColumn, in_rate: FloatColumn, stuck_ms: FloatColumn) -> FloatColumn:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        by_rate = np.where(in_rate > 0, lag / in_rate * 1000.0, np.nan)
-    # fmax takes the one that is known where the other is not.
-    estimate = np.fmax(by_rate, stuck_ms)
-    return np.where(lag == 0, 0.0, estimate)
+def _lost(commits: pa.Table, log_start: IntColumn) -> FloatColumn:
+    """The part of each lag that is deleted: as the job tells it, else by the log's start."""
+    start = np.where(log_start < 0, np.nan, log_start)
+    gone = np.minimum(start, floats(commits["end_offset"])) - floats(commits["committed_offset"])
+    told = floats(commits["lost_records"])
+    return np.where(np.isnan(told), np.maximum(gone, 0.0), told)

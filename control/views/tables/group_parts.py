@@ -9,13 +9,14 @@ from control.kafka.ports import GroupDescription, GroupMember, ListedGroup, Shar
 from control.model.ids import TopicPartition, path_segment
 from control.model.status import BEYOND
 from control.views.tables import cells, units
-from control.views.tables.column import Table, column, counted, name_column, worded
+from control.views.tables.column import Table, column, name_column, worded
 from control.views.tables.commits import COMMITS
 from control.views.tables.groups import GROUPS
 from control.views.tables.partitions import partition_path
 from control.views.tables.rows import Cell, Row
 
-Lags = Mapping[TopicPartition, int]
+Lags = Mapping[TopicPartition, int | None]
+"""None: unknown; a partition that is not there has no lag."""
 Offsets = Mapping[TopicPartition, int]
 
 
@@ -74,8 +75,9 @@ MEMBERS: Final = Table(
                     cell=worded(lambda it: it["rack"])),
         name_column("assigned", "assigned", rank=1, cell=worded(lambda it: it["assigned"])),
         column("partitions", "partitions", units.COUNT, rank=2),
-        column("lag", "lag", units.COUNT, "Sum over its partitions", rank=1,
-               cell=counted(lambda it: it["lag"])),
+        column("lag", "lag", units.COUNT,
+               "Sum over its partitions; ≥ while the lag of some is unknown", rank=1,
+               cell=lambda it: cells.sum_cell(it["lag"], it["known_lag"], cells.count_cell)),
         name_column("worst", "most lag in", rank=2, cell=worded(lambda it: it["worst"])),
         name_column("member", "member id", rank=3),
     ),
@@ -83,7 +85,7 @@ MEMBERS: Final = Table(
 
 
 def member_rows(group: GroupDescription, lags: Lags) -> tuple[Row, ...]:
-    """The members, most lag first; of a partition without a known lag nothing is counted."""
+    """The members, most lag first."""
     return MEMBERS.rows(sorted(_records(group.members, lags), key=_by_lag))
 
 
@@ -109,8 +111,10 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 def _records(members: Iterable[GroupMember], lags: Lags) -> Iterator[dict[str, Any]]:
     for it in members:
-        own = {key: lags[key] for key in it.assignment if key in lags}
-        worst = max(own, key=lambda key: own[key]) if any(own.values()) else None
+        own = [key for key in it.assignment if key in lags]
+        known = {key: lag for key in own if (lag := lags[key]) is not None}
+        worst = max(known, key=lambda key: known[key]) if any(known.values()) else None
+        is_whole = len(known) == len(own) and bool(own or not it.assignment)
         topic = "" if worst is None else path_segment(worst.topic)
         yield {
             "client": it.client_id,
@@ -118,7 +122,8 @@ def _records(members: Iterable[GroupMember], lags: Lags) -> Iterator[dict[str, A
             "rack": it.rack,
             "assigned": partition_ranges(it.assignment),
             "partitions": len(it.assignment),
-            "lag": sum(own.values()) if own or not it.assignment else None,
+            "lag": sum(known.values()) if is_whole else None,
+            "known_lag": sum(known.values()) if known else None,
             "worst": None if worst is None else str(worst),
             "member": it.member_id,
             "path": "" if worst is None else f"topics/{topic}/partitions/{worst.partition}",
@@ -126,7 +131,7 @@ def _records(members: Iterable[GroupMember], lags: Lags) -> Iterator[dict[str, A
 
 
 def _by_lag(record: Mapping[str, Any]) -> tuple[int, str, str]:
-    return -(record["lag"] or 0), record["client"], record["member"]
+    return -(record["known_lag"] or 0), record["client"], record["member"]
 
 
 def listed_rows(groups: Iterable[ListedGroup]) -> tuple[Row, ...]:
@@ -176,9 +181,13 @@ def share_offset_rows(
 
 
 def lags_of(rows: Iterable[Row]) -> Lags:
-    """Lag of each partition; 0 where there is none or it is unknown."""
-    named = ((it.topic.value, it.partition.value, it.lag.value) for it in rows)
-    return {TopicPartition(str(name), int(at or 0)): int(lag or 0) for name, at, lag in named}
+    """Lag of each partition that has one."""
+    lags = {
+        TopicPartition(str(it.topic.value), int(it.partition.text)): it.lag.value
+        for it in rows
+        if it.lag != cells.NOTHING
+    }
+    return {key: None if lag is None else int(lag) for key, lag in lags.items()}
 
 
 def _record(

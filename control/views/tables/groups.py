@@ -1,35 +1,35 @@
 """The table of groups: a row per consumer group, summed up from its partitions."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.model.columns import IntColumn, codes, floats, ints
+from control.model.columns import floats, ints
 from control.model.finding_rules import Evidence
 from control.model.ids import path_segment
-from control.model.status import (
-    BEHIND,
-    GROUP_SEVERITIES,
-    NO_COMMIT,
-    NOT_KNOWN,
-    RANKS,
-    UNJUDGED,
-    VELOCITY_DEAD_BAND_RECORDS_PER_S,
-    words_of,
-)
+from control.model.status import GROUP_SEVERITIES, NO_COMMIT, RANKS, UNJUDGED, words_of
 from control.views.format import NA, count_text, plural_text
 from control.views.tables import arrow, cells, units
 from control.views.tables.cells import NEVER_MS
 from control.views.tables.column import Table, column, counted, name_column, worded
-from control.views.tables.commits import CLEARS_HELP, LAG_TIME_HELP, LOSES_HELP, VELOCITY_HELP
+from control.views.tables.commits import (
+    CLEARS_HELP,
+    CONSUMES_HELP,
+    LAG_TIME_HELP,
+    LOSES_HELP,
+    VELOCITY_HELP,
+    clears_ms,
+)
 from control.views.tables.partitions import STATUSES
 from control.views.tables.rows import Cell, Tone
-from spark_metrics.window.totals import aggregated
+from spark_metrics.window.totals import aggregated, stands_for_all
 
+FOREVER_MS: Final = -1
+"""Retention of a topic that deletes nothing by age."""
 Record = Mapping[str, Any]
 
 
@@ -44,18 +44,23 @@ def _if_committed(cell: Callable[[Record], Cell]) -> Callable[[Record], Cell]:
 
 def _lag_cell(record: Record) -> Cell:
     """Records behind the start offset of a share group may be acknowledged already: where its
-    broker tells no lag, at most so many are left. Where some partitions' lag is unknown, the sum
-    of the others is the least."""
-    if record["lag_sum"] is None and record["lag_known"] is not None and _has_commit(record):
-        return cells.at_least(replace(cells.count_cell(record["lag_known"]), value=None))
-    cell = cells.lag_cell(record["lag_sum"], has_group=_has_commit(record))
-    return cells.at_most(cell) if record["is_bound_any"] else cell
+    broker tells no lag, at most so many are left."""
+    if not _has_commit(record):
+        return cells.NOTHING
+    cell = cells.sum_cell(record["lag_sum"], record["lag_known"], cells.count_cell)
+    is_bound = record["is_bound_any"] and cell.value is not None
+    return cells.at_most(cell) if is_bound else cell
+
+
+def _lag_time_cell(record: Record) -> Cell:
+    """The time lag of the partition that is furthest behind; of others it may be unknown."""
+    return cells.sum_cell(record["lag_ms"], record["lag_ms_max"] or None, cells.lag_time_cell)
 
 
 def _loses_cell(record: Record) -> Cell:
     """The soonest of the partitions that tell; others may lose records sooner."""
     cell = cells.loses_cell(record["retention_risk_ms_min"], record["lag_known"])
-    if not record["lag_is_open_any"]:
+    if not record["loss_is_open_any"]:
         return cell
     return cells.UNKNOWN if cell.value is None else cells.at_most(cell)
 
@@ -88,29 +93,30 @@ GROUPS: Final = Table(
                "Sum over its partitions; ≥ while the lag of some is unknown (lag:unknown), ≤ where "
                "no broker tells the lag of a share group",
                rank=1, source="lag_sum", cell=_lag_cell, filter="lag"),
-        column("lag_time", "time lag", units.DURATION, LAG_TIME_HELP, rank=2, source="lag_ms_max",
-               cell=_if_committed(lambda it: cells.lag_time_cell(it["lag_ms_max"])),
+        column("lag_time", "time lag", units.DURATION, f"{LAG_TIME_HELP}, of all partitions",
+               rank=2, source="lag_ms", cell=_if_committed(_lag_time_cell),
                filter="time", width=80),
         column("velocity", "lag trend", units.RECORD_RATE,
-               f"{VELOCITY_HELP}; of the partitions that its status is about", rank=2,
-               source="trend_per_s",
+               f"{VELOCITY_HELP}; sum over its partitions", rank=2, source="trend_per_s",
                cell=_if_committed(
                    lambda it: cells.velocity_cell(it["trend_per_s"], it["lag_known"])),
                filter="trend", width=94),
         column("clears", "clears in", units.DURATION,
-               f"{CLEARS_HELP}; of the same partitions", rank=2,
-               source="clears_ms",
+               f"{CLEARS_HELP}: lag over lag trend", rank=2, source="clears_ms",
                cell=_if_committed(lambda it: cells.clears_cell(it["clears_ms"], it["status"])),
                filter="clears", width=84),
+        column("slowest", "slowest clears in", units.DURATION,
+               "The same of the partition that takes longest", source="slowest_ms",
+               cell=_if_committed(lambda it: cells.clears_cell(it["slowest_ms"], it["status"])),
+               filter="slowest", width=120),
         column("loses", "data loss in", units.DURATION,
                f"{LOSES_HELP}; the partition nearest to it",
                rank=2, source="retention_risk_ms_min",
-               cell=_loses_cell,
+               cell=_if_committed(_loses_cell),
                filter="loses", width=98, is_time_left=True),
-        column("consumed", "consumes", units.RECORD_RATE, "Records per second by its commits",
-               source="consumed_records_per_s_sum",
-               cell=_if_committed(
-                   lambda it: cells.record_rate_cell(it["consumed_records_per_s_sum"])),
+        column("consumed", "consumes", units.RECORD_RATE, CONSUMES_HELP,
+               source="consumed_per_s",
+               cell=_if_committed(lambda it: cells.record_rate_cell(it["consumed_per_s"])),
                filter="consumes", width=80),
         column("members", "members", units.COUNT, rank=2, filter="members", width=76),
         column("partitions", "partitions", units.COUNT, "Partitions that it committed or owns",
@@ -139,44 +145,9 @@ GROUPS: Final = Table(
 def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
     """One row per group, those that never committed included; worst first, then most lag.
 
-    Trends of lag are summed up, and the slowest partition decides when it clears: of those that a
-    verdict worse than OK is about, else of all. So a group that falls behind in one partition does
-    not seem to catch up because of its others.
+    Sums are over the partitions that have a lag: those with a commit within their log.
     """
-    sums = ("lag", "consumed_records_per_s")
-    is_owned = pc.equal(commits["status"], NO_COMMIT)
-    unread = pc.if_else(is_owned, commits["readable"], None)
-    is_open = pc.and_(pc.is_valid(commits["committed_offset"]), pc.is_null(commits["lag"]))
-    added = {"is_owned": is_owned, "unread": unread, "lag_is_open": is_open}
-    grouped = aggregated(
-        arrow.with_columns(commits, added),
-        ["group_id"],
-        [
-            ("partition", "count"),
-            ("committed_offset", "count"),
-            ("rank", "min"),
-            ("lag_ms", "max"),
-            ("stuck_ms", "max"),
-            ("is_owned", "sum"),
-            ("lag_is_open", "any"),
-            ("lag", "count"),
-            ("is_bound", "any"),
-            ("unread", "sum"),
-            ("retention_risk_ms", "min"),
-            ("topic", "distinct"),
-            *((name, "sum") for name in sums),
-        ],
-    )
-    topics = [", ".join(sorted(item)) for item in grouped["topic_distinct"].to_pylist()]
-    grouped = arrow.with_columns(
-        grouped.drop_columns("topic_distinct"), {"topics": pa.array(topics, pa.string())}
-    )
-    known = pc.if_else(pc.equal(grouped["lag_count"], 0), None, grouped["lag_sum"])
-    grouped = arrow.with_columns(
-        grouped,
-        {"lag_known": known, "lag_sum": pc.if_else(grouped["lag_is_open_any"], None, known)},
-    )
-    grouped = grouped.join(_pace_columns(commits), "group_id")
+    grouped = _grouped(evidence, commits)
     told = ["group_id", "state", "protocol", "members", "group_type", "group_epoch",
             "assignment_epoch"]  # fmt: skip
     known = evidence.snapshot.groups.select(told)
@@ -193,7 +164,6 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
         "rank": pa.array(np.where(has_nothing, len(RANKS), ranks)),
         "judged_rank": arrow.judged_ranks(ranks, statuses),
         "verdict": pc.if_else(pc.is_in(statuses, pa.array(list(UNJUDGED))), None, statuses),
-        **_group_pace(joined, ranks),
     }
     made = arrow.with_columns(joined, added)
     made = arrow.with_columns(made, _bases(made, commits))
@@ -201,40 +171,59 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
     return made.sort_by(order)
 
 
-def _pace_columns(commits: pa.Table) -> pa.Table:
-    """Pace and time to clear of each group, over the partitions that its status is about: its worst
-    ones (the worst first), or all of a healthy group."""
-    rank = ints(commits["rank"])
-    (group,) = codes(commits["group_id"])
-    groups, firsts = np.unique(group, return_index=True)
-    worst = rank[firsts][np.searchsorted(groups, group)]
-    is_about = (rank == worst) | (worst >= RANKS[NOT_KNOWN])
-    open_end = pc.and_kleene(pc.is_null(commits["clears_ms"]), pc.not_equal(commits["lag"], 0))
-    about = pa.table(
-        {
-            "group_id": commits["group_id"],
-            "trend": commits["lag_records_per_s"],
-            "clears": commits["clears_ms"],
-            "is_open": open_end,
-        }
-    ).filter(pa.array(is_about))
-    wanted = [("trend", "sum"), ("trend", "max"), ("clears", "max"), ("is_open", "any")]
-    return about.group_by("group_id").aggregate(wanted)
-
-
-def _group_pace(groups: pa.Table, ranks: IntColumn) -> dict[str, pa.Array]:
-    """The trend of each group's lag, in records per second, and when it clears."""
-    # The slowest partition decides: one that never clears, else one of which it is not known.
-    slowest = floats(groups["clears_max"])
-    is_open = ints(pc.cast(groups["is_open_any"], pa.int64()), unknown=0) > 0
-    trend = floats(groups["trend_sum"])
-    # Many that fall a little do not make up for one that does not.
-    stays = (slowest == NEVER_MS) | (ranks == RANKS[BEHIND])
-    stays &= (trend < -VELOCITY_DEAD_BAND_RECORDS_PER_S) & (ranks < RANKS[NOT_KNOWN])
-    return {
-        "trend_per_s": arrow.nullable(np.where(stays, floats(groups["trend_max"]), trend)),
-        "clears_ms": arrow.nullable(np.where(is_open & (slowest != NEVER_MS), np.nan, slowest)),
+def _grouped(evidence: Evidence, commits: pa.Table) -> pa.Table:
+    """Sums and worst cases of each group's partitions."""
+    has_lag = commits["has_lag"]
+    is_owned = pc.equal(commits["status"], NO_COMMIT)
+    waits = pc.and_(has_lag, pc.fill_null(pc.greater(commits["lag"], 0), True))
+    is_open = pc.and_(pc.is_null(commits["retention_risk_ms"]), _may_be_deleted(evidence, commits))
+    added = {
+        "is_owned": is_owned,
+        "unread": pc.if_else(is_owned, commits["readable"], None),
+        "loss_is_open": pc.and_(waits, is_open),
+        **{name: pc.if_else(has_lag, commits[name], None) for name in _OF_LAG},
     }
+    grouped = aggregated(
+        arrow.with_columns(commits, added),
+        ["group_id"],
+        [
+            *(("partition", "count"), ("committed_offset", "count"), ("rank", "min")),
+            *(("has_lag", "sum"), ("is_bound", "any"), ("is_owned", "sum"), ("unread", "sum")),
+            *(("retention_risk_ms", "min"), ("loss_is_open", "any"), ("topic", "distinct")),
+            *((name, "count") for name in _OF_LAG),
+            *((name, "sum") for name in _SUMMED),
+            *((name, "max") for name in ("lag_ms", "clears_ms")),
+        ],
+    )
+    topics = [", ".join(sorted(item)) for item in grouped["topic_distinct"].to_pylist()]
+    of_parts = partial(arrow.whole, grouped, parts=grouped["has_lag_sum"])
+    slowest = grouped["clears_ms_max"]
+    grouped = arrow.with_columns(
+        grouped.drop_columns("topic_distinct"),
+        {
+            "topics": pa.array(topics, pa.string()),
+            "lag_known": pc.if_else(pc.equal(grouped["lag_count"], 0), None, grouped["lag_sum"]),
+            "lag_sum": of_parts("lag", "sum"),
+            "lag_ms": of_parts("lag_ms", "max"),
+            "trend_per_s": of_parts("lag_records_per_s", "sum", is_whole=stands_for_all),
+            "consumed_per_s": of_parts("consumed_records_per_s", "sum", is_whole=stands_for_all),
+            "slowest_ms": pc.if_else(
+                pc.equal(slowest, NEVER_MS), slowest, of_parts("clears_ms", "max")
+            ),
+        },
+    )
+    left_ms = clears_ms(floats(grouped["lag_sum"]), floats(grouped["trend_per_s"]))
+    return arrow.with_columns(grouped, {"clears_ms": arrow.nullable(left_ms)})
+
+
+_SUMMED: Final = ("lag", "lag_records_per_s", "consumed_records_per_s")
+_OF_LAG: Final = (*_SUMMED, "lag_ms", "clears_ms")
+
+
+def _may_be_deleted(evidence: Evidence, commits: pa.Table) -> pa.Array:
+    """Whether retention may delete records of each commit's partition by their age."""
+    retention = np.append(ints(evidence.snapshot.partitions["retention_ms"], unknown=0), 0)
+    return pa.array(retention[evidence.snapshot.commit_places] != FOREVER_MS)
 
 
 def _bases(groups: pa.Table, commits: pa.Table) -> dict[str, pa.Array]:

@@ -140,8 +140,9 @@ def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
     Adds to the store's columns: name, status, statuses (all words that apply), rank (of the
     status, 0 worst), judged_rank and arrow.led_by (to sort by: null where unknown), is_preferred,
     isr_short_ms (for how long the ISR is short; null: it is
-    whole), is_at_least (it may be short for longer), records, all_bytes (of all replicas), lag (of
-    the worst group), groups, age_ms (of its leader's figures).
+    whole), is_at_least (it may be short for longer), records, all_bytes (of all replicas; null: of
+    some it is unknown), known_bytes (of the others), lag (of the worst group), groups, age_ms (of
+    its leader's figures).
     """
     store = evidence.snapshot.partitions
     ranks = evidence.statuses.ranks()
@@ -163,7 +164,7 @@ def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
         "isr_short_ms": arrow.nullable(short_ms),
         "is_at_least": pa.array(is_at_least),
         "records": arrow.nullable(records),
-        "all_bytes": arrow.nullable(_bytes_of_all_replicas(evidence)),
+        **_bytes_of_all_replicas(evidence),
         "lag": arrow.nullable(lag),
         "groups": pa.array(groups),
         "age_ms": arrow.nullable(np.maximum(evidence.now_ms - floats(store["read_ms"]), 0.0)),
@@ -192,9 +193,14 @@ def _isr_short(evidence: Evidence, short: pa.Table) -> tuple[FloatColumn, BoolCo
     return np.maximum(evidence.now_ms - since, 1000.0), at_least
 
 
-def _bytes_of_all_replicas(evidence: Evidence) -> FloatColumn:
-    """By partition; NaN where no replica's size is known."""
+def _bytes_of_all_replicas(evidence: Evidence) -> dict[str, pa.Array]:
+    """Columns ``all_bytes`` and ``known_bytes``."""
     placed, rows = evidence.placement, evidence.snapshot.partitions.num_rows
     known = ~np.isnan(placed.size_bytes)
     total = np.bincount(placed.row[known], weights=placed.size_bytes[known], minlength=rows)
-    return np.where(np.bincount(placed.row[known], minlength=rows) > 0, total, np.nan)
+    told = np.bincount(placed.row[known], minlength=rows)
+    is_whole = (told > 0) & (told == np.bincount(placed.row, minlength=rows))
+    return {
+        "all_bytes": arrow.nullable(np.where(is_whole, total, np.nan)),
+        "known_bytes": arrow.nullable(np.where(told > 0, total, np.nan)),
+    }

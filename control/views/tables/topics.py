@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from control.kafka.ports import PartitionMetadata, TopicMetadata
 from control.model.columns import list_lengths
+from control.model.freshness import RATES
 from control.model.status import OK, PARTITION_SEVERITIES
 from control.views.tables import arrow, cells, units
 from control.views.tables.column import Table, column, name_column, worded
@@ -22,6 +23,7 @@ from control.views.tables.partitions import (
     STATUSES,
 )
 from control.views.tables.rows import Cell, Row
+from spark_metrics.window.totals import stands_for_all
 
 
 def _factor_cell(record: Mapping[str, Any]) -> Cell:
@@ -47,12 +49,14 @@ TOPICS: Final = Table(
         column("replicas", "replicas", units.COUNT, "Replication factor; a range when it differs",
                source="replicas_count_max", cell=_factor_cell, width=106),
         column("size_bytes", "bytes", units.BYTES, f"{SIZE_HELP}, all replicas", rank=1,
-               source="all_bytes_sum", filter="size bytes"),
+               source="all_bytes", filter="size bytes",
+               cell=lambda it: cells.sum_cell(it["all_bytes"], it["known_bytes_sum"],
+                                              cells.bytes_cell)),
         column("in_records", "records/s", units.RECORD_RATE, RECORDS_HELP, rank=2,
-               source="in_records_per_s_sum", filter="rate"),
+               source="in_records_per_s", filter="rate"),
         column("in_bytes", "in/s", units.BYTE_RATE, IN_HELP, rank=2,
-               source="in_bytes_per_s_sum", filter="in"),
-        column("out_bytes", "out/s", units.BYTE_RATE, OUT_HELP, source="out_bytes_per_s_sum",
+               source="in_bytes_per_s", filter="in"),
+        column("out_bytes", "out/s", units.BYTE_RATE, OUT_HELP, source="out_bytes_per_s",
                filter="out"),
         column("lag", "lag", units.COUNT, LAG_HELP, rank=2, source="lag_max", filter="lag",
                cell=lambda record: cells.lag_cell(record["lag_max"], has_group=False)),
@@ -83,7 +87,6 @@ def topic_table(partitions: pa.Table, commits: pa.Table) -> pa.Table:
     to one of its partitions. ``commits`` (the store's) tell the groups that read it."""
     replicas = pa.array(list_lengths(partitions["replicas"]))
     plus = arrow.with_columns(partitions, {"replicas_count": replicas})
-    sums = ["all_bytes", "in_records_per_s", "in_bytes_per_s", "out_bytes_per_s"]
     grouped = plus.group_by("topic").aggregate(
         [
             ("partition", "count"),
@@ -92,18 +95,21 @@ def topic_table(partitions: pa.Table, commits: pa.Table) -> pa.Table:
             ("replicas_count", "min"),
             ("replicas_count", "max"),
             ("lag", "max"),
-            *((name, "sum") for name in sums),
+            *((name, how) for name in ("all_bytes", "known_bytes") for how in ("sum", "count")),
+            *((name, how) for name in RATES for how in ("sum", "count")),
         ]
     )
     words = list(PARTITION_SEVERITIES)
     statuses = [words[rank] for rank in grouped["rank_min"].to_pylist()]
-    told = grouped["statuses_distinct"].to_pylist()
+    told, parts = grouped["statuses_distinct"].to_pylist(), grouped["partition_count"]
     named = arrow.with_columns(
         grouped.drop_columns("statuses_distinct"),
         {
             "status": pa.array(statuses, pa.string()),
             "judged_rank": arrow.judged_ranks(grouped["rank_min"], pa.array(statuses, pa.string())),
             "statuses": pa.array(map(_united, told), pa.string()),
+            "all_bytes": arrow.whole(grouped, "all_bytes", "sum", parts),
+            **{name: arrow.whole(grouped, name, "sum", parts, stands_for_all) for name in RATES},
             **_readers(grouped["topic"], commits),
         },
     )

@@ -112,7 +112,9 @@ class OverviewScreen(HistoryScreen):
         line = Text(" bytes  ", style="dim")
         for row, size in known[: max(1, self.size.width // 16)]:
             line.append(f"{row.broker.value} ")
-            line.append(bar(size / top, room).ljust(room), style=STYLES[row.skew.tone])
+            is_known = row.size_bytes.value is not None
+            shown = bar(size / top, room) if is_known else row.size_bytes.text
+            line.append(shown.ljust(room), style=STYLES[row.skew.tone])
             line.append("  ")
         return line
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from control.kafka.ports import ListedGroup, ShareOffset
+from control.kafka.ports import GroupDescription, GroupMember, ListedGroup, ShareOffset
 from control.model.ids import TopicPartition
 from control.views.tables.group_parts import (
     LISTED,
@@ -10,6 +10,7 @@ from control.views.tables.group_parts import (
     SHARE_OFFSETS,
     lags_of,
     listed_rows,
+    member_rows,
     offset_rows,
     share_offset_rows,
 )
@@ -35,7 +36,7 @@ def test_the_worst_partitions_come_first_and_each_says_what_is_wrong() -> None:
     ]
     assert rows[1].committed.text == "no commit"
     assert rows[2].lag.text == "1,010"
-    assert lags_of(rows) == dict(zip(KEYS, (1_010, 600, 1_090, 1_000, 0), strict=True))
+    assert lags_of(rows) == dict(zip(KEYS[:4], (1_010, 600, 1_090, 1_000), strict=True))
     assert set(rows[0].cells) == {it.id for it in OFFSETS.columns}
 
 
@@ -60,7 +61,29 @@ def test_a_share_group_has_the_lag_that_its_broker_tells_or_a_bound() -> None:
     ]
     assert [row.start.text for row in rows] == ["60", "–", "60"]
     assert [row.lag.text for row in rows] == ["7", "–", "n/a"]
+    assert lags_of(rows) == {KEYS[2]: 7, KEYS[1]: None}
     assert set(rows[0].cells) == {it.id for it in SHARE_OFFSETS.columns}
+
+
+def test_the_lag_of_a_member_is_a_least_while_that_of_a_partition_is_unknown() -> None:
+    assigned = (*KEYS[:3],)
+    group = GroupDescription(
+        group_id="g",
+        state="Stable",
+        protocol="range",
+        group_type="classic",
+        members=(GroupMember(member_id="m", client_id="c", client_host="h", assignment=assigned),),
+    )
+    cases: list[tuple[dict[TopicPartition, int | None], int | None, str]] = [
+        ({KEYS[0]: 5, KEYS[1]: 7, KEYS[2]: 0}, 12, "12"),
+        ({KEYS[0]: 5, KEYS[1]: None, KEYS[2]: 0}, None, "≥ 5"),
+        ({KEYS[0]: 5, KEYS[1]: 7}, 12, "12"),  # nothing is committed on the third
+        ({KEYS[0]: None}, None, "n/a"),
+        ({}, None, "n/a"),
+    ]
+    for lags, value, text in cases:
+        (row,) = member_rows(group, lags)
+        assert (row.lag.value, row.lag.text) == (value, text)
 
 
 def test_listed_groups_have_the_columns_of_the_table_of_groups() -> None:
