@@ -7,11 +7,12 @@ QuorumConfig). Every value of a property that Kafka knows is judged here, so the
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from broker.config.properties import PropertiesError, parse_properties
 from broker.config.without_effect import WITHOUT_EFFECT
+from broker.metadata.records import BrokerEndpoint
 from broker.metrics_schema import JOB_ROWS_PER_S
 from broker.named_file import NamedFileError, read_text
 from broker.protocol.known_configs import broker_configs, problem_of_value
@@ -26,14 +27,6 @@ class ConfigError(Exception):
     """A configuration that cannot be used: what, why, and what to write instead."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """host and port of a listener."""
-
-    host: str
-    port: int
-
-
 def _property(name: str, default: Any, *, at_least: int | None = None) -> Any:
     return field(default=default, metadata={"property": name, "at_least": at_least})
 
@@ -44,10 +37,10 @@ class BrokerConfig:
 
     node_id: int
     cluster_id: str
-    listener: Endpoint
-    controller_listener: Endpoint | None
+    listener: BrokerEndpoint
+    controller_listener: BrokerEndpoint | None
     """None where the node is a broker alone."""
-    advertised: Endpoint
+    advertised: BrokerEndpoint
     quorum_voters: str
     log_dir: str
     rack: str | None
@@ -276,7 +269,7 @@ def _parse_log_dir(properties: Mapping[str, str]) -> str:
     return directories[0]
 
 
-def _parse_listeners(properties: Mapping[str, str]) -> dict[str, Endpoint]:
+def _parse_listeners(properties: Mapping[str, str]) -> dict[str, BrokerEndpoint]:
     listeners = _parse_endpoints("listeners", _required(properties, "listeners"))
     if "PLAINTEXT" not in listeners:
         raise ConfigError("listeners has no PLAINTEXT entry; write PLAINTEXT://127.0.0.1:9092")
@@ -284,7 +277,7 @@ def _parse_listeners(properties: Mapping[str, str]) -> dict[str, Endpoint]:
         client = listeners["PLAINTEXT"]
         port = client.port + CONTROLLER_PORT_OFFSET
         port = port if port <= PORT_MAX else client.port - CONTROLLER_PORT_OFFSET
-        listeners["CONTROLLER"] = Endpoint(host=client.host, port=port)
+        listeners["CONTROLLER"] = replace(client, name="CONTROLLER", port=port)
     unknown = listeners.keys() - {"PLAINTEXT", "CONTROLLER"}
     if unknown:
         raise ConfigError(
@@ -293,7 +286,9 @@ def _parse_listeners(properties: Mapping[str, str]) -> dict[str, Endpoint]:
     return listeners
 
 
-def _parse_advertised(properties: Mapping[str, str], listeners: Mapping[str, Endpoint]) -> Endpoint:
+def _parse_advertised(
+    properties: Mapping[str, str], listeners: Mapping[str, BrokerEndpoint]
+) -> BrokerEndpoint:
     text = properties.get("advertised.listeners", "").strip()
     endpoint = listeners["PLAINTEXT"]
     if text:
@@ -306,12 +301,13 @@ def _parse_advertised(properties: Mapping[str, str], listeners: Mapping[str, End
     return endpoint
 
 
-def _parse_endpoints(name: str, text: str) -> dict[str, Endpoint]:
-    endpoints: dict[str, Endpoint] = {}
+def _parse_endpoints(key: str, text: str) -> dict[str, BrokerEndpoint]:
+    endpoints: dict[str, BrokerEndpoint] = {}
     for part in (part.strip() for part in text.split(",") if part.strip()):
         scheme, slashes, address = part.partition("://")
         host, colon, port = address.rpartition(":")
         if not (slashes and colon and port.isdecimal() and int(port) <= PORT_MAX):
-            raise ConfigError(f"{name}: {part} is not NAME://HOST:PORT, like PLAINTEXT://:9092")
-        endpoints[scheme.upper()] = Endpoint(host=host.strip("[]"), port=int(port))
+            raise ConfigError(f"{key}: {part} is not NAME://HOST:PORT, like PLAINTEXT://:9092")
+        name = scheme.upper()
+        endpoints[name] = BrokerEndpoint(name=name, host=host.strip("[]"), port=int(port))
     return endpoints

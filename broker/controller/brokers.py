@@ -121,11 +121,11 @@ def _check_registration(command: RegisterBroker) -> None:
 def _may_live(old: BrokerImage, command: RegisterBroker) -> bool:
     """Whether the registered process may be another live one.
 
-    A process that listens at the very address of the old one has taken its port, so the old one
+    A process that listens at an address of the old one has taken its port, so the old one
     is gone, and a broker that was killed can come back at once.
     """
-    endpoint = command.endpoints[0]
-    is_same_address = (old.host, old.port) == (endpoint.host, endpoint.port)
+    taken = {(endpoint.host, endpoint.port) for endpoint in command.endpoints}
+    is_same_address = any((endpoint.host, endpoint.port) in taken for endpoint in old.endpoints)
     is_same_process = old.incarnation_id == command.incarnation_id
     return not old.fenced and not is_same_process and not is_same_address
 

@@ -48,14 +48,18 @@ async def handle_metadata(request: Request, node: NodeServices) -> bytes:
     if missing and _may_create(message, node):
         created = await _create(missing, node)
     image = node.metadata.image
+    listener_name = request.connection.listener_name
     with_cluster = getattr(message, "include_cluster_authorized_operations", False)
     return encode_metadata(
         version,
         request.correlation_id,
         _encode_topics(request, node, created),
-        brokers=view_brokers(image),
+        brokers=[
+            {"node_id": it.id, "host": endpoint.host, "port": endpoint.port, "rack": it.rack}
+            for it, endpoint in view_brokers(image, listener_name)
+        ],
         cluster_id=image.cluster_id,
-        controller_id=view_controller(image),
+        controller_id=view_controller(image, listener_name),
         cluster_authorized_operations=CLUSTER_OPERATIONS if with_cluster else OPERATIONS_OMITTED,
     )
 
@@ -64,7 +68,7 @@ def _encode_topics(
     request: Request, node: NodeServices, created: dict[str, ErrorCode]
 ) -> list[bytes]:
     message, version = request.message, request.api_version
-    image = node.metadata.image
+    image, listener_name = node.metadata.image, request.connection.listener_name
     with_operations = getattr(message, "include_topic_authorized_operations", False)
     found: Iterable[TopicImage | dict[str, Any]]
     if _wants_all(message, version):
@@ -75,7 +79,9 @@ def _encode_topics(
     return [
         encode_topic(version, topic)
         if isinstance(topic, dict)
-        else node.metadata_blobs.encode(image, topic, version, with_operations=with_operations)
+        else node.metadata_blobs.encode(
+            image, topic, version, listener_name, with_operations=with_operations
+        )
         for topic in found
     ]
 

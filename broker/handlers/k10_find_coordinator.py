@@ -32,7 +32,7 @@ async def handle_find_coordinator(request: Request, node: NodeServices) -> Any:
     keys = message.coordinator_keys if version >= 4 else (message.key,)
     if key_type == GROUP_KEY_TYPE:
         await _ensure_offsets_topic(node)
-    answers = [_coordinator(key, key_type, node) for key in keys]
+    answers = [_coordinator(key, key_type, node, request.connection.listener_name) for key in keys]
     if version >= 4:
         # Of what Kafka serves, it gives messages only in the older versions, and there in any case.
         answers = [it if _is_not_served(it) else {**it, "error_message": ""} for it in answers]
@@ -53,7 +53,7 @@ async def _ensure_offsets_topic(node: NodeServices) -> None:
         return
 
 
-def _coordinator(key: str, key_type: int, node: NodeServices) -> dict[str, Any]:
+def _coordinator(key: str, key_type: int, node: NodeServices, listener_name: str) -> dict[str, Any]:
     if key_type != GROUP_KEY_TYPE:
         what = _KEY_TYPE_NAMES.get(key_type, f"keys of type {key_type}")
         return _refusal(key, ErrorCode.invalid_request, f"This broker coordinates no {what}.")
@@ -62,8 +62,9 @@ def _coordinator(key: str, key_type: int, node: NodeServices) -> dict[str, Any]:
     if topic is not None and topic.partitions:
         leader = topic.partitions[partition_for(key, len(topic.partitions))].leader
         broker = image.brokers.get(leader)
-        if broker is not None and not broker.fenced:
-            found = {"key": key, "node_id": broker.id, "host": broker.host, "port": broker.port}
+        endpoint = None if broker is None else broker.endpoint(listener_name)
+        if endpoint is not None and broker is not None and not broker.fenced:
+            found = {"key": key, "node_id": broker.id, "host": endpoint.host, "port": endpoint.port}
             return {**found, "error_code": ErrorCode.none, "error_message": "NONE"}
     return _refusal(key, ErrorCode.coordinator_not_available, "The coordinator is not available.")
 

@@ -15,6 +15,7 @@ from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import (
     CLUSTER_OPERATIONS,
     OPERATIONS_OMITTED,
+    view_brokers,
     view_controller,
 )
 from broker.protocol import codec
@@ -31,7 +32,7 @@ def handle_describe_cluster(request: Request, node: NodeServices) -> Any:
     endpoint_type = getattr(message, "endpoint_type", BROKER_ENDPOINTS)
     if endpoint_type != BROKER_ENDPOINTS:
         return _refuse(version, endpoint_type)
-    image = node.metadata.image
+    image, listener_name = node.metadata.image, request.connection.listener_name
     with_fenced = getattr(message, "include_fenced_brokers", False)
     with_operations = message.include_cluster_authorized_operations
     return codec.build_response(
@@ -39,17 +40,16 @@ def handle_describe_cluster(request: Request, node: NodeServices) -> Any:
         version,
         endpoint_type=BROKER_ENDPOINTS,
         cluster_id=image.cluster_id,
-        controller_id=view_controller(image),
+        controller_id=view_controller(image, listener_name),
         brokers=[
             {
                 "broker_id": broker.id,
-                "host": broker.host,
-                "port": broker.port,
+                "host": endpoint.host,
+                "port": endpoint.port,
                 "rack": broker.rack,
                 "is_fenced": broker.fenced,
             }
-            for _, broker in sorted(image.brokers.items())
-            if with_fenced or not broker.fenced
+            for broker, endpoint in view_brokers(image, listener_name, with_fenced=with_fenced)
         ],
         cluster_authorized_operations=(
             CLUSTER_OPERATIONS if with_operations else OPERATIONS_OMITTED

@@ -7,6 +7,8 @@ Notes: eligible leader replicas (KIP-966) are not kept, so those lists are empty
 clients before 4.0 fail on null).
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -23,6 +25,9 @@ PARTITIONS_MAX = 2000
 """Kafka's max.request.partition.size.limit."""
 _NO_ELIGIBLE: dict[str, tuple[int, ...]] = {"eligible_leader_replicas": (), "last_known_elr": ()}
 
+View = Callable[[TopicImage, list[int]], dict[str, Any]]
+"""A topic with these of its partitions."""
+
 
 @handles(api_key=API_KEY, versions=(0, 0))
 def handle_describe_topic_partitions(request: Request, node: NodeServices) -> Any:
@@ -36,12 +41,13 @@ def handle_describe_topic_partitions(request: Request, node: NodeServices) -> An
         if names and names[0] == message.cursor.topic_name:
             first_partition = message.cursor.partition_index
     limit = min(max(message.response_partition_limit, 1), PARTITIONS_MAX)
-    topics, cursor = _page(image, names, first_partition, limit)
+    view = partial(_describe, image, request.connection.listener_name)
+    topics, cursor = _page(image, view, names, first_partition, limit)
     return codec.build_response(API_KEY, request.api_version, topics=topics, next_cursor=cursor)
 
 
 def _page(
-    image: MetadataImage, names: list[str], first_partition: int, limit: int
+    image: MetadataImage, view: View, names: list[str], first_partition: int, limit: int
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """Topics up to `limit` partitions in all, and where the next page starts (None: nowhere)."""
     topics: list[dict[str, Any]] = []
@@ -54,18 +60,21 @@ def _page(
             return topics, {"topic_name": name, "partition_index": 0}
         shown = [number for number in sorted(topic.partitions) if number >= first_partition]
         first_partition = 0
-        topics.append(_describe(image, topic, shown[:limit]))
+        topics.append(view(topic, shown[:limit]))
         if len(shown) > limit:
             return topics, {"topic_name": name, "partition_index": shown[limit]}
         limit -= len(shown)
     return topics, None
 
 
-def _describe(image: MetadataImage, topic: TopicImage, shown: list[int]) -> dict[str, Any]:
+def _describe(
+    image: MetadataImage, listener_name: str, topic: TopicImage, shown: list[int]
+) -> dict[str, Any]:
     return {
         **view_topic_head(topic, with_operations=True),
         "partitions": [
-            {**view_partition(image, topic.partitions[number]), **_NO_ELIGIBLE} for number in shown
+            {**view_partition(image, topic.partitions[number], listener_name), **_NO_ELIGIBLE}
+            for number in shown
         ],
     }
 

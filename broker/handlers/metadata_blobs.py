@@ -6,6 +6,9 @@ of brokers are the very same objects.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from kio.schema.errors import ErrorCode
 
 from broker.handlers.topic_view import view_topic
 from broker.metadata.image import BrokerImage, MetadataImage, TopicImage
@@ -15,6 +18,8 @@ BLOBS_BYTES_MAX = 64 * 1024 * 1024
 """Of encoded topics that are kept; when there would be more, all are forgotten."""
 BLOB_BYTES = 300
 """What one takes beside what is encoded."""
+LISTENER_NOT_FOUND_SINCE = 6
+"""Earlier versions of Metadata call a leader without the listener not available."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,18 +35,27 @@ class MetadataBlobs:
     __slots__ = ("_blobs", "size_bytes")
 
     def __init__(self) -> None:
-        self._blobs: dict[tuple[str, int, bool], _Blob] = {}
+        self._blobs: dict[tuple[str, int, str, bool], _Blob] = {}
         self.size_bytes = 0
 
     def encode(
-        self, image: MetadataImage, topic: TopicImage, version: int, *, with_operations: bool
+        self,
+        image: MetadataImage,
+        topic: TopicImage,
+        version: int,
+        listener_name: str,
+        *,
+        with_operations: bool,
     ) -> bytes:
-        """The topic as an element of a Metadata response of this version."""
-        key = (topic.name, version, with_operations)
+        """The topic as an element of a Metadata response of this version, by this listener."""
+        key = (topic.name, version, listener_name, with_operations)
         blob = self._blobs.get(key)
         if blob is not None and blob.topic is topic and blob.brokers is image.brokers:
             return blob.encoded
-        encoded = encode_topic(version, view_topic(image, topic, with_operations=with_operations))
+        view = view_topic(image, topic, listener_name, with_operations=with_operations)
+        if version < LISTENER_NOT_FOUND_SINCE:
+            _tell_no_listener(view)
+        encoded = encode_topic(version, view)
         self.size_bytes += len(encoded) + BLOB_BYTES
         if blob is not None:
             self.size_bytes -= len(blob.encoded) + BLOB_BYTES
@@ -50,3 +64,9 @@ class MetadataBlobs:
             self.size_bytes = len(encoded) + BLOB_BYTES
         self._blobs[key] = _Blob(topic=topic, brokers=image.brokers, encoded=encoded)
         return encoded
+
+
+def _tell_no_listener(view: dict[str, Any]) -> None:
+    for partition in view["partitions"]:
+        if partition["error_code"] is ErrorCode.listener_not_found:
+            partition["error_code"] = ErrorCode.leader_not_available

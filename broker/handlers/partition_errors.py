@@ -62,7 +62,14 @@ def leader_hint(
     return None if found is None else LeaderHint(found.leader, found.leader_epoch)
 
 
-def node_endpoints(image: MetadataImage, hints: set[LeaderHint]) -> list[NodeEndpoint]:
-    """The addresses of hinted leaders."""
+def node_endpoints(
+    image: MetadataImage, hints: set[LeaderHint], listener_name: str
+) -> list[NodeEndpoint]:
+    """The addresses of hinted leaders that have this listener."""
     brokers = (image.brokers.get(leader) for leader in sorted({h.leader_id for h in hints}))
-    return [NodeEndpoint(b.id, b.host, b.port, b.rack) for b in brokers if b is not None]
+    found = ((broker, broker.endpoint(listener_name)) for broker in brokers if broker is not None)
+    return [
+        NodeEndpoint(broker.id, endpoint.host, endpoint.port, broker.rack)
+        for broker, endpoint in found
+        if endpoint is not None
+    ]

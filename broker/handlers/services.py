@@ -79,6 +79,7 @@ class ConnectionInfo:
     peer_host: str
     peer_port: int
     listener: Listener
+    listener_name: str
 
 
 class Request:

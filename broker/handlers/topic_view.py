@@ -4,7 +4,14 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage, TopicImage
+from broker.metadata.image import (
+    NO_LEADER,
+    BrokerImage,
+    MetadataImage,
+    PartitionImage,
+    TopicImage,
+)
+from broker.metadata.records import BrokerEndpoint
 from broker.metadata.topic_names import INTERNAL_TOPICS
 
 OPERATIONS_OMITTED: Final = -(2**31)
@@ -15,49 +22,71 @@ CLUSTER_OPERATIONS: Final = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
 """CREATE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE."""
 
 
-def is_alive(image: MetadataImage, broker_id: int) -> bool:
-    """Whether clients may be sent to this broker."""
+def is_alive(image: MetadataImage, broker_id: int, listener_name: str) -> bool:
+    """Whether clients of this listener may be sent to this broker."""
     broker = image.brokers.get(broker_id)
-    return broker is not None and not broker.fenced
+    return broker is not None and not broker.fenced and broker.endpoint(listener_name) is not None
 
 
-def view_controller(image: MetadataImage) -> int:
+def view_controller(image: MetadataImage, listener_name: str) -> int:
     """The broker that clients take for the controller: the active one, or any that is alive."""
-    if image.controller_id is not None and is_alive(image, image.controller_id):
+    if image.controller_id is not None and is_alive(image, image.controller_id, listener_name):
         return image.controller_id
-    return next((id_ for id_ in sorted(image.brokers) if is_alive(image, id_)), -1)
+    alive = (id_ for id_ in sorted(image.brokers) if is_alive(image, id_, listener_name))
+    return next(alive, -1)
 
 
-def view_brokers(image: MetadataImage) -> list[dict[str, Any]]:
-    """node_id, host, port and rack of the brokers that are alive, by id."""
+def view_brokers(
+    image: MetadataImage, listener_name: str, *, with_fenced: bool = False
+) -> list[tuple[BrokerImage, BrokerEndpoint]]:
+    """Brokers that have this listener, by id, each with its address there."""
+    found = ((it, it.endpoint(listener_name)) for _, it in sorted(image.brokers.items()))
     return [
-        {"node_id": broker.id, "host": broker.host, "port": broker.port, "rack": broker.rack}
-        for _, broker in sorted(image.brokers.items())
-        if not broker.fenced
+        (broker, endpoint)
+        for broker, endpoint in found
+        if endpoint is not None and (with_fenced or not broker.fenced)
     ]
 
 
-def view_partition(image: MetadataImage, partition: PartitionImage) -> dict[str, Any]:
-    """One partition; a leader that is dead or missing shows as LEADER_NOT_AVAILABLE."""
-    has_leader = partition.leader != NO_LEADER and is_alive(image, partition.leader)
+def _leader_error(image: MetadataImage, leader: int, listener_name: str) -> ErrorCode:
+    broker = image.brokers.get(leader)
+    if broker is None or broker.fenced:
+        return ErrorCode.leader_not_available
+    has_listener = broker.endpoint(listener_name) is not None
+    return ErrorCode.none if has_listener else ErrorCode.listener_not_found
+
+
+def view_partition(
+    image: MetadataImage, partition: PartitionImage, listener_name: str
+) -> dict[str, Any]:
+    """One partition; a leader that is dead or missing shows as LEADER_NOT_AVAILABLE, one without
+    the listener as LISTENER_NOT_FOUND.
+    """
+    error = _leader_error(image, partition.leader, listener_name)
+    has_leader = error is ErrorCode.none
     return {
-        "error_code": ErrorCode.none if has_leader else ErrorCode.leader_not_available,
+        "error_code": error,
         "partition_index": partition.partition,
         "leader_id": partition.leader if has_leader else NO_LEADER,
         "leader_epoch": partition.leader_epoch,
         "replica_nodes": partition.replicas,
         "isr_nodes": partition.isr,
-        "offline_replicas": [id_ for id_ in partition.replicas if not is_alive(image, id_)],
+        "offline_replicas": [
+            id_ for id_ in partition.replicas if not is_alive(image, id_, listener_name)
+        ],
     }
 
 
 def view_topic(
-    image: MetadataImage, topic: TopicImage, *, with_operations: bool = False
+    image: MetadataImage, topic: TopicImage, listener_name: str, *, with_operations: bool = False
 ) -> dict[str, Any]:
     """One topic with all its partitions in order."""
     return {
         **view_topic_head(topic, with_operations=with_operations),
-        "partitions": [view_partition(image, p) for _, p in sorted(topic.partitions.items())],
+        "partitions": [
+            view_partition(image, partition, listener_name)
+            for _, partition in sorted(topic.partitions.items())
+        ],
     }
 
 

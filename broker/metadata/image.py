@@ -12,6 +12,8 @@ from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
+from broker.metadata.records import BrokerEndpoint
+
 NO_LEADER: Final = -1
 UNKNOWN_OFFSET: Final = -1
 
@@ -58,8 +60,7 @@ class BrokerImage:
 
     id: int
     epoch: int
-    host: str
-    port: int
+    endpoints: tuple[BrokerEndpoint, ...]
     rack: str | None
     fenced: bool
     incarnation_id: UUID
@@ -67,6 +68,10 @@ class BrokerImage:
     log_dirs: tuple[UUID, ...] = ()
     cordoned_log_dirs: tuple[UUID, ...] | None = None
     """Those that take no new replicas (KIP-1066); None until the broker tells."""
+
+    def endpoint(self, listener_name: str) -> BrokerEndpoint | None:
+        """Where it is reached through a listener; None when it has no listener of this name."""
+        return next((each for each in self.endpoints if each.name == listener_name), None)
 
     @property
     def is_cordoned(self) -> bool:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from broker.metadata import records
-from broker.metadata.delta import MetadataDelta, ReplayedBatch
+from broker.metadata.delta import MetadataDelta, ReplayedBatch, ReplayError
 from broker.metadata.image import (
     BrokerImage,
     ConfigResource,
@@ -38,14 +38,14 @@ def replay_batch(
 
 
 def _register_broker(delta: MetadataDelta, record: records.RegisterBrokerRecord) -> None:
-    endpoint = record.endpoints[0]
+    if not record.endpoints:
+        raise ReplayError(f"broker {record.broker_id} is registered without an endpoint")
     delta.put_broker(
         record.broker_id,
         BrokerImage(
             id=record.broker_id,
             epoch=record.broker_epoch,
-            host=endpoint.host,
-            port=endpoint.port,
+            endpoints=record.endpoints,
             rack=record.rack,
             fenced=record.fenced,
             incarnation_id=record.incarnation_id,

@@ -7,7 +7,6 @@ from uuid import UUID
 from broker.metadata.image import ImageDelta, MetadataImage, PartitionImage, TopicImage
 from broker.metadata.record_codec import decode_record
 from broker.metadata.records import (
-    BrokerEndpoint,
     ConfigRecord,
     FeatureLevelRecord,
     MetadataRecord,
@@ -26,12 +25,11 @@ def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
     for name, level in image.features.items():
         yield FeatureLevelRecord(name=name, feature_level=level)
     for broker in image.brokers.values():
-        endpoint = BrokerEndpoint(name="PLAINTEXT", host=broker.host, port=broker.port)
         yield RegisterBrokerRecord(
             broker_id=broker.id,
             incarnation_id=broker.incarnation_id,
             broker_epoch=broker.epoch,
-            endpoints=(endpoint,),
+            endpoints=broker.endpoints,
             rack=broker.rack,
             fenced=broker.fenced,
             in_controlled_shutdown=broker.in_controlled_shutdown,

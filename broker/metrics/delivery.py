@@ -7,6 +7,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.handlers.services import NodeServices
 from broker.metadata.image import MetadataImage, PartitionImage
+from broker.metadata.records import BrokerEndpoint
 from broker.metrics.samples import pick_partition
 from broker.metrics_schema import METRICS_TOPIC
 from broker.protocol import codec
@@ -30,8 +31,8 @@ METRICS_CONFIGS: Final = (
     ("segment.bytes", "67108864"),
 )
 
-Connect = Callable[[str, int], Peer]
-"""(host, port) -> a connection to another broker."""
+Connect = Callable[[BrokerEndpoint], Peer]
+"""An address -> a connection to another broker."""
 
 
 class DeliveryError(Exception):
@@ -47,7 +48,7 @@ class MetricsDelivery:
         self._connect = connect
         self._partition: int | None = None
         self._peer: Peer | None = None
-        self._address: tuple[str, int] | None = None
+        self._address: BrokerEndpoint | None = None
 
     async def close(self) -> None:
         """End the connection to the last remote leader."""
@@ -128,12 +129,12 @@ class MetricsDelivery:
 
     async def _peer_of(self, leader: int) -> Peer:
         broker = self._image().brokers.get(leader)
-        if broker is None or broker.fenced:
+        address = None if broker is None else broker.endpoint(self._node.config.listener.name)
+        if broker is None or broker.fenced or address is None:
             raise DeliveryError(f"the leader of {METRICS_TOPIC} is {leader}, which is not there")
-        address = (broker.host, broker.port)
         if self._peer is None or self._address != address:
             await self.close()
-            self._peer, self._address = self._connect(broker.host, broker.port), address
+            self._peer, self._address = self._connect(address), address
         return self._peer
 
     def _image(self) -> MetadataImage:

@@ -122,11 +122,12 @@ def broker_rows(node: NodeServices, node_id: int) -> Iterator[BrokerSample]:
     space = read_disk_space(node.config.log_dir)
     directory = _directory(node, space)
     for broker in image.brokers.values():
+        endpoint = broker.endpoint(node.config.listener.name) or broker.endpoints[0]
         own = space if broker.id == node_id else None
         yield BrokerSample(
             id=broker.id,
-            host=broker.host,
-            port=broker.port,
+            host=endpoint.host,
+            port=endpoint.port,
             fenced=broker.fenced,
             read_ms=read_ms,
             rack=broker.rack,

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from broker.metadata.records import BrokerEndpoint
+
 
 class ConfigPort(Protocol):
     """Effective configs as of the latest image, with broker-level values and defaults."""
@@ -47,5 +49,5 @@ class LeaderChannel(Protocol):
     async def close(self) -> None: ...
 
 
-ConnectToLeader = Callable[[str, int], LeaderChannel]
+ConnectToLeader = Callable[[BrokerEndpoint], LeaderChannel]
 """(host, port) -> a channel of its own."""

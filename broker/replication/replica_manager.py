@@ -65,6 +65,7 @@ class ReplicaManager:
         )
         self._fetchers = ReplicaFetcherManager(
             config=_fetcher_config(config),
+            listener_name=config.listener.name,
             host=host,
             clock=clock,
             connect=connect,

@@ -7,7 +7,7 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from broker.clock import Clock
-from broker.config.broker_config import BrokerConfig, ConfigError, Endpoint
+from broker.config.broker_config import BrokerConfig, ConfigError
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerChannel
 from broker.controller.internal_topics import internal_topics
@@ -25,6 +25,7 @@ from broker.log.log_manager import LogManager
 from broker.metadata.cordons import is_cordoned
 from broker.metadata.effective_configs import broker_config_value
 from broker.metadata.metadata_service import MetadataService
+from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
 from broker.protocol.frames import RequestMemory
 from broker.raft.config import QuorumConfig, Voter, parse_voters
@@ -106,7 +107,7 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         metadata=metadata,
         configs=NodeConfigs(config, metadata),
         controller=controller,
-        connect=lambda host, port: PeerClient(host=host, port=port, client_id=_name(config)),
+        connect=lambda to: PeerClient(host=to.host, port=to.port, client_id=_name(config)),
     )
     groups = GroupCoordinator(
         replicas,
@@ -245,8 +246,7 @@ def _identity(config: BrokerConfig, incarnation_id: UUID, logs: LogManager) -> B
         broker_id=config.node_id,
         cluster_id=config.cluster_id,
         incarnation_id=incarnation_id,
-        host=config.advertised.host,
-        port=config.advertised.port,
+        endpoints=(config.advertised,),
         rack=config.rack,
         log_dir=logs.directory_id,
     )
@@ -298,12 +298,13 @@ def _build_controller_listener(
 
 
 def _build_listener(
-    config: BrokerConfig, services: NodeServices, listener: Listener, endpoint: Endpoint
+    config: BrokerConfig, services: NodeServices, listener: Listener, endpoint: BrokerEndpoint
 ) -> ListenerServer:
     shares = socket_shares()
     queued_bytes_max = config.queued_max_request_bytes
     context = ListenerContext(
         listener=listener,
+        listener_name=endpoint.name,
         registry=load_registry(listener),
         node=services,
         connections_max=_limit_of(listener, config, services.metadata, shares),

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import Enum
 from typing import Any, Final
 from uuid import UUID
@@ -12,6 +12,7 @@ from broker.clock import Clock
 from broker.controller.controller_channel import ControllerChannel
 from broker.controller.errors import ControllerUnavailableError, InconsistentClusterError
 from broker.metadata.metadata_service import MetadataService
+from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
 from broker.raft.timers import sleep_ms
 
@@ -46,8 +47,7 @@ class BrokerIdentity:
     broker_id: int
     cluster_id: str
     incarnation_id: UUID
-    host: str
-    port: int
+    endpoints: tuple[BrokerEndpoint, ...]
     rack: str | None
     log_dir: UUID
     """Id of its one log directory."""
@@ -138,14 +138,7 @@ class BrokerLifecycle:
             broker_id=identity.broker_id,
             cluster_id=identity.cluster_id,
             incarnation_id=identity.incarnation_id,
-            listeners=[
-                {
-                    "name": "PLAINTEXT",
-                    "host": identity.host,
-                    "port": identity.port,
-                    "security_protocol": 0,
-                }
-            ],
+            listeners=[asdict(endpoint) for endpoint in identity.endpoints],
             features=[],
             rack=identity.rack,
             log_dirs=[identity.log_dir],

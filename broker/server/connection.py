@@ -54,7 +54,12 @@ class Connection(asyncio.BufferedProtocol):
         tune_socket(transport)
         self._queue.open(transport)
         self._dispatcher.open(
-            ConnectionInfo(peer_host=host, peer_port=port, listener=self._context.listener)
+            ConnectionInfo(
+                peer_host=host,
+                peer_port=port,
+                listener=self._context.listener,
+                listener_name=self._context.listener_name,
+            )
         )
         self._connections.add(self)
 

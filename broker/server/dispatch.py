@@ -37,6 +37,7 @@ class ListenerContext:
     """State that all connections of one listener share."""
 
     listener: Listener
+    listener_name: str
     registry: HandlerRegistry
     node: NodeServices
     connections_max: Callable[[], int]
@@ -80,7 +81,12 @@ class Dispatcher:
         self._queue = queue
         self._refuse = refuse
         self._on_progress = on_progress
-        self._info = ConnectionInfo(peer_host="", peer_port=0, listener=context.listener)
+        self._info = ConnectionInfo(
+            peer_host="",
+            peer_port=0,
+            listener=context.listener,
+            listener_name=context.listener_name,
+        )
         self._deferred: deque[bytes] = deque()
         self._is_busy = False
         self._is_resuming = False

@@ -6,7 +6,7 @@ import logging
 import socket
 
 from broker.background import Repeater
-from broker.config.broker_config import Endpoint
+from broker.metadata.records import BrokerEndpoint
 from broker.server.acceptor import Acceptor, bind_sockets
 from broker.server.connection import RECEIVE_BUFFER_BYTES, Connection
 from broker.server.dispatch import ListenerContext
@@ -33,7 +33,7 @@ class ListenerServer:
     """Accepts connections on one endpoint until it is closed."""
 
     def __init__(
-        self, endpoint: Endpoint, context: ListenerContext, *, connections_idle_ms_max: int
+        self, endpoint: BrokerEndpoint, context: ListenerContext, *, connections_idle_ms_max: int
     ) -> None:
         self._endpoint = endpoint
         self.context = context

@@ -147,7 +147,7 @@ class Node:
                 rows_per_s=self.config.metrics_rows_per_second,
             ),
             voters=len(parts.quorum.config.voters),
-            connect=lambda host, port: PeerClient(host=host, port=port, client_id=name),
+            connect=lambda to: PeerClient(host=to.host, port=to.port, client_id=name),
         )
         self._reporter.start()
 

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import uuid4
 
 from broker.clock import Clock, SystemClock
-from broker.config.broker_config import BrokerConfig, Endpoint
+from broker.config.broker_config import BrokerConfig
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerChannel
 from broker.controller.internal_topics import internal_topics
@@ -20,6 +20,7 @@ from broker.log.config import LogConfig
 from broker.log.log_manager import LogManager
 from broker.log.partition_log import PartitionLog
 from broker.metadata.metadata_service import MetadataService
+from broker.metadata.records import BrokerEndpoint
 from broker.raft.config import QuorumConfig, Voter, parse_voters
 from broker.raft.metadata_log import MetadataLog
 from broker.raft.node import QuorumNode
@@ -79,8 +80,7 @@ class MetadataPlane:
                 broker_id=config.node_id,
                 cluster_id=config.cluster_id,
                 incarnation_id=uuid4(),
-                host=config.advertised.host,
-                port=config.advertised.port,
+                endpoints=(config.advertised,),
                 rack=config.rack,
                 log_dir=uuid4(),
             ),
@@ -183,9 +183,10 @@ class MetadataNode:
         self.logs.shutdown(clean=False)
 
 
-def _server(endpoint: Endpoint, listener: Listener, services: NodeServices) -> ListenerServer:
+def _server(endpoint: BrokerEndpoint, listener: Listener, services: NodeServices) -> ListenerServer:
     context = ListenerContext(
         listener=listener,
+        listener_name=endpoint.name,
         registry=load_registry(listener),
         node=services,
         connections_max=lambda: 1000,

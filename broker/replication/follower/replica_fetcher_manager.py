@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from broker.background import Tasks, log_failure
 from broker.clock import Clock
 from broker.metadata.image import BrokerImage
+from broker.metadata.records import BrokerEndpoint
 from broker.replication.follower.replica_fetcher import FetcherConfig, ReplicaFetcher
 from broker.replication.partition.partition import Partition
 from broker.replication.partition.partition_effects import PartitionEffects
@@ -22,6 +23,7 @@ class ReplicaFetcherManager:
         self,
         *,
         config: FetcherConfig,
+        listener_name: str,
         host: PartitionEffects,
         clock: Clock,
         connect: ConnectToLeader,
@@ -29,13 +31,14 @@ class ReplicaFetcherManager:
         broker_epoch: Callable[[], int],
     ) -> None:
         self._config = config
+        self._listener_name = listener_name
         self._host = host
         self._clock = clock
         self._connect = connect
         self._throttle = throttle
         self._broker_epoch = broker_epoch
         self._fetchers: dict[int, ReplicaFetcher] = {}
-        self._addresses: dict[int, tuple[str, int]] = {}
+        self._addresses: dict[int, BrokerEndpoint] = {}
         self._closing = Tasks("end of a replica fetcher", log_failure)
 
     def follow(self, partition: Partition, leader: int) -> None:
@@ -45,7 +48,10 @@ class ReplicaFetcherManager:
         if fetcher is None:
             address = self._addresses.get(leader)
             if address is None:
-                log.warning("leader %d of %s is not registered", leader, partition.topic)
+                log.warning(
+                    "leader %d of %s is not registered with a listener %s",
+                    *(leader, partition.topic, self._listener_name),
+                )
                 return
             fetcher = self._start(leader, address)
         fetcher.add(partition)
@@ -64,8 +70,10 @@ class ReplicaFetcherManager:
         """
         moved = []
         for broker_id, broker in brokers.items():
-            address = (broker.host, broker.port)
-            if self._addresses.get(broker_id) != address:
+            address = broker.endpoint(self._listener_name)
+            if address is None:
+                self._addresses.pop(broker_id, None)
+            elif self._addresses.get(broker_id) != address:
                 self._addresses[broker_id] = address
                 moved.append(broker_id)
         for leader in moved:
@@ -86,13 +94,13 @@ class ReplicaFetcherManager:
             self._stop(leader)
         await self._closing.wait(None)
 
-    def _start(self, leader: int, address: tuple[str, int]) -> ReplicaFetcher:
+    def _start(self, leader: int, address: BrokerEndpoint) -> ReplicaFetcher:
         fetcher = ReplicaFetcher(
             leader=leader,
             config=self._config,
             host=self._host,
             clock=self._clock,
-            channel=self._connect(*address),
+            channel=self._connect(address),
             throttle=self._throttle,
             broker_epoch=self._broker_epoch,
         )

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from broker.config.broker_config import BrokerConfig, ConfigError, Endpoint
+from broker.config.broker_config import BrokerConfig, ConfigError
 from broker.config.properties import parse_properties
+from broker.metadata.records import BrokerEndpoint
 from tests.support.phrases import lacking
 
 LEAST = {
@@ -20,7 +21,11 @@ LEAST = {
 
 def test_defaults_are_kafkas() -> None:
     config = BrokerConfig.from_properties(LEAST)
-    assert config.listener == config.advertised == Endpoint(host="127.0.0.1", port=9092)
+    assert (
+        config.listener
+        == config.advertised
+        == BrokerEndpoint(name="PLAINTEXT", host="127.0.0.1", port=9092)
+    )
     assert config.num_partitions == 1
     assert config.replica_lag_time_max_ms == 30_000
     assert config.socket_request_max_bytes == 104_857_600

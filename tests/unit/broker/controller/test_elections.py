@@ -177,7 +177,7 @@ def test_second_process_with_a_live_id_is_refused_until_the_session_ends() -> No
 def test_process_that_took_over_the_port_of_the_old_one_comes_in_at_once() -> None:
     image = cluster()
     old = image.brokers[1]
-    endpoint = BrokerEndpoint(name="PLAINTEXT", host=old.host, port=old.port)
+    endpoint = replace(old.endpoints[0], name="OTHER")
     decision = decide_register(
         replace(registration(1, 99), endpoints=(endpoint,)),
         image,

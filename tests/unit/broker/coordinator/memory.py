@@ -15,6 +15,7 @@ from broker.metadata.image import (
     TopicImage,
 )
 from broker.metadata.metadata_service import MetadataService
+from broker.metadata.records import BrokerEndpoint
 from broker.protocol.records import iter_batch_headers
 from tests.support.patience import WAIT_S
 
@@ -97,8 +98,7 @@ class MemoryMetadata(MetadataService):
         broker = BrokerImage(
             id=NODE_ID,
             epoch=1,
-            host="127.0.0.1",
-            port=9092,
+            endpoints=(BrokerEndpoint(name="PLAINTEXT", host="127.0.0.1", port=9092),),
             rack=None,
             fenced=False,
             incarnation_id=UUID(int=0),

@@ -31,7 +31,9 @@ class Node:
     async def ask(self, api_key: int, version: int, **fields: object) -> Any:
         message = codec.build_request(api_key, version, **fields)
         frame = codec.encode_request(message, correlation_id=5, client_id="me")[4:]
-        info = ConnectionInfo(peer_host="127.0.0.1", peer_port=1, listener=Listener.CLIENT)
+        info = ConnectionInfo(
+            peer_host="127.0.0.1", peer_port=1, listener=Listener.CLIENT, listener_name="PLAINTEXT"
+        )
         request = Request(codec.decode_header(frame), memoryview(frame), info)
         api = REGISTRY.find(api_key)
         assert api is not None

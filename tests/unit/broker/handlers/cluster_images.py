@@ -9,6 +9,7 @@ from broker.config.broker_config import BrokerConfig
 from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
 from broker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from broker.metadata.metadata_service import MetadataService
+from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
 
 INCARNATION = UUID(int=1)
@@ -19,8 +20,7 @@ def broker_image(broker_id: int, *, fenced: bool = False) -> BrokerImage:
     return BrokerImage(
         id=broker_id,
         epoch=broker_id,
-        host="127.0.0.1",
-        port=9000 + broker_id,
+        endpoints=(BrokerEndpoint(name="PLAINTEXT", host="127.0.0.1", port=9000 + broker_id),),
         rack=f"r{broker_id}",
         fenced=fenced,
         incarnation_id=INCARNATION,
@@ -89,9 +89,11 @@ def add_topic(node: NodeServices, topic: TopicImage) -> None:
     )
 
 
-def request_of(api_key: int, version: int, **fields: object) -> Request:
-    """A request as it comes from a client's socket."""
+def request_of(api_key: int, version: int, *, through: str = "PLAINTEXT", **fields: Any) -> Request:
+    """A request as it comes from a client's socket, through the listener of this name."""
     message = codec.build_request(api_key, version, **fields)
     frame = memoryview(codec.encode_request(message, correlation_id=1, client_id=None))[4:]
-    peer = ConnectionInfo(peer_host="127.0.0.1", peer_port=1, listener=Listener.CLIENT)
+    peer = ConnectionInfo(
+        peer_host="127.0.0.1", peer_port=1, listener=Listener.CLIENT, listener_name=through
+    )
     return Request(codec.decode_header(frame), frame, peer)

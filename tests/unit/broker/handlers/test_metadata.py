@@ -160,7 +160,7 @@ def test_describe_cluster(version: int) -> None:
 
 def test_topic_partitions_come_in_pages() -> None:
     node = node_with(cluster_image(ORDERS, AUDIT))
-    asked = {"topics": [{"name": n} for n in ("orders", "none", "audit")]}
+    asked: dict[str, Any] = {"topics": [{"name": n} for n in ("orders", "none", "audit")]}
     seen: list[tuple[str, int]] = []
     cursor: dict[str, Any] | None = None
     for _ in range(10):
@@ -181,15 +181,15 @@ def test_topic_partitions_come_in_pages() -> None:
 def test_encoded_topics_are_kept_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     topics = [topic_image(f"t{n}", [101] * 10, number=n + 1) for n in range(20)]
     image, blobs = cluster_image(*topics), MetadataBlobs()
-    encoded = [blobs.encode(image, it, 12, with_operations=False) for it in topics]
+    encoded = [blobs.encode(image, it, 12, "PLAINTEXT", with_operations=False) for it in topics]
     each = len(encoded[0]) + metadata_blobs.BLOB_BYTES
     assert blobs.size_bytes == pytest.approx(20 * each, abs=20)
-    again = blobs.encode(image, topics[0], 12, with_operations=False)
+    again = blobs.encode(image, topics[0], 12, "PLAINTEXT", with_operations=False)
     assert again is encoded[0], "it is encoded once"
     changed = replace(image, brokers=dict(image.brokers))
-    blobs.encode(changed, topics[0], 12, with_operations=False)
+    blobs.encode(changed, topics[0], 12, "PLAINTEXT", with_operations=False)
     assert blobs.size_bytes == pytest.approx(20 * each, abs=20), "in place of the former"
     monkeypatch.setattr(metadata_blobs, "BLOBS_BYTES_MAX", 3 * each)
     for topic in topics:
-        blobs.encode(image, topic, 11, with_operations=False)
+        blobs.encode(image, topic, 11, "PLAINTEXT", with_operations=False)
         assert blobs.size_bytes <= 3 * each + 20

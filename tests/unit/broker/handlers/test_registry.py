@@ -18,7 +18,12 @@ def test_three_kinds_of_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     @handles(api_key=900, versions=(0, 1))
     def plain(request: Any, node: Any) -> Any: ...
 
-    @handles(api_key=901, versions=(2, 3), advertised_min=0, listener=Listener.CONTROLLER)
+    @handles(
+        api_key=901,
+        versions=(2, 3),
+        advertised_min=0,
+        listener=Listener.CONTROLLER,
+    )
     async def task(request: Any, node: Any) -> Any: ...
 
     @handles(api_key=902, versions=(0, 0))
@@ -67,7 +72,9 @@ def test_every_version_that_is_served_can_be_prepared(listener: Listener) -> Non
 
 def test_the_controller_listener_lists_its_own() -> None:
     request = request_of(18, 3)
-    peer = ConnectionInfo(peer_host="h", peer_port=1, listener=Listener.CONTROLLER)
+    peer = ConnectionInfo(
+        peer_host="h", peer_port=1, listener=Listener.CONTROLLER, listener_name="CONTROLLER"
+    )
     answer = handle_api_versions(
         Request(request.header, request.frame, peer), node_with(cluster_image())
     )

@@ -18,7 +18,11 @@ from tests.unit.broker.controller.images import apply, cluster, get, topic_id, w
 def test_registration_gives_a_broker_its_epoch_and_endpoint() -> None:
     image = cluster(1, racks={1: "a"}, fenced=(1,))
     broker = image.brokers[1]
-    assert (broker.epoch, broker.host, broker.port, broker.rack) == (100, "h", 9001, "a")
+    assert (broker.epoch, broker.rack) == (100, "a")
+    assert broker.endpoint("PLAINTEXT") == records.BrokerEndpoint(
+        name="PLAINTEXT", host="h", port=9001
+    )
+    assert broker.endpoint("SSL") is None
     assert broker.fenced
     assert not broker.is_active
 

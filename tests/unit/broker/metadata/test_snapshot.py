@@ -1,3 +1,5 @@
+from uuid import UUID
+
 from broker.metadata import records
 from broker.metadata.image import MetadataImage
 from broker.metadata.record_codec import encode_record
@@ -32,6 +34,15 @@ def rich_image() -> MetadataImage:
     return apply(
         image,
         [
+            records.RegisterBrokerRecord(
+                broker_id=5,
+                incarnation_id=UUID(int=5),
+                broker_epoch=500,
+                endpoints=(
+                    records.BrokerEndpoint(name="SSL", host="five", port=1, security_protocol=1),
+                    records.BrokerEndpoint(name="INTERNAL", host="within", port=2),
+                ),
+            ),
             records.BrokerRegistrationChangeRecord(
                 broker_id=4, broker_epoch=400, in_controlled_shutdown=1
             ),

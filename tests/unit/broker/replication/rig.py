@@ -28,6 +28,7 @@ from broker.metadata.image import (
     topic_resource,
 )
 from broker.metadata.metadata_service import MetadataService
+from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch, iter_batch_headers, iter_records
 from broker.replication.partition.partition import Partition
@@ -142,7 +143,9 @@ class Channel:
         await asyncio.sleep(0)
 
 
-INFO = ConnectionInfo(peer_host="rig", peer_port=0, listener=Listener.CLIENT)
+INFO = ConnectionInfo(
+    peer_host="rig", peer_port=0, listener=Listener.CLIENT, listener_name="PLAINTEXT"
+)
 
 
 @dataclass(slots=True)
@@ -230,7 +233,7 @@ class Rig:
             metadata=metadata,
             configs=Configs(metadata, node_id),
             controller=self.controller(node_id),
-            connect=lambda host, port: Channel(self, node_id, port),
+            connect=lambda to: Channel(self, node_id, to.port),
         )
         absent: dict[str, Any] = dict.fromkeys(("controller", "groups", "producer_ids"))
         services = NodeServices(
@@ -340,8 +343,7 @@ def _broker(node_id: int) -> BrokerImage:
     return BrokerImage(
         id=node_id,
         epoch=100 + node_id,
-        host="rig",
-        port=node_id,
+        endpoints=(BrokerEndpoint(name="PLAINTEXT", host="rig", port=node_id),),
         rack=None,
         fenced=False,
         incarnation_id=UUID(int=node_id),

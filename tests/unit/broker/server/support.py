@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from broker.clock import SystemClock
-from broker.config.broker_config import Endpoint
 from broker.handlers.registry import Api, HandlerKind, HandlerRegistry
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
+from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
 from broker.protocol.frames import RequestMemory
 from broker.server.dispatch import ListenerContext
@@ -113,6 +113,7 @@ async def listening(
     """A listener on a free port."""
     context = ListenerContext(
         listener=Listener.CLIENT,
+        listener_name="PLAINTEXT",
         registry=handlers.registry(),
         node=services(),
         connections_max=lambda: connections_max,
@@ -121,7 +122,7 @@ async def listening(
         reserve=reserve,
         is_peer=lambda frame: codec.decode_header(frame).client_id == "broker-1",
     )
-    endpoint = Endpoint(host="127.0.0.1", port=0)
+    endpoint = BrokerEndpoint(name="PLAINTEXT", host="127.0.0.1", port=0)
     server = ListenerServer(endpoint, context, connections_idle_ms_max=connections_idle_ms_max)
     await server.bind()
     await server.serve()

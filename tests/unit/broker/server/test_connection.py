@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from broker.config.broker_config import Endpoint
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
 from broker.server import listener
 from broker.server.listener import ListenError, ListenerServer
@@ -338,7 +338,7 @@ async def test_without_descriptors_the_accept_loop_tries_and_tells_once_a_second
 
 async def test_a_port_in_use_says_so() -> None:
     async with listening(Handlers()) as server:
-        endpoint = Endpoint(host="127.0.0.1", port=server.port)
+        endpoint = BrokerEndpoint(name="PLAINTEXT", host="127.0.0.1", port=server.port)
         second = ListenerServer(endpoint, server.context, connections_idle_ms_max=1)
         with pytest.raises(ListenError, match="the port is in use"):
             await second.bind()
