@@ -8,7 +8,7 @@ Metadata request right after CreateTopics on the same broker knows the topic.
 
 import struct
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from broker.background import in_thread_if_large
@@ -29,6 +29,7 @@ from broker.metadata.record_codec import decode_record
 from broker.metadata.replay import replay_batch
 from broker.metadata.snapshot import build_image, image_difference
 from broker.protocol import codec
+from broker.protocol.request_context import RequestContext, address_bytes
 from broker.raft.config import QuorumConfig, Voter
 from broker.raft.metadata_log import CommittedBatch
 from broker.raft.node import QuorumNode
@@ -45,14 +46,25 @@ ADMIN_LANE: Final = "admin"
 PAUSE_MS_MIN: Final = 25
 PAUSE_MS_MAX: Final = 250
 EXCHANGE_S_MAX: Final = 5.0
+CONTROLLER_LISTENER: Final = "CONTROLLER"
 CATCH_UP_MS_MAX: Final = 1_000
 CATCH_UP_STEP_MS: Final = 5
 SIZE_PREFIX_BYTES: Final = 4
 _OFFSET: Final = struct.Struct(">q")
 
-Execute = Callable[[ActiveController, Any, int], Awaitable[Any]]
-"""(active controller, request message, version) -> response message, on the active node.
-Raises NotControllerError."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerRequest:
+    """A request at the active controller; `context` is that of the client that sent it."""
+
+    api_key: int
+    api_version: int
+    message: Any
+    context: RequestContext
+
+
+Execute = Callable[[ActiveController, ControllerRequest], Awaitable[Any]]
+"""The response message, made on the active node. Raises NotControllerError."""
 
 
 class ControllerChannel:
@@ -81,6 +93,9 @@ class ControllerChannel:
         self._connect = connect
         self._apis = apis
         self._internal_topics = internal_topics
+        self._context = RequestContext(
+            listener_name=CONTROLLER_LISTENER, client_id=f"broker-{self._config.node_id}"
+        )
         self._peers: dict[tuple[int, str], Peer] = {}
         self._snapshotter = SnapshotGenerator(quorum.log, quorum.fail)
         if (snapshot := quorum.take_snapshot()) is not None:
@@ -94,21 +109,28 @@ class ControllerChannel:
         api_version: int,
         message: Any,
         *,
+        context: RequestContext | None = None,
         timeout_ms: int = TIMEOUT_MS_DEFAULT,
         lane: str = ADMIN_LANE,
     ) -> Any:
-        """The response message to a request message.
+        """The response message to a request message; without a `context` it is this node's own.
 
         Tries again while the controller moves; requests of one lane share a connection and wait
         for each other. Raises ControllerUnavailableError (an OSError) when no controller
         answered in `timeout_ms`: whether the change was made is then unknown.
         """
+        request = ControllerRequest(
+            api_key=api_key,
+            api_version=api_version,
+            message=message,
+            context=context or self._context,
+        )
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         pause_ms = PAUSE_MS_MIN
         while True:
             try:
                 remaining_ms = deadline_ms - self._clock.monotonic_ms()
-                return await self._submit_once(api_key, api_version, message, lane, remaining_ms)
+                return await self._submit_once(request, lane, remaining_ms)
             except (NotControllerError, OSError) as error:
                 if self._clock.monotonic_ms() + pause_ms > deadline_ms:
                     raise ControllerUnavailableError(
@@ -117,20 +139,28 @@ class ControllerChannel:
             await sleep_ms(pause_ms)
             pause_ms = min(2 * pause_ms, PAUSE_MS_MAX)
 
-    async def execute(self, api_key: int, api_version: int, message: Any) -> Any:
+    async def execute(self, request: ControllerRequest) -> Any:
         """Execute here. Raises NotControllerError when this node is not the active one."""
         if not self.active.is_active:
             raise NotControllerError("This is not the correct controller for this cluster.")
-        return await self._apis[api_key](self.active, message, api_version)
+        return await self._apis[request.api_key](self.active, request)
 
-    async def execute_enveloped(self, request: bytes) -> bytes:
+    async def execute_enveloped(self, request: bytes, context: RequestContext) -> bytes:
         """The answer to an Envelope's request: an offset, then the response without its size.
 
+        `context` is that of the client, but for its name, which the request has.
         Raises NotControllerError.
         """
         size_bytes = len(request)
         decoded = await in_thread_if_large(size_bytes, codec.decode_request, request)
-        response = await self.execute(decoded.api_key, decoded.api_version, decoded.message)
+        response = await self.execute(
+            ControllerRequest(
+                api_key=decoded.api_key,
+                api_version=decoded.api_version,
+                message=decoded.message,
+                context=replace(context, client_id=decoded.client_id),
+            )
+        )
         frame: bytes = await in_thread_if_large(
             size_bytes,
             codec.encode_response,
@@ -217,16 +247,14 @@ class ControllerChannel:
 
     # --- one attempt -----------------------------------------------------------------------------
 
-    async def _submit_once(
-        self, api_key: int, api_version: int, message: Any, lane: str, timeout_ms: int
-    ) -> Any:
+    async def _submit_once(self, request: ControllerRequest, lane: str, timeout_ms: int) -> Any:
         leader_id = self.quorum.leader_id
         if leader_id is None:
             raise NotControllerError("the quorum has no leader right now")
         if leader_id == self._config.node_id:
-            return await self.execute(api_key, api_version, message)
+            return await self.execute(request)
         timeout_s = min(timeout_ms / 1000, EXCHANGE_S_MAX)
-        envelope = _envelope(message)
+        envelope = _envelope(request)
         peer = self._peer(leader_id, lane)
         answer = await peer.send(ENVELOPE, ENVELOPE_VERSION, envelope, timeout_s=timeout_s)
         if answer.error_code != 0 or answer.response_data is None:
@@ -234,7 +262,7 @@ class ControllerChannel:
         data = bytes(answer.response_data)
         (offset,) = _OFFSET.unpack_from(data)
         await self._catch_up(offset)
-        return codec.decode_response(api_key, api_version, data[_OFFSET.size :])[1]
+        return codec.decode_response(request.api_key, request.api_version, data[_OFFSET.size :])[1]
 
     async def _catch_up(self, offset: int) -> None:
         """Until this node has replayed what the answer stands on, for a bounded while."""
@@ -252,14 +280,15 @@ class ControllerChannel:
         return self._peers[key]
 
 
-def _envelope(message: Any) -> Any:
-    frame = codec.encode_request(message, correlation_id=0, client_id=None)
+def _envelope(request: ControllerRequest) -> Any:
+    context = request.context
+    frame = codec.encode_request(request.message, correlation_id=0, client_id=context.client_id)
     return codec.build_request(
         ENVELOPE,
         ENVELOPE_VERSION,
         request_data=frame[SIZE_PREFIX_BYTES:],
-        request_principal=None,
-        client_host_address=b"",
+        request_principal=context.principal.to_bytes(),
+        client_host_address=address_bytes(context.client_host),
     )
 
 

@@ -1,7 +1,7 @@
 """Requests that only the active controller executes: the table, and the way there and back.
 
     @controller_api(19, versions=(2, 7), refuse=_refuse)
-    async def execute(active: ActiveController, message: Any, version: int) -> Any: ...
+    async def execute(active: ActiveController, request: ControllerRequest) -> Any: ...
 
 The client listener hands such a request to `node.controller.submit`; wherever the active controller
 is, it executes the function that is registered here for the API key.
@@ -15,7 +15,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller import errors
 from broker.controller.active_controller import ActiveController
-from broker.controller.controller_channel import Execute
+from broker.controller.controller_channel import ControllerRequest, Execute
 from broker.controller.decision import Accepted, Decision, Verdict, named_twice
 from broker.controller.errors import (
     ControllerError,
@@ -23,6 +23,7 @@ from broker.controller.errors import (
     NotControllerError,
     PolicyViolationError,
 )
+from broker.handlers.authorization import Operation
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
 from broker.metadata.image import MetadataImage
@@ -115,7 +116,9 @@ async def forward(request: Request, node: NodeServices, refuse: Refuse) -> Any:
     """The active controller's answer; `refuse` builds one when there was none in time."""
     message, version = request.message, request.api_version
     try:
-        return await node.controller.submit(request.api_key, version, message)
+        return await node.controller.submit(
+            request.api_key, version, message, context=request.context
+        )
     except ControllerUnavailableError as error:
         return refuse(version, message, ErrorCode.request_timed_out, error.reason)
 
@@ -124,13 +127,14 @@ Send = Callable[[Request, NodeServices, Refuse], Awaitable[Any]]
 
 
 def _add(api_key: int, execute: Execute, refuse: Refuse) -> Execute:
-    async def execute_or_refuse(active: ActiveController, message: Any, version: int) -> Any:
+    async def execute_or_refuse(active: ActiveController, request: ControllerRequest) -> Any:
         try:
-            return await execute(active, message, version)
+            return await execute(active, request)
         except NotControllerError:
             raise
         except ControllerError as error:
-            return refuse(version, message, error_code(error), error.reason)
+            code = error_code(error)
+            return refuse(request.api_version, request.message, code, error.reason)
 
     CONTROLLER_APIS[api_key] = execute_or_refuse
     return execute
@@ -160,11 +164,23 @@ def node_api(
     """Serve an API between our nodes: only the active controller executes it, others refuse."""
 
     def register(execute: Execute) -> Execute:
-        @handles(api_key=api_key, versions=versions, listener=Listener.CONTROLLER)
+        @handles(
+            api_key=api_key,
+            versions=versions,
+            listener=Listener.CONTROLLER,
+            cluster_operation=Operation.CLUSTER_ACTION,
+        )
         async def handle(request: Request, node: NodeServices) -> Any:
             message, version = request.message, request.api_version
             try:
-                return await node.controller.execute(api_key, version, message)
+                return await node.controller.execute(
+                    ControllerRequest(
+                        api_key=api_key,
+                        api_version=version,
+                        message=message,
+                        context=request.context,
+                    )
+                )
             except NotControllerError as error:
                 return refuse(version, message, ErrorCode.not_controller, error.reason)
 

@@ -21,7 +21,7 @@ from broker.handlers.partition_errors import (
     partition_error_code,
 )
 from broker.handlers.registry import handles
-from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request, ResponseSlot
+from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
 from broker.log.log_validator import AppendInfo
 from broker.metadata.topic_names import INTERNAL_TOPICS
 from broker.protocol.compression import ZSTD
@@ -36,6 +36,7 @@ from broker.protocol.hot.produce import (
     encode_produce_response,
 )
 from broker.protocol.records import HEADER_BYTES, MAGIC_V2, parse_batch_header
+from broker.protocol.request_context import RequestContext
 from broker.replication.errors import UnknownTopicIdError
 
 API_KEY = 0
@@ -50,7 +51,7 @@ PARTITION_BYTES = 1_024
 def handle_produce(request: Request, node: NodeServices, slot: ResponseSlot) -> None:
     """Append everything, answer when every partition is done."""
     produce = decode_produce(request.header, request.frame)
-    operation = _Operation(request.header, request.connection, produce, node, slot)
+    operation = _Operation(request.header, request.context, produce, node, slot)
     for topic, partitions in produce.topics:
         operation.append_topic(topic, partitions)
     operation.maybe_answer()
@@ -59,18 +60,18 @@ def handle_produce(request: Request, node: NodeServices, slot: ResponseSlot) -> 
 class _Operation:
     """One request until its last partition is done."""
 
-    __slots__ = ("_answers", "_connection", "_header", "_node", "_pending", "_request", "_slot")
+    __slots__ = ("_answers", "_context", "_header", "_node", "_pending", "_request", "_slot")
 
     def __init__(
         self,
         header: RequestHeader,
-        connection: ConnectionInfo,
+        context: RequestContext,
         request: ProduceRequest,
         node: NodeServices,
         slot: ResponseSlot,
     ) -> None:
         self._header = header
-        self._connection = connection
+        self._context = context
         self._request = request
         self._node = node
         self._slot = slot
@@ -140,7 +141,7 @@ class _Operation:
             for result in results
             if result.leader is not None
         }
-        image, listener_name = self._node.metadata.image, self._connection.listener_name
+        image, listener_name = self._node.metadata.image, self._context.listener_name
         endpoints = node_endpoints(image, hints, listener_name) if hints else ()
         self._slot.complete((encode_produce_response(self._header, self._answers, endpoints),))
 

@@ -18,7 +18,7 @@ from broker.handlers.partition_errors import (
     partition_error_code,
 )
 from broker.handlers.registry import handles
-from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request, ResponseSlot
+from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
 from broker.metadata.image import MetadataImage
 from broker.protocol.errors import RequestHeader
 from broker.protocol.hot.fetch import (
@@ -27,6 +27,7 @@ from broker.protocol.hot.fetch import (
     decode_fetch,
     encode_fetch_response,
 )
+from broker.protocol.request_context import RequestContext
 from broker.replication.leader.fetch_session import FetchAnswer
 
 API_KEY = 1
@@ -39,7 +40,7 @@ def handle_fetch(request: Request, node: NodeServices, slot: ResponseSlot) -> No
     """Read now, or when there is enough, or when time is up."""
     fetch = decode_fetch(request.header, request.frame)
     slot.hold(len(fetch.positions) * PARTITION_BYTES)
-    answer = partial(_answer, request.header, request.connection, node, slot)
+    answer = partial(_answer, request.header, request.context, node, slot)
     operation = node.replicas.fetches.fetch(fetch, answer)
     if operation is not None:
         slot.when_gone(operation.expire)  # its max_wait may be weeks
@@ -47,7 +48,7 @@ def handle_fetch(request: Request, node: NodeServices, slot: ResponseSlot) -> No
 
 def _answer(
     header: RequestHeader,
-    connection: ConnectionInfo,
+    context: RequestContext,
     node: NodeServices,
     slot: ResponseSlot,
     answer: FetchAnswer,
@@ -65,7 +66,7 @@ def _answer(
         list(topics.items()),
         error_code=int(partition_error_code(answer.session_error)),
         session_id=answer.session_id,
-        endpoints=node_endpoints(image, hints, connection.listener_name) if hints else (),
+        endpoints=node_endpoints(image, hints, context.listener_name) if hints else (),
     )
     slot.complete(parts)
 

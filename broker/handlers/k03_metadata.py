@@ -14,11 +14,15 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.handlers.authorization import (
+    CLUSTER,
+    OPERATIONS_OMITTED,
+    Resource,
+    ResourceKind,
+)
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import (
-    CLUSTER_OPERATIONS,
-    OPERATIONS_OMITTED,
     view_brokers,
     view_controller,
 )
@@ -31,6 +35,7 @@ from broker.metadata.topic_names import (
 )
 from broker.protocol import codec
 from broker.protocol.hot.metadata import encode_metadata, encode_topic
+from broker.protocol.request_context import RequestContext
 
 API_KEY = 3
 CREATE_TOPICS = 19
@@ -46,9 +51,9 @@ async def handle_metadata(request: Request, node: NodeServices) -> bytes:
     created: dict[str, ErrorCode] = {}
     missing = _missing_names(message, node)
     if missing and _may_create(message, node):
-        created = await _create(missing, node)
+        created = await _create(missing, node, request.context)
     image = node.metadata.image
-    listener_name = request.connection.listener_name
+    listener_name = request.context.listener_name
     with_cluster = getattr(message, "include_cluster_authorized_operations", False)
     return encode_metadata(
         version,
@@ -60,7 +65,11 @@ async def handle_metadata(request: Request, node: NodeServices) -> bytes:
         ],
         cluster_id=image.cluster_id,
         controller_id=view_controller(image, listener_name),
-        cluster_authorized_operations=CLUSTER_OPERATIONS if with_cluster else OPERATIONS_OMITTED,
+        cluster_authorized_operations=(
+            node.authorization.operations(request.context, CLUSTER)
+            if with_cluster
+            else OPERATIONS_OMITTED
+        ),
     )
 
 
@@ -68,7 +77,7 @@ def _encode_topics(
     request: Request, node: NodeServices, created: dict[str, ErrorCode]
 ) -> list[bytes]:
     message, version = request.message, request.api_version
-    image, listener_name = node.metadata.image, request.connection.listener_name
+    image, listener_name = node.metadata.image, request.context.listener_name
     with_operations = getattr(message, "include_topic_authorized_operations", False)
     found: Iterable[TopicImage | dict[str, Any]]
     if _wants_all(message, version):
@@ -80,10 +89,16 @@ def _encode_topics(
         encode_topic(version, topic)
         if isinstance(topic, dict)
         else node.metadata_blobs.encode(
-            image, topic, version, listener_name, with_operations=with_operations
+            *(image, topic, version, listener_name),
+            _operations(request, node, topic) if with_operations else OPERATIONS_OMITTED,
         )
         for topic in found
     ]
+
+
+def _operations(request: Request, node: NodeServices, topic: TopicImage) -> int:
+    resource = Resource(kind=ResourceKind.TOPIC, name=topic.name)
+    return node.authorization.operations(request.context, resource)
 
 
 def _wants_all(message: Any, version: int) -> bool:
@@ -129,7 +144,9 @@ def _may_create(message: Any, node: NodeServices) -> bool:
     )
 
 
-async def _create(names: Iterable[str], node: NodeServices) -> dict[str, ErrorCode]:
+async def _create(
+    names: Iterable[str], node: NodeServices, context: RequestContext
+) -> dict[str, ErrorCode]:
     """Create what can be; the error of each name that was refused for good."""
     names = [name for name in names if not problem_of_topic_name(name)]
     own = [name for name in names if name not in (*INTERNAL_TOPICS, METADATA_TOPIC)]
@@ -145,7 +162,9 @@ async def _create(names: Iterable[str], node: NodeServices) -> dict[str, ErrorCo
             if OFFSETS_TOPIC in names:
                 await node.controller.ensure_internal_topic(OFFSETS_TOPIC)
             if own:
-                answer = await node.controller.submit(CREATE_TOPICS, CREATE_TOPICS_VERSION, request)
+                answer = await node.controller.submit(
+                    CREATE_TOPICS, CREATE_TOPICS_VERSION, request, context=context
+                )
                 refused = _refused(answer)
             await _wait_for(own, refused, node)
     except OSError:

@@ -32,7 +32,7 @@ async def handle_find_coordinator(request: Request, node: NodeServices) -> Any:
     keys = message.coordinator_keys if version >= 4 else (message.key,)
     if key_type == GROUP_KEY_TYPE:
         await _ensure_offsets_topic(node)
-    answers = [_coordinator(key, key_type, node, request.connection.listener_name) for key in keys]
+    answers = [_coordinator(key, key_type, node, request.context.listener_name) for key in keys]
     if version >= 4:
         # Of what Kafka serves, it gives messages only in the older versions, and there in any case.
         answers = [it if _is_not_served(it) else {**it, "error_message": ""} for it in answers]

@@ -64,7 +64,7 @@ def _event(request: Request, node: NodeServices) -> JoinRequested:
         new_member_id=f"{instance or client_id}-{uuid4()}",
         group_instance_id=instance,
         client_id=client_id,
-        client_host=f"/{request.connection.peer_host}",
+        client_host=f"/{request.context.client_host}",
         session_timeout_ms=session_timeout_ms,
         rebalance_timeout_ms=rebalance_timeout_ms,
         protocol_type=message.protocol_type,

@@ -12,6 +12,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.coordinator.errors import GroupError
 from broker.coordinator.groups.describe_groups import GroupDescription, MemberDescription
+from broker.handlers.authorization import OPERATIONS_OMITTED, Resource, ResourceKind
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
@@ -19,9 +20,6 @@ from broker.handlers.slices import LargeAnswer, Slices
 
 API_KEY = 15
 NOT_FOUND_VERSION = 6
-OPERATIONS_NOT_ASKED = -2147483648
-GROUP_OPERATIONS = sum(1 << operation for operation in (3, 6, 8, 10, 11))
-"""Bits of AclOperation: read, delete, describe, describe configs, alter configs."""
 
 
 @handles(api_key=API_KEY, versions=(0, 6))
@@ -29,10 +27,13 @@ async def handle_describe_groups(request: Request, node: NodeServices) -> LargeA
     """One description per group asked for; others go on in between."""
     message, version = request.message, request.api_version
     is_asked = getattr(message, "include_authorized_operations", False)
-    operations = GROUP_OPERATIONS if is_asked else OPERATIONS_NOT_ASKED
     slices, groups = Slices(), list[dict[str, Any]]()
     for group_id in message.groups:
         answer = _group_answer(node.groups.directory.describe(group_id), version)
+        resource = Resource(kind=ResourceKind.GROUP, name=group_id)
+        operations = OPERATIONS_OMITTED
+        if is_asked:
+            operations = node.authorization.operations(request.context, resource)
         groups.append({**answer, "authorized_operations": operations})
         await slices.pause()
     entries = len(groups) + sum(len(group["members"]) for group in groups)

@@ -28,9 +28,19 @@ _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 _registries: dict[Listener, HandlerRegistry] = {}
 
 
-@handles(api_key=18, versions=(0, 4), listener=Listener.BOTH)
+@handles(api_key=18, versions=(0, 4), listener=Listener.CLIENT)
 def handle_api_versions(request: Request, node: NodeServices) -> Any:
-    """Answer with the ranges of the listener that was asked."""
+    """Answer with the ranges of the clients' listeners."""
+    return _answer(request, Listener.CLIENT)
+
+
+@handles(api_key=18, versions=(0, 4), listener=Listener.CONTROLLER)
+def handle_controllers_api_versions(request: Request, node: NodeServices) -> Any:
+    """Answer with the ranges of the controllers' listener."""
+    return _answer(request, Listener.CONTROLLER)
+
+
+def _answer(request: Request, listener: Listener) -> Any:
     message = request.message
     if request.api_version >= 3 and not (
         _SOFTWARE.fullmatch(message.client_software_name)
@@ -39,7 +49,6 @@ def handle_api_versions(request: Request, node: NodeServices) -> Any:
         return codec.build_response(
             18, request.api_version, error_code=ErrorCode.invalid_request, api_keys=[]
         )
-    listener = request.connection.listener
     if listener not in _registries:
         _registries[listener] = load_registry(listener)
     return build_api_versions(_registries[listener], request.api_version, ErrorCode.none)

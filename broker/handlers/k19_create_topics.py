@@ -12,6 +12,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
+from broker.controller.controller_channel import ControllerRequest
 from broker.controller.decision import Accepted, Verdict, named_twice
 from broker.controller.topics import (
     DEFAULT,
@@ -34,8 +35,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 
 
 @controller_api(API_KEY, versions=(2, 7), refuse=_refuse)
-async def execute_create_topics(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_create_topics(active: ActiveController, request: ControllerRequest) -> Any:
     """Create topics as the active controller."""
+    message, version = request.message, request.api_version
     topics = [_new_topic(topic) for topic in message.topics]
     configs = {topic.name: topic.configs for topic in topics}
     run = active.dry_run if message.validate_only else active.run

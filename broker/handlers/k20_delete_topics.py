@@ -10,6 +10,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
+from broker.controller.controller_channel import ControllerRequest
 from broker.controller.decision import Accepted, Verdict
 from broker.controller.topics import decide_delete_topics
 from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
@@ -28,8 +29,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 
 
 @controller_api(API_KEY, versions=(1, 6), refuse=_refuse)
-async def execute_delete_topics(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_delete_topics(active: ActiveController, request: ControllerRequest) -> Any:
     """Delete topics as the active controller."""
+    message, version = request.message, request.api_version
     ambiguous = _ambiguous(message, version)
     wanted = _wanted(message, version)
     topics = active.image.topics

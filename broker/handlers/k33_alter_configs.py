@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.config_control import AlterOperation, AlterResource, ConfigChange
+from broker.controller.controller_channel import ControllerRequest
 from broker.handlers import alter_config_requests
 from broker.handlers.controller_apis import controller_api
 from broker.metadata.image import ConfigResource
@@ -24,8 +25,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 @controller_api(
     API_KEY, versions=(0, 2), refuse=_refuse, send=alter_config_requests.forward_checked
 )
-async def execute_alter_configs(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_alter_configs(active: ActiveController, request: ControllerRequest) -> Any:
     """Replace configs as the active controller."""
+    message, version = request.message, request.api_version
     return await alter_config_requests.execute(active, message, (API_KEY, version), _read)
 
 

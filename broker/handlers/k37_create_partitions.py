@@ -9,6 +9,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
+from broker.controller.controller_channel import ControllerRequest
 from broker.controller.topics import NewPartitions, decide_create_partitions
 from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
 from broker.protocol import codec
@@ -23,8 +24,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 
 
 @controller_api(API_KEY, versions=(0, 3), refuse=_refuse)
-async def execute_create_partitions(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_create_partitions(active: ActiveController, request: ControllerRequest) -> Any:
     """Add partitions as the active controller."""
+    message, version = request.message, request.api_version
     wanted = [_wanted(topic) for topic in message.topics]
     run = active.dry_run if message.validate_only else active.run
     verdicts = await run_in_steps(

@@ -11,6 +11,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
+from broker.controller.controller_channel import ControllerRequest
 from broker.controller.elections import ElectLeaders, decide_elect_leaders
 from broker.handlers.controller_apis import controller_api, verdict_fields
 from broker.protocol import codec
@@ -37,8 +38,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 
 
 @controller_api(API_KEY, versions=(0, 2), refuse=_refuse)
-async def execute_elect_leaders(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_elect_leaders(active: ActiveController, request: ControllerRequest) -> Any:
     """Elect leaders as the active controller."""
+    message, version = request.message, request.api_version
     partitions = None
     if message.topic_partitions is not None:
         partitions = [(t.topic, int(p)) for t in message.topic_partitions for p in t.partitions]

@@ -11,6 +11,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.config_control import AlterOperation, AlterResource, ConfigChange
+from broker.controller.controller_channel import ControllerRequest
 from broker.handlers import alter_config_requests
 from broker.handlers.controller_apis import controller_api
 from broker.metadata.image import ConfigResource
@@ -25,8 +26,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 @controller_api(
     API_KEY, versions=(0, 1), refuse=_refuse, send=alter_config_requests.forward_checked
 )
-async def execute_incremental_alter(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_incremental_alter(active: ActiveController, request: ControllerRequest) -> Any:
     """Change configs as the active controller."""
+    message, version = request.message, request.api_version
     return await alter_config_requests.execute(active, message, (API_KEY, version), _read)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
+from broker.controller.controller_channel import ControllerRequest
 from broker.controller.reassignment import (
     AlterReassignments,
     Reassignment,
@@ -28,8 +29,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 
 
 @controller_api(API_KEY, versions=(0, 1), refuse=_refuse)
-async def execute_alter_reassignments(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_alter_reassignments(active: ActiveController, request: ControllerRequest) -> Any:
     """Begin, replace or cancel moves as the active controller."""
+    message, version = request.message, request.api_version
     allow_change = getattr(message, "allow_replication_factor_change", True)
     wanted = [
         Reassignment(

@@ -3,16 +3,6 @@
 Behaviour: the leader of a new epoch makes itself known to another voter.
 """
 
-from typing import Any, Final
+from broker.handlers.quorum_requests import quorum_api
 
-from broker.handlers.quorum_requests import ask_quorum
-from broker.handlers.registry import handles
-from broker.handlers.services import Listener, NodeServices, Request
-
-API_KEY: Final = 53
-
-
-@handles(api_key=API_KEY, versions=(1, 1), listener=Listener.CONTROLLER)
-async def handle_begin_quorum_epoch(request: Request, node: NodeServices) -> Any:
-    """Answer another voter."""
-    return await ask_quorum(request, node)
+quorum_api(53, version=1)

@@ -11,6 +11,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
+from broker.controller.controller_channel import ControllerRequest
 from broker.handlers.controller_apis import controller_api
 from broker.metadata.topic_names import METADATA_TOPIC
 from broker.protocol import codec
@@ -26,8 +27,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 
 
 @controller_api(API_KEY, versions=(0, 2), refuse=_refuse)
-async def execute_describe_quorum(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_describe_quorum(active: ActiveController, request: ControllerRequest) -> Any:
     """Describe the quorum as its leader."""
+    version = request.api_version
     quorum, progress = active.quorum, active.quorum.progress()
     partition = {
         "partition_index": 0,

@@ -17,6 +17,7 @@ from broker.controller.alter_partition import (
     IsrVerdicts,
     decide_alter_partition,
 )
+from broker.controller.controller_channel import ControllerRequest
 from broker.controller.decision import Accepted, Verdict
 from broker.handlers.controller_apis import error_code, node_api
 from broker.metadata.image import PartitionImage
@@ -30,8 +31,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 
 
 @node_api(API_KEY, versions=(2, 3), refuse=_refuse)
-async def execute_alter_partition(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_alter_partition(active: ActiveController, request: ControllerRequest) -> Any:
     """Change ISRs as the active controller."""
+    message, version = request.message, request.api_version
     command = AlterPartition(
         broker_id=int(message.broker_id),
         broker_epoch=int(message.broker_epoch),

@@ -10,11 +10,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.handlers.authorization import CLUSTER, OPERATIONS_OMITTED
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import (
-    CLUSTER_OPERATIONS,
-    OPERATIONS_OMITTED,
     view_brokers,
     view_controller,
 )
@@ -32,7 +31,7 @@ def handle_describe_cluster(request: Request, node: NodeServices) -> Any:
     endpoint_type = getattr(message, "endpoint_type", BROKER_ENDPOINTS)
     if endpoint_type != BROKER_ENDPOINTS:
         return _refuse(version, endpoint_type)
-    image, listener_name = node.metadata.image, request.connection.listener_name
+    image, listener_name = node.metadata.image, request.context.listener_name
     with_fenced = getattr(message, "include_fenced_brokers", False)
     with_operations = message.include_cluster_authorized_operations
     return codec.build_response(
@@ -52,7 +51,9 @@ def handle_describe_cluster(request: Request, node: NodeServices) -> Any:
             for broker, endpoint in view_brokers(image, listener_name, with_fenced=with_fenced)
         ],
         cluster_authorized_operations=(
-            CLUSTER_OPERATIONS if with_operations else OPERATIONS_OMITTED
+            node.authorization.operations(request.context, CLUSTER)
+            if with_operations
+            else OPERATIONS_OMITTED
         ),
     )
 

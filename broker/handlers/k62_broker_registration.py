@@ -11,6 +11,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.brokers import RegisterBroker
+from broker.controller.controller_channel import ControllerRequest
 from broker.handlers.controller_apis import node_api
 from broker.metadata.records import NIL, BrokerEndpoint
 from broker.protocol import codec
@@ -23,8 +24,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 
 
 @node_api(API_KEY, versions=(0, 4), refuse=_refuse)
-async def execute_registration(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_registration(active: ActiveController, request: ControllerRequest) -> Any:
     """Register a broker as the active controller."""
+    message, version = request.message, request.api_version
     command = RegisterBroker(
         broker_id=int(message.broker_id),
         cluster_id=message.cluster_id,

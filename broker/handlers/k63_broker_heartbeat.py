@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.brokers import Heartbeat
+from broker.controller.controller_channel import ControllerRequest
 from broker.handlers.controller_apis import node_api
 from broker.metadata.records import NIL
 from broker.protocol import codec
@@ -22,8 +23,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 
 
 @node_api(API_KEY, versions=(0, 2), refuse=_refuse)
-async def execute_heartbeat(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_heartbeat(active: ActiveController, request: ControllerRequest) -> Any:
     """Take a heartbeat as the active controller."""
+    message, version = request.message, request.api_version
     cordoned = getattr(message, "cordoned_log_dirs", None)
     command = Heartbeat(
         broker_id=int(message.broker_id),

@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.brokers import decide_unregister
+from broker.controller.controller_channel import ControllerRequest
 from broker.handlers.controller_apis import controller_api
 from broker.protocol import codec
 
@@ -21,8 +22,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 
 
 @controller_api(API_KEY, versions=(0, 0), refuse=_refuse)
-async def execute_unregister(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_unregister(active: ActiveController, request: ControllerRequest) -> Any:
     """Forget a broker as the active controller."""
+    message, version = request.message, request.api_version
     broker_id = int(message.broker_id)
     await active.run(
         lambda image: decide_unregister(

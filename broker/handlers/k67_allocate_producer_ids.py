@@ -8,6 +8,7 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
+from broker.controller.controller_channel import ControllerRequest
 from broker.controller.producer_ids import decide_allocate
 from broker.handlers.controller_apis import node_api
 from broker.protocol import codec
@@ -20,8 +21,9 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 
 
 @node_api(API_KEY, versions=(0, 0), refuse=_refuse)
-async def execute_allocate(active: ActiveController, message: Any, version: int) -> Any:
+async def execute_allocate(active: ActiveController, request: ControllerRequest) -> Any:
     """Give producer ids away as the active controller."""
+    message, version = request.message, request.api_version
     broker_id, broker_epoch = int(message.broker_id), int(message.broker_epoch)
     block = await active.run(lambda image: decide_allocate(broker_id, broker_epoch, image))
     return codec.build_response(

@@ -13,12 +13,14 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.handlers.authorization import Resource, ResourceKind
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import view_partition, view_topic_head
 from broker.metadata.image import MetadataImage, TopicImage
 from broker.metadata.topic_names import problem_of_topic_name
 from broker.protocol import codec
+from broker.protocol.request_context import RequestContext
 
 API_KEY = 75
 PARTITIONS_MAX = 2000
@@ -41,7 +43,7 @@ def handle_describe_topic_partitions(request: Request, node: NodeServices) -> An
         if names and names[0] == message.cursor.topic_name:
             first_partition = message.cursor.partition_index
     limit = min(max(message.response_partition_limit, 1), PARTITIONS_MAX)
-    view = partial(_describe, image, request.connection.listener_name)
+    view = partial(_describe, node, request.context)
     topics, cursor = _page(image, view, names, first_partition, limit)
     return codec.build_response(API_KEY, request.api_version, topics=topics, next_cursor=cursor)
 
@@ -68,10 +70,12 @@ def _page(
 
 
 def _describe(
-    image: MetadataImage, listener_name: str, topic: TopicImage, shown: list[int]
+    node: NodeServices, context: RequestContext, topic: TopicImage, shown: list[int]
 ) -> dict[str, Any]:
+    image, listener_name = node.metadata.image, context.listener_name
+    resource = Resource(kind=ResourceKind.TOPIC, name=topic.name)
     return {
-        **view_topic_head(topic, with_operations=True),
+        **view_topic_head(topic, node.authorization.operations(context, resource)),
         "partitions": [
             {**view_partition(image, topic.partitions[number], listener_name), **_NO_ELIGIBLE}
             for number in shown

@@ -35,7 +35,7 @@ class MetadataBlobs:
     __slots__ = ("_blobs", "size_bytes")
 
     def __init__(self) -> None:
-        self._blobs: dict[tuple[str, int, str, bool], _Blob] = {}
+        self._blobs: dict[tuple[str, int, str, int], _Blob] = {}
         self.size_bytes = 0
 
     def encode(
@@ -44,15 +44,14 @@ class MetadataBlobs:
         topic: TopicImage,
         version: int,
         listener_name: str,
-        *,
-        with_operations: bool,
+        operations: int,
     ) -> bytes:
         """The topic as an element of a Metadata response of this version, by this listener."""
-        key = (topic.name, version, listener_name, with_operations)
+        key = (topic.name, version, listener_name, operations)
         blob = self._blobs.get(key)
         if blob is not None and blob.topic is topic and blob.brokers is image.brokers:
             return blob.encoded
-        view = view_topic(image, topic, listener_name, with_operations=with_operations)
+        view = view_topic(image, topic, listener_name, operations)
         if version < LISTENER_NOT_FOUND_SINCE:
             _tell_no_listener(view)
         encoded = encode_topic(version, view)

@@ -4,10 +4,25 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.handlers.services import NodeServices, Request
+from broker.handlers.authorization import Operation
+from broker.handlers.registry import handles
+from broker.handlers.services import Listener, NodeServices, Request
 from broker.protocol import codec
 from broker.raft import wire
 from broker.raft.errors import NotLeaderError
+
+
+def quorum_api(api_key: int, *, version: int) -> None:
+    """Serve an API between voters: whatever is asked is the quorum's to answer."""
+
+    @handles(
+        api_key=api_key,
+        versions=(version, version),
+        listener=Listener.CONTROLLER,
+        cluster_operation=Operation.CLUSTER_ACTION,
+    )
+    async def handle(request: Request, node: NodeServices) -> Any:
+        return await ask_quorum(request, node)
 
 
 async def ask_quorum(request: Request, node: NodeServices) -> Any:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeVar
 
+from broker.handlers.authorization import Operation
 from broker.handlers.services import Listener
 
 Handler = Callable[..., Any]
@@ -42,6 +43,8 @@ class Api:
     listener: Listener
     handler: Handler
     kind: HandlerKind
+    cluster_operation: Operation | None = None
+    """Refused as a whole to those who may not do this to the cluster."""
 
     def serves(self, version: int) -> bool:
         """Whether requests of this version are answered."""
@@ -57,6 +60,7 @@ def handles(
     versions: tuple[int, int],
     listener: Listener = Listener.CLIENT,
     advertised_min: int | None = None,
+    cluster_operation: Operation | None = None,
 ) -> Callable[[AnyHandler], AnyHandler]:
     """Declare the handler of an API; versions are inclusive.
 
@@ -75,6 +79,7 @@ def handles(
             listener=listener,
             handler=handler,
             kind=_kind_of(handler),
+            cluster_operation=cluster_operation,
         )
         return handler
 

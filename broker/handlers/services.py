@@ -10,11 +10,13 @@ from broker.config.broker_config import BrokerConfig
 from broker.controller.controller_channel import ControllerChannel
 from broker.coordinator.group_coordinator import GroupCoordinator
 from broker.coordinator.producer_ids import ProducerIdAllocator
+from broker.handlers.authorization import Authorization
 from broker.handlers.metadata_blobs import MetadataBlobs
 from broker.log.log_manager import LogManager
 from broker.metadata.metadata_service import MetadataService
 from broker.protocol import codec
 from broker.protocol.errors import RequestHeader
+from broker.protocol.request_context import RequestContext
 from broker.replication.replica_manager import ReplicaManager
 
 
@@ -72,16 +74,6 @@ class ResponseSlot(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionInfo:
-    """The client of a connection, and its listener."""
-
-    peer_host: str
-    peer_port: int
-    listener: Listener
-    listener_name: str
-
-
 class Request:
     """One request; its message is decoded when first asked for.
 
@@ -89,14 +81,12 @@ class Request:
     after an await. The message of an `async def` handler is decoded before its task starts.
     """
 
-    __slots__ = ("_message", "connection", "frame", "header")
+    __slots__ = ("_message", "context", "frame", "header")
 
-    def __init__(
-        self, header: RequestHeader, frame: memoryview, connection: ConnectionInfo
-    ) -> None:
+    def __init__(self, header: RequestHeader, frame: memoryview, context: RequestContext) -> None:
         self.header = header
         self.frame = frame
-        self.connection = connection
+        self.context = context
         self._message: Any = None
 
     @property
@@ -149,4 +139,5 @@ class NodeServices:
     logs: LogManager
     groups: GroupCoordinator
     producer_ids: ProducerIdAllocator
+    authorization: Authorization = field(default_factory=Authorization)
     metadata_blobs: MetadataBlobs = field(default_factory=MetadataBlobs)

@@ -1,9 +1,10 @@
 """How the image's topics and brokers look in Metadata and DescribeTopicPartitions; pure."""
 
-from typing import Any, Final
+from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.handlers.authorization import OPERATIONS_OMITTED
 from broker.metadata.image import (
     NO_LEADER,
     BrokerImage,
@@ -13,13 +14,6 @@ from broker.metadata.image import (
 )
 from broker.metadata.records import BrokerEndpoint
 from broker.metadata.topic_names import INTERNAL_TOPICS
-
-OPERATIONS_OMITTED: Final = -(2**31)
-"""What Kafka sends when authorized operations were not asked for."""
-TOPIC_OPERATIONS: Final = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
-"""READ WRITE CREATE DELETE ALTER DESCRIBE DESCRIBE_CONFIGS ALTER_CONFIGS: all, as without ACLs."""
-CLUSTER_OPERATIONS: Final = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
-"""CREATE ALTER DESCRIBE CLUSTER_ACTION DESCRIBE_CONFIGS ALTER_CONFIGS IDEMPOTENT_WRITE."""
 
 
 def is_alive(image: MetadataImage, broker_id: int, listener_name: str) -> bool:
@@ -78,11 +72,14 @@ def view_partition(
 
 
 def view_topic(
-    image: MetadataImage, topic: TopicImage, listener_name: str, *, with_operations: bool = False
+    image: MetadataImage,
+    topic: TopicImage,
+    listener_name: str,
+    operations: int = OPERATIONS_OMITTED,
 ) -> dict[str, Any]:
     """One topic with all its partitions in order."""
     return {
-        **view_topic_head(topic, with_operations=with_operations),
+        **view_topic_head(topic, operations),
         "partitions": [
             view_partition(image, partition, listener_name)
             for _, partition in sorted(topic.partitions.items())
@@ -95,12 +92,12 @@ def asked_topic_name(image: MetadataImage, topic: Any) -> str | None:
     return str(topic.name) if hasattr(topic, "name") else image.topic_name(topic.topic_id)
 
 
-def view_topic_head(topic: TopicImage, *, with_operations: bool) -> dict[str, Any]:
+def view_topic_head(topic: TopicImage, operations: int) -> dict[str, Any]:
     """One topic without its partitions."""
     return {
         "error_code": ErrorCode.none,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.name in INTERNAL_TOPICS,
-        "topic_authorized_operations": TOPIC_OPERATIONS if with_operations else OPERATIONS_OMITTED,
+        "topic_authorized_operations": operations,
     }

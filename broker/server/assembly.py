@@ -303,8 +303,8 @@ def _build_listener(
     shares = socket_shares()
     queued_bytes_max = config.queued_max_request_bytes
     context = ListenerContext(
-        listener=listener,
         listener_name=endpoint.name,
+        security_protocol=endpoint.security_protocol,
         registry=load_registry(listener),
         node=services,
         connections_max=_limit_of(listener, config, services.metadata, shares),

@@ -4,9 +4,9 @@ import asyncio
 import logging
 import socket
 
-from broker.handlers.services import ConnectionInfo
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frames import ReceiveBuffer
+from broker.protocol.request_context import RequestContext
 from broker.server.dispatch import Dispatcher, ListenerContext
 from broker.server.response_queue import ResponseQueue
 
@@ -54,11 +54,10 @@ class Connection(asyncio.BufferedProtocol):
         tune_socket(transport)
         self._queue.open(transport)
         self._dispatcher.open(
-            ConnectionInfo(
-                peer_host=host,
-                peer_port=port,
-                listener=self._context.listener,
+            RequestContext(
                 listener_name=self._context.listener_name,
+                security_protocol=self._context.security_protocol,
+                client_host=host,
             )
         )
         self._connections.add(self)

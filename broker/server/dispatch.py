@@ -10,19 +10,21 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
 from broker.background import LARGE_BYTES, Tasks, in_thread_if_large, log_failure
+from broker.handlers.authorization import CLUSTER
 from broker.handlers.k18_api_versions import build_api_versions
 from broker.handlers.registry import Api, HandlerKind, HandlerRegistry
-from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
+from broker.handlers.services import NodeServices, Request
 from broker.handlers.slices import LargeAnswer
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError, RequestHeader, UnsupportedVersionError
 from broker.protocol.frames import FRAME_BYTES_MAX, RequestMemory
+from broker.protocol.request_context import PLAINTEXT, RequestContext
 from broker.server.acceptor import Refusals
 from broker.server.response_queue import ResponseQueue, Slot
 
@@ -36,12 +38,12 @@ log = logging.getLogger(__name__)
 class ListenerContext:
     """State that all connections of one listener share."""
 
-    listener: Listener
     listener_name: str
     registry: HandlerRegistry
     node: NodeServices
     connections_max: Callable[[], int]
     frame_bytes_max: int = FRAME_BYTES_MAX
+    security_protocol: int = PLAINTEXT
     reserve: int = 0
     """Connections beyond the limit, for those whose first request is a broker's."""
     is_peer: Callable[[memoryview], bool] = lambda _: False
@@ -61,13 +63,13 @@ class Dispatcher:
     __slots__ = (
         "_context",
         "_deferred",
-        "_info",
         "_is_busy",
         "_is_open",
         "_is_resuming",
         "_on_progress",
         "_queue",
         "_refuse",
+        "_requests",
     )
 
     def __init__(
@@ -81,20 +83,15 @@ class Dispatcher:
         self._queue = queue
         self._refuse = refuse
         self._on_progress = on_progress
-        self._info = ConnectionInfo(
-            peer_host="",
-            peer_port=0,
-            listener=context.listener,
-            listener_name=context.listener_name,
-        )
+        self._requests = RequestContext(listener_name=context.listener_name)
         self._deferred: deque[bytes] = deque()
         self._is_busy = False
         self._is_resuming = False
         self._is_open = True
 
-    def open(self, info: ConnectionInfo) -> None:
-        """The connection stands; `info` is what handlers learn of it."""
-        self._info = info
+    def open(self, requests: RequestContext) -> None:
+        """The connection stands; `requests` is the context of those that come over it."""
+        self._requests = requests
 
     def close(self) -> None:
         """The connection has gone: nothing that waits is handled any more."""
@@ -166,12 +163,20 @@ class Dispatcher:
                 self._answer_unknown_api_versions(header)
                 return
             raise UnsupportedVersionError(header)
-        request = Request(header, frame, self._info)
+        if header.client_id != self._requests.client_id:
+            self._requests = replace(self._requests, client_id=header.client_id)
+        request = Request(header, frame, self._requests)
         slot = self._queue.new_slot()
-        if api.kind is HandlerKind.TASK:
+        if not self._is_allowed(api):
+            self._answer_error(request, slot, ErrorCode.cluster_authorization_failed)
+        elif api.kind is HandlerKind.TASK:
             self._start(api, request, slot)
         else:
             self._call(api, request, slot)
+
+    def _is_allowed(self, api: Api) -> bool:
+        operation, authorization = api.cluster_operation, self._context.node.authorization
+        return operation is None or authorization.is_allowed(self._requests, operation, CLUSTER)
 
     def _start(self, api: Api, request: Request, slot: Slot) -> None:
         size_bytes = len(request.frame)
@@ -232,15 +237,17 @@ class Dispatcher:
         """A bug: keep its story, and tell the client UNKNOWN_SERVER_ERROR where that fits."""
         header = request.header
         log.exception("handler of API %d v%d failed", header.api_key, header.api_version)
-        if slot.parts is not None:
-            return
+        if slot.parts is None:
+            self._answer_error(request, slot, ErrorCode.unknown_server_error)
+
+    def _answer_error(self, request: Request, slot: Slot, error: ErrorCode) -> None:
+        """An answer that is nothing but an error, where the API has such a one."""
+        header = request.header
         entity_type = codec.response_type(header.api_key, header.api_version)
         if "error_code" not in entity_type.__dataclass_fields__:
-            self._refuse(f"API {header.api_key} failed and its response cannot say so")
+            self._refuse(f"API {header.api_key}: its response cannot say {error.name}")
             return
-        message = codec.build_response(
-            header.api_key, header.api_version, error_code=ErrorCode.unknown_server_error
-        )
+        message = codec.build_response(header.api_key, header.api_version, error_code=error)
         _respond(request, slot, message)
 
 

@@ -14,6 +14,7 @@ from broker.controller.brokers import (
     decide_heartbeat,
     decide_register,
 )
+from broker.controller.controller_channel import ControllerRequest
 from broker.controller.decision import Decision
 from broker.handlers.k56_alter_partition import execute_alter_partition
 from broker.metadata.image import ImageDelta, MetadataImage
@@ -21,7 +22,7 @@ from broker.metadata.records import BrokerEndpoint
 from broker.metadata.replay import replay_batch
 from broker.replication.ports import AlterPartitionPort
 from tests.unit.broker.controller.images import never
-from tests.unit.broker.replication.rig import CLUSTER_ID, Rig
+from tests.unit.broker.replication.rig import CLUSTER_ID, INFO, Rig
 
 FIRST_OFFSET = 1_000
 """Broker epochs are offsets of the metadata log: these are above those of the rig's nodes."""
@@ -124,7 +125,10 @@ class DecidingController:
 
     async def submit(self, api_key: int, api_version: int, message: Any, *, lane: str) -> Any:
         assert api_key == 56
-        answer = await execute_alter_partition(self, message, api_version)  # type: ignore[arg-type]
+        asked = ControllerRequest(
+            api_key=api_key, api_version=api_version, message=message, context=INFO
+        )
+        answer = await execute_alter_partition(self, asked)  # type: ignore[arg-type]
         if self._rig.cut and self._rig.dice.random() < 0.3:
             raise ConnectionError("the answer is lost")
         return answer

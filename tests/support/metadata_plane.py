@@ -185,7 +185,6 @@ class MetadataNode:
 
 def _server(endpoint: BrokerEndpoint, listener: Listener, services: NodeServices) -> ListenerServer:
     context = ListenerContext(
-        listener=listener,
         listener_name=endpoint.name,
         registry=load_registry(listener),
         node=services,

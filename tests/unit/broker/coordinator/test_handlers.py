@@ -9,9 +9,10 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from broker.handlers.registry import load_registry
-from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
+from broker.handlers.services import Listener, NodeServices, Request
 from broker.handlers.slices import LargeAnswer
 from broker.protocol import codec
+from broker.protocol.request_context import RequestContext
 from tests.unit.broker.coordinator.memory import NODE_ID, TOPIC_ID
 from tests.unit.broker.coordinator.rig import ASSIGNMENT, SUBSCRIPTION, Rig
 
@@ -31,9 +32,7 @@ class Node:
     async def ask(self, api_key: int, version: int, **fields: object) -> Any:
         message = codec.build_request(api_key, version, **fields)
         frame = codec.encode_request(message, correlation_id=5, client_id="me")[4:]
-        info = ConnectionInfo(
-            peer_host="127.0.0.1", peer_port=1, listener=Listener.CLIENT, listener_name="PLAINTEXT"
-        )
+        info = RequestContext(listener_name="PLAINTEXT", client_host="127.0.0.1")
         request = Request(codec.decode_header(frame), memoryview(frame), info)
         api = REGISTRY.find(api_key)
         assert api is not None

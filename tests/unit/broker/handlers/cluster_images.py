@@ -6,11 +6,12 @@ from uuid import UUID
 
 from broker.clock import SystemClock
 from broker.config.broker_config import BrokerConfig
-from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
+from broker.handlers.services import NodeServices, Request
 from broker.metadata.image import BrokerImage, MetadataImage, PartitionImage, TopicImage
 from broker.metadata.metadata_service import MetadataService
 from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
+from broker.protocol.request_context import RequestContext
 
 INCARNATION = UUID(int=1)
 
@@ -93,7 +94,5 @@ def request_of(api_key: int, version: int, *, through: str = "PLAINTEXT", **fiel
     """A request as it comes from a client's socket, through the listener of this name."""
     message = codec.build_request(api_key, version, **fields)
     frame = memoryview(codec.encode_request(message, correlation_id=1, client_id=None))[4:]
-    peer = ConnectionInfo(
-        peer_host="127.0.0.1", peer_port=1, listener=Listener.CLIENT, listener_name=through
-    )
-    return Request(codec.decode_header(frame), frame, peer)
+    context = RequestContext(listener_name=through, client_host="127.0.0.1")
+    return Request(codec.decode_header(frame), frame, context)

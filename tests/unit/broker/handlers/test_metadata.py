@@ -8,12 +8,14 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from broker.handlers import metadata_blobs
+from broker.handlers.authorization import OPERATIONS_OMITTED
 from broker.handlers.k03_metadata import handle_metadata
 from broker.handlers.k60_describe_cluster import handle_describe_cluster
 from broker.handlers.k75_describe_topic_partitions import handle_describe_topic_partitions
 from broker.handlers.metadata_blobs import MetadataBlobs
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
+from broker.protocol.request_context import RequestContext
 from tests.unit.broker.handlers.cluster_images import (
     add_topic,
     cluster_image,
@@ -40,7 +42,9 @@ class Controller:
         self.node: Any = None
         self.asked: list[str] = []
 
-    async def submit(self, api_key: int, version: int, message: Any) -> Any:
+    async def submit(
+        self, api_key: int, version: int, message: Any, *, context: RequestContext
+    ) -> Any:
         names = [topic.name for topic in message.topics]
         self.asked += names
         if not self.error:
@@ -181,15 +185,15 @@ def test_topic_partitions_come_in_pages() -> None:
 def test_encoded_topics_are_kept_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     topics = [topic_image(f"t{n}", [101] * 10, number=n + 1) for n in range(20)]
     image, blobs = cluster_image(*topics), MetadataBlobs()
-    encoded = [blobs.encode(image, it, 12, "PLAINTEXT", with_operations=False) for it in topics]
+    encoded = [blobs.encode(image, it, 12, "PLAINTEXT", OPERATIONS_OMITTED) for it in topics]
     each = len(encoded[0]) + metadata_blobs.BLOB_BYTES
     assert blobs.size_bytes == pytest.approx(20 * each, abs=20)
-    again = blobs.encode(image, topics[0], 12, "PLAINTEXT", with_operations=False)
+    again = blobs.encode(image, topics[0], 12, "PLAINTEXT", OPERATIONS_OMITTED)
     assert again is encoded[0], "it is encoded once"
     changed = replace(image, brokers=dict(image.brokers))
-    blobs.encode(changed, topics[0], 12, "PLAINTEXT", with_operations=False)
+    blobs.encode(changed, topics[0], 12, "PLAINTEXT", OPERATIONS_OMITTED)
     assert blobs.size_bytes == pytest.approx(20 * each, abs=20), "in place of the former"
     monkeypatch.setattr(metadata_blobs, "BLOBS_BYTES_MAX", 3 * each)
     for topic in topics:
-        blobs.encode(image, topic, 11, "PLAINTEXT", with_operations=False)
+        blobs.encode(image, topic, 11, "PLAINTEXT", OPERATIONS_OMITTED)
         assert blobs.size_bytes <= 3 * each + 20

@@ -7,7 +7,7 @@ import pytest
 from broker.handlers import registry
 from broker.handlers.k18_api_versions import handle_api_versions
 from broker.handlers.registry import HandlerKind, handles, load_registry
-from broker.handlers.services import ConnectionInfo, Listener, Request
+from broker.handlers.services import Listener
 from broker.protocol import codec
 from tests.unit.broker.handlers.cluster_images import cluster_image, node_with, request_of
 
@@ -71,11 +71,7 @@ def test_every_version_that_is_served_can_be_prepared(listener: Listener) -> Non
 
 
 def test_the_controller_listener_lists_its_own() -> None:
-    request = request_of(18, 3)
-    peer = ConnectionInfo(
-        peer_host="h", peer_port=1, listener=Listener.CONTROLLER, listener_name="CONTROLLER"
-    )
-    answer = handle_api_versions(
-        Request(request.header, request.frame, peer), node_with(cluster_image())
-    )
+    api = load_registry(Listener.CONTROLLER).find(18)
+    assert api is not None
+    answer = api.handler(request_of(18, 3), node_with(cluster_image()))
     assert 3 not in {api.api_key for api in answer.api_keys}

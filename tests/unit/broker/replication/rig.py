@@ -13,7 +13,7 @@ from uuid import UUID
 from broker.clock import SystemClock
 from broker.config.broker_config import BrokerConfig
 from broker.handlers.k01_fetch import handle_fetch
-from broker.handlers.services import ConnectionInfo, Listener, NodeServices, Request
+from broker.handlers.services import NodeServices, Request
 from broker.log.config import LogConfig
 from broker.log.log_manager import LogManager
 from broker.log.log_validator import AppendInfo
@@ -31,6 +31,7 @@ from broker.metadata.metadata_service import MetadataService
 from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch, iter_batch_headers, iter_records
+from broker.protocol.request_context import RequestContext
 from broker.replication.partition.partition import Partition
 from broker.replication.ports import AlterPartitionPort
 from broker.replication.replica_manager import ReplicaManager
@@ -143,9 +144,7 @@ class Channel:
         await asyncio.sleep(0)
 
 
-INFO = ConnectionInfo(
-    peer_host="rig", peer_port=0, listener=Listener.CLIENT, listener_name="PLAINTEXT"
-)
+INFO = RequestContext(listener_name="PLAINTEXT", client_host="rig")
 
 
 @dataclass(slots=True)

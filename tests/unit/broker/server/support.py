@@ -112,7 +112,6 @@ async def listening(
 ) -> AsyncIterator[ListenerServer]:
     """A listener on a free port."""
     context = ListenerContext(
-        listener=Listener.CLIENT,
         listener_name="PLAINTEXT",
         registry=handlers.registry(),
         node=services(),
