@@ -1,30 +1,26 @@
-"""Which offsets partitions this node coordinates, and loading them when it becomes their leader.
+"""Keeps the state of a coordinator by partitions of its topic, as Kafka's CoordinatorRuntime does.
 
-Leadership comes from the metadata; the groups come from the log that the leader holds. While a
-partition is read its groups answer COORDINATOR_LOAD_IN_PROGRESS, and after resigning
-NOT_COORDINATOR.
+A node coordinates what the partitions hold that it leads. For each of them it keeps a shard: state
+that the partition's records make. The runtime follows leadership, loads a shard by replaying its
+log, and forgets it after resigning. While a partition is read its keys are answered with
+COORDINATOR_LOAD_IN_PROGRESS, and after resigning with NOT_COORDINATOR.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 from broker.background import Tasks, log_failure
-from broker.clock import Clock
-from broker.coordinator.config import GroupConfig, partition_for
-from broker.coordinator.errors import GroupError
-from broker.coordinator.groups.group_state import ClassicGroup, build_group
-from broker.coordinator.offsets.committed_offsets import GroupEntry, GroupOffsets
+from broker.coordinator.config import partition_for
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.ports import LogPort, ReplicaPort
-from broker.coordinator.replay import Replay, Replayed
 from broker.metadata.image import MetadataImage
 from broker.metadata.metadata_service import MetadataService
-from broker.metadata.topic_names import OFFSETS_TOPIC
 from broker.protocol.errors import MalformedRecordsError
-from broker.protocol.records import iter_batch_headers, iter_records
+from broker.protocol.records import Record, iter_batch_headers, iter_records
 
 _LOG = logging.getLogger(__name__)
 _LEADERSHIP_POLL_S: Final = 0.02
@@ -33,45 +29,53 @@ _LOAD_STEP_BYTES: Final = 131_072
 """Read between two turns of the event loop: some ten milliseconds of work."""
 
 
+class CoordinatorShard(Protocol):
+    """State of one partition; made anew, from the start of the log, for each term of leadership."""
+
+    def replay(self, record: Record) -> None:
+        """Account for one record; they come in the order of the log."""
+
+    def on_loaded(self) -> None:
+        """All records were replayed: from now on requests are answered."""
+
+    def on_unloaded(self) -> None:
+        """This node resigned: answer those who wait. Called only after `on_loaded`."""
+
+
+S = TypeVar("S", bound=CoordinatorShard)
+
+
 @dataclass(slots=True, kw_only=True, eq=False)
-class OffsetsPartition:
-    """One partition of __consumer_offsets that this node leads, with its groups by id."""
+class _Context(Generic[S]):
+    """A partition that this node leads, with its shard."""
 
     index: int
     leader_epoch: int
+    shard: S
     is_loaded: bool = False
-    entries: dict[str, GroupEntry] = field(default_factory=dict)
 
 
-PartitionCallback = Callable[[OffsetsPartition], None]
-
-
-def _ignore(_: OffsetsPartition) -> None:
-    return None
-
-
-class OffsetsPartitions:
-    """Follows the metadata; owns the groups of every partition that this node leads."""
+class CoordinatorRuntime(Generic[S]):
+    """Follows the metadata; owns the shard of every partition of `topic` that this node leads."""
 
     def __init__(
         self,
+        topic: str,
+        build_shard: Callable[[int], S],
         replicas: ReplicaPort,
         metadata: MetadataService,
-        clock: Clock,
-        config: GroupConfig,
         *,
         node_id: int,
+        load_buffer_bytes: int,
     ) -> None:
+        self._topic = topic
+        self._build_shard = build_shard
         self._replicas = replicas
         self._metadata = metadata
-        self._clock = clock
-        self._config = config
         self._node_id = node_id
-        self._led: dict[int, OffsetsPartition] = {}
-        self._loads = Tasks("loading of groups", log_failure)
-        self.on_loaded: PartitionCallback = _ignore
-        self.on_unloaded: PartitionCallback = _ignore
-        """Called before the groups are forgotten, so that those who wait can be answered."""
+        self._step_bytes = min(load_buffer_bytes, _LOAD_STEP_BYTES)
+        self._led: dict[int, _Context[S]] = {}
+        self._loads = Tasks(f"loading of {topic}", log_failure)
 
     def start(self) -> None:
         """Follow the metadata from now on."""
@@ -84,42 +88,27 @@ class OffsetsPartitions:
             self._resign(index)
         await self._loads.stop()
 
-    def loaded(self) -> Iterator[OffsetsPartition]:
-        """Partitions that answer now."""
-        return (partition for partition in self._led.values() if partition.is_loaded)
+    def loaded(self) -> Iterator[S]:
+        """Shards that answer now."""
+        return (context.shard for context in self._led.values() if context.is_loaded)
 
     @property
     def is_loading(self) -> bool:
         """Whether some partition is still being read."""
-        return any(not partition.is_loaded for partition in self._led.values())
+        return any(not context.is_loaded for context in self._led.values())
 
-    def locate(self, group_id: str) -> OffsetsPartition | GroupError:
-        """The loaded partition that keeps a group, or what to tell the client."""
-        topic = self._metadata.image.topics.get(OFFSETS_TOPIC)
+    def locate(self, key: str) -> S | CoordinatorError:
+        """The loaded shard that keeps a group or transaction, or what to tell the client."""
+        topic = self._metadata.image.topics.get(self._topic)
         if topic is None:
-            return GroupError.NOT_COORDINATOR
-        partition = self._led.get(partition_for(group_id, len(topic.partitions)))
-        if partition is None:
-            return GroupError.NOT_COORDINATOR
-        return partition if partition.is_loaded else GroupError.COORDINATOR_LOAD_IN_PROGRESS
-
-    def create_entry(self, partition: OffsetsPartition, group_id: str) -> GroupEntry:
-        """The group's entry, made Empty if it is new."""
-        entry = partition.entries.get(group_id)
-        if entry is None:
-            now_ms, wall_ms = self._clock.monotonic_ms(), self._clock.wall_ms()
-            group = ClassicGroup(
-                group_id=group_id,
-                initial_delay_ms=self._config.initial_rebalance_delay_ms,
-                wall_offset_ms=wall_ms - now_ms,
-                size_max=self._config.max_size,
-                state_ms=wall_ms,
-            )
-            entry = partition.entries[group_id] = GroupEntry(group=group)
-        return entry
+            return CoordinatorError.NOT_COORDINATOR
+        context = self._led.get(partition_for(key, len(topic.partitions)))
+        if context is None:
+            return CoordinatorError.NOT_COORDINATOR
+        return context.shard if context.is_loaded else CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS
 
     def _follow(self, image: MetadataImage) -> None:
-        topic = image.topics.get(OFFSETS_TOPIC)
+        topic = image.topics.get(self._topic)
         partitions = {} if topic is None else topic.partitions
         for index in list(self._led):
             if index not in partitions or partitions[index].leader != self._node_id:
@@ -131,92 +120,71 @@ class OffsetsPartitions:
     def _lead(self, index: int, leader_epoch: int) -> None:
         current = self._led.get(index)
         if current is not None:
-            # Elected again without anybody else in between: the groups here are the newest.
+            # Elected again without anybody else in between: the state here is the newest.
             current.leader_epoch = leader_epoch
             return
-        partition = OffsetsPartition(index=index, leader_epoch=leader_epoch)
-        self._led[index] = partition
-        self._loads.keep(partial(self._load, partition))
+        context = _Context(index=index, leader_epoch=leader_epoch, shard=self._build_shard(index))
+        self._led[index] = context
+        self._loads.keep(partial(self._load, context))
 
     def _resign(self, index: int) -> None:
-        partition = self._led.pop(index)
-        self.on_unloaded(partition)
-        partition.is_loaded = False
-        partition.entries.clear()
+        context = self._led.pop(index)
+        if context.is_loaded:
+            context.shard.on_unloaded()
+        context.is_loaded = False
 
-    def _is_led(self, partition: OffsetsPartition) -> bool:
-        return self._led.get(partition.index) is partition
+    def _is_led(self, context: _Context[S]) -> bool:
+        return self._led.get(context.index) is context
 
-    async def _load(self, partition: OffsetsPartition) -> None:
-        replayed = None
-        while self._is_led(partition) and replayed is None:
-            local = self._replicas.partition(OFFSETS_TOPIC, partition.index)
+    async def _load(self, context: _Context[S]) -> None:
+        shard = None
+        while self._is_led(context) and shard is None:
+            local = self._replicas.partition(self._topic, context.index)
             if local is None or not local.is_leader:
                 await asyncio.sleep(_LEADERSHIP_POLL_S)
                 continue
-            replayed = await self._try_read(local.log, partition)
-        if replayed is None or not self._is_led(partition):
+            shard = await self._try_read(local.log, context.index)
+        if shard is None or not self._is_led(context):
             return
-        self._install(partition, replayed)
-        partition.is_loaded = True
-        self.on_loaded(partition)
+        shard.on_loaded()
+        context.shard = shard
+        context.is_loaded = True
 
-    async def _try_read(self, log: LogPort, partition: OffsetsPartition) -> Replayed | None:
+    async def _try_read(self, log: LogPort, index: int) -> S | None:
         try:
-            return await self._read(log)
+            return await self._read(log, self._build_shard(index))
         except Exception:  # noqa: BLE001  # whatever is wrong, the node and its partitions go on
-            _LOG.exception("loading %s-%d failed, trying again", OFFSETS_TOPIC, partition.index)
+            _LOG.exception("loading %s-%d failed, trying again", self._topic, index)
             await asyncio.sleep(_LOAD_RETRY_S)
             return None
 
-    async def _read(self, log: LogPort) -> Replayed:
-        replay = Replay()
-        step_bytes = min(self._config.offsets_load_buffer_bytes, _LOAD_STEP_BYTES)
+    async def _read(self, log: LogPort, shard: S) -> S:
         offset, end = log.log_start_offset, log.log_end_offset
         while offset < end:
-            chunk = log.read_bytes(offset, max_bytes=step_bytes, max_offset=end)
-            next_offset = replay_chunk(replay, chunk, offset)
+            chunk = log.read_bytes(offset, max_bytes=self._step_bytes, max_offset=end)
+            next_offset = replay_chunk(shard, chunk, offset)
             if next_offset == offset:
                 break
             offset = next_offset
             # A long log must not hold up the other connections.
             await asyncio.sleep(0)
-        replayed = replay.finish()
-        if replayed.unreadable:
-            _LOG.warning("%d records of the offsets topic are not readable", replayed.unreadable)
-        return replayed
-
-    def _install(self, partition: OffsetsPartition, replayed: Replayed) -> None:
-        now_ms, wall_ms = self._clock.monotonic_ms(), self._clock.wall_ms()
-        for group_id in replayed.group_ids():
-            snapshot = replayed.groups.get(group_id)
-            if snapshot is None:
-                entry = self.create_entry(partition, group_id)
-            else:
-                group = build_group(
-                    snapshot,
-                    now_ms=now_ms,
-                    wall_ms=wall_ms,
-                    initial_delay_ms=self._config.initial_rebalance_delay_ms,
-                    size_max=self._config.max_size,
-                )
-                entry = partition.entries[group_id] = GroupEntry(group=group)
-            entry.offsets = replayed.offsets.get(group_id, GroupOffsets())
+        return shard
 
 
-def replay_chunk(replay: Replay, chunk: bytes, offset: int) -> int:
+def replay_chunk(shard: CoordinatorShard, chunk: bytes, offset: int) -> int:
     """Apply the records at or past `offset`; returns the offset to read next. What a damaged batch
-    holds is left out: a group's older offset is better than a partition without a coordinator."""
+    holds is left out: an older state is better than a partition without a coordinator."""
     view = memoryview(chunk)
     for header, position in iter_batch_headers(view):
         if not header.is_control:
             try:
                 for record in iter_records(view[position : position + header.size_bytes]):
                     if record.offset >= offset:
-                        replay.apply(record)
+                        shard.replay(record)
             except MalformedRecordsError as error:
                 _LOG.error(
-                    "offsets topic: up to %d records of offsets %d to %d are left out: %s",
+                    "%s: up to %d records of offsets %d to %d are left out: %s",
+                    type(shard).__name__,
                     header.records_count,
                     header.base_offset,
                     header.last_offset,

@@ -1,36 +1,45 @@
-"""One coarse timer for the deadlines of all groups; nothing is armed while there are none."""
+"""One coarse timer for the deadlines of a coordinator; nothing is armed while there are none."""
 
 import heapq
 import itertools
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 from broker.background import Timer, attempt
 from broker.clock import Clock
-from broker.coordinator.offsets.committed_offsets import GroupEntry
 
-OWNER: Final = "timer of groups"
 TICK_MS: Final = 100
-"""Deadlines are served in steps of this, so that many groups share one wake-up."""
+"""Deadlines are served in steps of this, so that many of them share one wake-up."""
 
 
-class GroupTimer:
-    """Calls back when a group's armed deadline has come.
+class Timed(Protocol):
+    """Something with a deadline, like a group."""
 
-    A deadline that moves later (each heartbeat does that) costs nothing: the group is woken at
-    the old one, finds nothing due and is armed again.
+    deadline_ms: int | None
+    """When it is armed for; the timer's own."""
+
+
+T = TypeVar("T", bound=Timed)
+
+
+class CoordinatorTimer(Generic[T]):
+    """Calls back when an armed deadline has come.
+
+    A deadline that moves later (each heartbeat of a group does that) costs nothing: the group is
+    woken at the old one, finds nothing due and is armed again.
     """
 
-    def __init__(self, clock: Clock, on_due: Callable[[GroupEntry], None]) -> None:
+    def __init__(self, owner: str, clock: Clock, on_due: Callable[[T], None]) -> None:
+        self._owner = owner
         self._clock = clock
         self._on_due = on_due
-        self._heap: list[tuple[int, int, GroupEntry]] = []
+        self._heap: list[tuple[int, int, T]] = []
         self._order = itertools.count()
-        self._timer = Timer(OWNER, self._fire)
+        self._timer = Timer(owner, self._fire)
         self._wake_ms = 0
 
-    def arm(self, entry: GroupEntry, deadline_ms: int | None) -> None:
-        """Wake the group at its deadline, or earlier if it is armed for that already."""
+    def arm(self, entry: T, deadline_ms: int | None) -> None:
+        """Wake it at its deadline, or earlier if it is armed for that already."""
         if deadline_ms is None:
             return
         if entry.deadline_ms is not None and entry.deadline_ms <= deadline_ms:
@@ -59,5 +68,5 @@ class GroupTimer:
             deadline_ms, _, entry = heapq.heappop(self._heap)
             if entry.deadline_ms == deadline_ms:
                 entry.deadline_ms = None
-                attempt(OWNER, self._on_due, entry)
+                attempt(self._owner, self._on_due, entry)
         self._schedule()

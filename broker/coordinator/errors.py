@@ -1,7 +1,7 @@
-"""Refusals of a group coordinator, in Kafka's names.
+"""Refusals of a coordinator, in Kafka's names.
 
-Answers carry a `GroupError` (NONE when all is well); the handlers turn it into the number of the
-wire by name. Exceptions exist only for what is not an answer to a client:
+Answers carry a `CoordinatorError` (NONE when all is well); the handlers turn it into the number of
+the wire by name. Exceptions exist only for what is not an answer to a client:
 
 GroupsError
 ├── RecordFormatError        a key or value of __consumer_offsets that cannot be read
@@ -11,8 +11,8 @@ GroupsError
 from enum import StrEnum
 
 
-class GroupError(StrEnum):
-    """Verdicts on a group request; each value is the name of a Kafka error code."""
+class CoordinatorError(StrEnum):
+    """Verdicts on a request; each value is the name of a Kafka error code."""
 
     NONE = "none"
     UNKNOWN_SERVER_ERROR = "unknown_server_error"

@@ -2,9 +2,9 @@
 
 from kio.schema.errors import ErrorCode
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 
 
-def to_error_code(error: GroupError) -> ErrorCode:
+def to_error_code(error: CoordinatorError) -> ErrorCode:
     """The Kafka error code of the same name."""
     return ErrorCode[error.value]

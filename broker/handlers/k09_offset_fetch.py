@@ -12,7 +12,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.offsets.offset_manager import FetchedOffsets
 from broker.coordinator.records import CommittedOffset
 from broker.handlers.group_errors import to_error_code
@@ -63,7 +63,7 @@ async def _group_answer(
     await slices.pause()
     answer: dict[str, Any] = {"group_id": group.group_id, "topics": []}
     answer["error_code"] = to_error_code(fetched.error)
-    if fetched.error is not GroupError.NONE and version >= 2:
+    if fetched.error is not CoordinatorError.NONE and version >= 2:
         return answer
     if names is None:
         answer["topics"] = _all_topics(fetched, node, version)

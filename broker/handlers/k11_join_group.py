@@ -58,7 +58,7 @@ def _event(request: Request, node: NodeServices) -> JoinRequested:
     if version >= 1:
         rebalance_timeout_ms = _milliseconds(message.rebalance_timeout)
     return JoinRequested(
-        token=node.groups.engine.take_token(),
+        token=node.groups.manager.take_token(),
         now_ms=node.clock.monotonic_ms(),
         member_id=message.member_id,
         new_member_id=f"{instance or client_id}-{uuid4()}",

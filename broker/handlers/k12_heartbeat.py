@@ -20,7 +20,7 @@ def handle_heartbeat(request: Request, node: NodeServices) -> Any:
     """A sign of life, answered at once."""
     message = request.message
     event = HeartbeatReceived(
-        token=node.groups.engine.take_token(),
+        token=node.groups.manager.take_token(),
         now_ms=node.clock.monotonic_ms(),
         member_id=message.member_id,
         group_instance_id=getattr(message, "group_instance_id", None),

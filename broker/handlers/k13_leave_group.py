@@ -8,7 +8,7 @@ of its own. Before, the one verdict is the response's. v5 carries a reason, whic
 
 from typing import Any
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.group_events import LeaveRequested, LeaveResult, MemberIdentity
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
@@ -24,7 +24,7 @@ def handle_leave_group(request: Request, node: NodeServices) -> Any:
     """Take members out of their group."""
     message, version = request.message, request.api_version
     event = LeaveRequested(
-        token=node.groups.engine.take_token(),
+        token=node.groups.manager.take_token(),
         now_ms=node.clock.monotonic_ms(),
         members=_identities(message, version),
     )
@@ -50,7 +50,7 @@ def _identities(message: Any, version: int) -> tuple[MemberIdentity, ...]:
     )
 
 
-def _response_error(result: LeaveResult, version: int) -> GroupError:
-    if result.error is GroupError.NONE and version < BATCHED_VERSION:
+def _response_error(result: LeaveResult, version: int) -> CoordinatorError:
+    if result.error is CoordinatorError.NONE and version < BATCHED_VERSION:
         return result.members[0][1]
     return result.error

@@ -7,7 +7,7 @@ Notes: from v5 the protocol type and name are mandatory and must be the group's.
 
 from typing import Any
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.group_events import SyncRequested, SyncResult
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
@@ -25,7 +25,7 @@ async def handle_sync_group(request: Request, node: NodeServices) -> Any:
     event = _event(message, node)
     is_named = event.protocol_type is not None and event.protocol_name is not None
     if version >= MANDATORY_PROTOCOL_VERSION and not is_named:
-        result = SyncResult(error=GroupError.INCONSISTENT_GROUP_PROTOCOL)
+        result = SyncResult(error=CoordinatorError.INCONSISTENT_GROUP_PROTOCOL)
     else:
         result = await node.groups.membership.sync(message.group_id, event)
     return codec.build_response(
@@ -40,7 +40,7 @@ async def handle_sync_group(request: Request, node: NodeServices) -> Any:
 
 def _event(message: Any, node: NodeServices) -> SyncRequested:
     return SyncRequested(
-        token=node.groups.engine.take_token(),
+        token=node.groups.manager.take_token(),
         now_ms=node.clock.monotonic_ms(),
         member_id=message.member_id,
         group_instance_id=getattr(message, "group_instance_id", None),

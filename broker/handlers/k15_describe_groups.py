@@ -10,7 +10,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.describe_groups import GroupDescription, MemberDescription
 from broker.handlers.authorization import OPERATIONS_OMITTED, Resource, ResourceKind
 from broker.handlers.group_errors import to_error_code
@@ -29,7 +29,7 @@ async def handle_describe_groups(request: Request, node: NodeServices) -> LargeA
     is_asked = getattr(message, "include_authorized_operations", False)
     slices, groups = Slices(), list[dict[str, Any]]()
     for group_id in message.groups:
-        answer = _group_answer(node.groups.directory.describe(group_id), version)
+        answer = _group_answer(node.groups.views.describe(group_id), version)
         resource = Resource(kind=ResourceKind.GROUP, name=group_id)
         operations = OPERATIONS_OMITTED
         if is_asked:
@@ -42,7 +42,7 @@ async def handle_describe_groups(request: Request, node: NodeServices) -> LargeA
 
 def _group_answer(group: GroupDescription, version: int) -> dict[str, Any]:
     error, reason = to_error_code(group.error), None
-    if group.error is GroupError.GROUP_ID_NOT_FOUND:
+    if group.error is CoordinatorError.GROUP_ID_NOT_FOUND:
         reason = f"Group {group.group_id} not found."
         error = error if version >= NOT_FOUND_VERSION else ErrorCode.none
     return {

@@ -4,7 +4,7 @@ Behaviour: the groups that this broker coordinates; tools ask every broker.
 Notes: v4 filters by state, v5 by type; both compare without regard to case.
 """
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
@@ -17,10 +17,10 @@ API_KEY = 16
 async def handle_list_groups(request: Request, node: NodeServices) -> LargeAnswer:
     """Groups on this broker, filtered."""
     message = request.message
-    listings = node.groups.directory.list_groups(
+    listings = node.groups.views.list_groups(
         getattr(message, "states_filter", ()), getattr(message, "types_filter", ())
     )
-    if isinstance(listings, GroupError):
+    if isinstance(listings, CoordinatorError):
         return LargeAnswer(0, error_code=to_error_code(listings))
     groups = [
         {

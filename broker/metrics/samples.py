@@ -95,7 +95,7 @@ def slice_rows(
     known_ages = LogAges(node.clock.wall_ms) if ages is None else ages
     image: MetadataImage = node.metadata.image
     rows: list[Row] = list(broker_rows(node, node_id))
-    for reading in list(node.groups.directory.readings()):
+    for reading in list(node.groups.views.readings()):
         rows.extend(group_rows(reading, node.clock.wall_ms(), told))
         if len(rows) >= ROWS_PER_SLICE:
             yield rows

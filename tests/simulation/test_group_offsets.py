@@ -13,9 +13,9 @@ from typing import Any, Final
 import pytest
 
 from broker.coordinator.config import partition_for
-from broker.coordinator.errors import GroupError
+from broker.coordinator.coordinator_runtime import CoordinatorRuntime
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.offsets.committed_offsets import GroupOffsets, StoredOffset
-from broker.coordinator.offsets_partitions import OffsetsPartitions
 from broker.coordinator.records import CommittedOffset
 from broker.coordinator.replay import Replay
 from broker.log.log_validator import AppendInfo
@@ -77,7 +77,7 @@ class Offsets:
     def check(self) -> None:
         """A coordinator that answers at all answers with no less than it acknowledged."""
         found = self.rig.groups.offsets.fetch("g", [("t", 0)])
-        if found.error is not GroupError.NONE:
+        if found.error is not CoordinatorError.NONE:
             return
         committed = found.offsets.get(("t", 0))
         offset = 0 if committed is None else committed.offset
@@ -88,7 +88,7 @@ class Offsets:
         self._commits.add(asyncio.create_task(self._commit_one(self.next_offset)))
 
     async def _commit_one(self, offset: int) -> None:
-        if await self.rig.commit(offset) is GroupError.NONE:
+        if await self.rig.commit(offset) is CoordinatorError.NONE:
             self.acknowledged = max(self.acknowledged, offset)
             self.told.append(f"{offset} is acknowledged")
             self.check()
@@ -138,8 +138,9 @@ def _replay_the_first_of_each_key(self: Replay, record: Record) -> None:
     self.latest.setdefault(record.key, record)
 
 
-def _answer_while_it_loads(self: OffsetsPartitions, group_id: str) -> Any:
-    return self._led.get(partition_for(group_id, 4)) or GroupError.NOT_COORDINATOR
+def _answer_while_it_loads(self: CoordinatorRuntime[Any], group_id: str) -> Any:
+    led = self._led.get(partition_for(group_id, 4))
+    return CoordinatorError.NOT_COORDINATOR if led is None else led.shard
 
 
 @pytest.mark.parametrize(
@@ -147,7 +148,7 @@ def _answer_while_it_loads(self: OffsetsPartitions, group_id: str) -> Any:
     [
         (GroupOffsets, "put", _keep_the_last_answered),
         (Replay, "apply", _replay_the_first_of_each_key),
-        (OffsetsPartitions, "locate", _answer_while_it_loads),
+        (CoordinatorRuntime, "locate", _answer_while_it_loads),
     ],
     ids=["the last answered wins", "the first record wins", "answers while it loads"],
 )

@@ -3,12 +3,13 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.coordinator_runtime import CoordinatorRuntime
+from broker.coordinator.errors import CoordinatorError
+from broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
 from broker.coordinator.groups.consumer_protocol import PROTOCOL_TYPE, assigned_partitions
 from broker.coordinator.groups.group_state import ClassicGroup, GroupState
 from broker.coordinator.groups.roster import Member
 from broker.coordinator.offsets.committed_offsets import GroupEntry, StoredOffset
-from broker.coordinator.offsets_partitions import OffsetsPartitions
 from broker.metrics_schema import NO_COMMIT
 
 GROUP_TYPE = "classic"
@@ -41,7 +42,7 @@ class GroupDescription:
     """One group in DescribeGroups."""
 
     group_id: str
-    error: GroupError = GroupError.NONE
+    error: CoordinatorError = CoordinatorError.NONE
     state: GroupState | None = None
     protocol_type: str = ""
     protocol_name: str = ""
@@ -73,18 +74,18 @@ class GroupReading:
     """Every committed partition, then every other one that a member owns."""
 
 
-class GroupDirectory:
+class GroupViews:
     """Reads the groups of all loaded partitions; changes nothing."""
 
-    def __init__(self, partitions: OffsetsPartitions) -> None:
-        self._partitions = partitions
+    def __init__(self, runtime: CoordinatorRuntime[GroupCoordinatorShard]) -> None:
+        self._runtime = runtime
 
     def list_groups(
         self, states: Collection[str] = (), types: Collection[str] = ()
-    ) -> list[GroupListing] | GroupError:
+    ) -> list[GroupListing] | CoordinatorError:
         """Groups in any of the states and of any of the types (all, where none are named)."""
-        if self._partitions.is_loading:
-            return GroupError.COORDINATOR_LOAD_IN_PROGRESS
+        if self._runtime.is_loading:
+            return CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS
         if types and GROUP_TYPE not in {name.lower() for name in types}:
             return []
         wanted = {name.lower() for name in states}
@@ -96,12 +97,12 @@ class GroupDirectory:
 
     def describe(self, group_id: str) -> GroupDescription:
         """One group; GROUP_ID_NOT_FOUND with state Dead when there is none."""
-        partition = self._partitions.locate(group_id)
-        if isinstance(partition, GroupError):
-            return GroupDescription(group_id=group_id, error=partition)
-        entry = partition.entries.get(group_id)
+        shard = self._runtime.locate(group_id)
+        if isinstance(shard, CoordinatorError):
+            return GroupDescription(group_id=group_id, error=shard)
+        entry = shard.entries.get(group_id)
         if entry is None:
-            missing = GroupError.GROUP_ID_NOT_FOUND
+            missing = CoordinatorError.GROUP_ID_NOT_FOUND
             return GroupDescription(group_id=group_id, error=missing, state=GroupState.DEAD)
         return _describe(entry.group)
 
@@ -110,8 +111,8 @@ class GroupDirectory:
         return (_read(entry) for entry in self._entries())
 
     def _entries(self) -> Iterator[GroupEntry]:
-        for partition in self._partitions.loaded():
-            yield from partition.entries.values()
+        for shard in self._runtime.loaded():
+            yield from shard.entries.values()
 
 
 def _describe(group: ClassicGroup) -> GroupDescription:

@@ -7,7 +7,7 @@ for the answer and means nothing to the core.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.records import GroupSnapshot
 
 
@@ -88,7 +88,7 @@ class GroupStored:
 
     now_ms: int
     snapshot: GroupSnapshot
-    error: GroupError
+    error: CoordinatorError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ class GroupUnloaded:
     """This node no longer coordinates the group (or the group is deleted)."""
 
     now_ms: int
-    error: GroupError
+    error: CoordinatorError
 
 
 GroupEvent = (
@@ -130,7 +130,7 @@ class JoinedMember:
 class JoinResult:
     """Answer to JoinGroup; `members` is filled for the leader only."""
 
-    error: GroupError = GroupError.NONE
+    error: CoordinatorError = CoordinatorError.NONE
     member_id: str
     generation_id: int = -1
     protocol_type: str | None = None
@@ -144,7 +144,7 @@ class JoinResult:
 class SyncResult:
     """Answer to SyncGroup."""
 
-    error: GroupError = GroupError.NONE
+    error: CoordinatorError = CoordinatorError.NONE
     protocol_type: str | None = None
     protocol_name: str | None = None
     assignment: bytes = b""
@@ -154,15 +154,15 @@ class SyncResult:
 class HeartbeatResult:
     """Answer to Heartbeat."""
 
-    error: GroupError = GroupError.NONE
+    error: CoordinatorError = CoordinatorError.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaveResult:
     """Answer to LeaveGroup: one verdict per identity, in the order asked."""
 
-    error: GroupError = GroupError.NONE
-    members: Sequence[tuple[MemberIdentity, GroupError]] = field(default=())
+    error: CoordinatorError = CoordinatorError.NONE
+    members: Sequence[tuple[MemberIdentity, CoordinatorError]] = field(default=())
 
 
 Result = JoinResult | SyncResult | HeartbeatResult | LeaveResult

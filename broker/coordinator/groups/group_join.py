@@ -1,6 +1,6 @@
 """JoinGroup on a classic group: newcomers, members with an id, static members that come back."""
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.group_events import JoinRequested, JoinResult
 from broker.coordinator.groups.group_state import (
     NEW_MEMBER_JOIN_TIMEOUT_MS,
@@ -13,9 +13,9 @@ from broker.coordinator.groups.roster import Member, build_member
 def handle_join(group: ClassicGroup, event: JoinRequested) -> None:
     """Admit, park or refuse; a parked join is answered when the next generation starts."""
     error = _refusal(group, event)
-    if error is GroupError.GROUP_MAX_SIZE_REACHED:
+    if error is CoordinatorError.GROUP_MAX_SIZE_REACHED:
         _turn_away(group, event)
-    elif error is not GroupError.NONE:
+    elif error is not CoordinatorError.NONE:
         _refuse(group, event, error)
     elif event.member_id == "":
         _join_newcomer(group, event)
@@ -25,16 +25,16 @@ def handle_join(group: ClassicGroup, event: JoinRequested) -> None:
         _rejoin(group, event)
 
 
-def _refusal(group: ClassicGroup, event: JoinRequested) -> GroupError:
+def _refusal(group: ClassicGroup, event: JoinRequested) -> CoordinatorError:
     if group.state is GroupState.DEAD:
-        return GroupError.COORDINATOR_NOT_AVAILABLE
+        return CoordinatorError.COORDINATOR_NOT_AVAILABLE
     if not _has_room(group, event):
-        return GroupError.GROUP_MAX_SIZE_REACHED
+        return CoordinatorError.GROUP_MAX_SIZE_REACHED
     if not event.protocol_type or not event.protocols:
-        return GroupError.INCONSISTENT_GROUP_PROTOCOL
+        return CoordinatorError.INCONSISTENT_GROUP_PROTOCOL
     if len(group.roster) and not _is_compatible(group, event):
-        return GroupError.INCONSISTENT_GROUP_PROTOCOL
-    return GroupError.NONE
+        return CoordinatorError.INCONSISTENT_GROUP_PROTOCOL
+    return CoordinatorError.NONE
 
 
 def _has_room(group: ClassicGroup, event: JoinRequested) -> bool:
@@ -59,7 +59,9 @@ def _turn_away(group: ClassicGroup, event: JoinRequested) -> None:
     if event.member_id in group.roster.members:
         group.remove_member(event.member_id, event.now_ms, "has no room")
     group.maybe_complete_join(event.now_ms)
-    group.answer(event.token, JoinResult(error=GroupError.GROUP_MAX_SIZE_REACHED, member_id=""))
+    group.answer(
+        event.token, JoinResult(error=CoordinatorError.GROUP_MAX_SIZE_REACHED, member_id="")
+    )
 
 
 def _is_compatible(group: ClassicGroup, event: JoinRequested) -> bool:
@@ -70,7 +72,7 @@ def _is_compatible(group: ClassicGroup, event: JoinRequested) -> bool:
     )
 
 
-def _refuse(group: ClassicGroup, event: JoinRequested, error: GroupError) -> None:
+def _refuse(group: ClassicGroup, event: JoinRequested, error: CoordinatorError) -> None:
     group.answer(event.token, JoinResult(error=error, member_id=event.member_id))
 
 
@@ -80,7 +82,9 @@ def _join_newcomer(group: ClassicGroup, event: JoinRequested) -> None:
         _replace_static(group, event, instance)
     elif instance is None and event.requires_known_member_id:
         group.roster.hand_out(event.new_member_id, event.now_ms + event.session_timeout_ms)
-        required = JoinResult(error=GroupError.MEMBER_ID_REQUIRED, member_id=event.new_member_id)
+        required = JoinResult(
+            error=CoordinatorError.MEMBER_ID_REQUIRED, member_id=event.new_member_id
+        )
         group.answer(event.token, required)
     else:
         _add_member(group, event, event.new_member_id)
@@ -100,7 +104,7 @@ def _add_member(group: ClassicGroup, event: JoinRequested, member_id: str) -> No
 
 def _rejoin(group: ClassicGroup, event: JoinRequested) -> None:
     error = group.roster.check(event.member_id, event.group_instance_id)
-    if error is not GroupError.NONE:
+    if error is not CoordinatorError.NONE:
         _refuse(group, event, error)
         return
     member = group.roster.members[event.member_id]
@@ -132,7 +136,7 @@ def _update(group: ClassicGroup, event: JoinRequested, member: Member) -> None:
     member.renew_session(event.now_ms)
     if member.join_token is not None:
         # The same member asks twice: only the newer request can still have a listener.
-        stale = JoinResult(error=GroupError.REBALANCE_IN_PROGRESS, member_id=member.member_id)
+        stale = JoinResult(error=CoordinatorError.REBALANCE_IN_PROGRESS, member_id=member.member_id)
         group.answer(member.join_token, stale)
         member.join_token = None
 
@@ -173,11 +177,11 @@ def _keeps_protocol(group: ClassicGroup) -> bool:
 def _fence(group: ClassicGroup, old: Member) -> None:
     """Answers pending requests of a static member's old process with FENCED_INSTANCE_ID."""
     if old.join_token is not None:
-        fenced = JoinResult(error=GroupError.FENCED_INSTANCE_ID, member_id=old.member_id)
+        fenced = JoinResult(error=CoordinatorError.FENCED_INSTANCE_ID, member_id=old.member_id)
         group.answer(old.join_token, fenced)
         old.join_token = None
     if old.sync_token is not None:
-        group.answer_sync(old, GroupError.FENCED_INSTANCE_ID)
+        group.answer_sync(old, CoordinatorError.FENCED_INSTANCE_ID)
 
 
 def _take_seat(group: ClassicGroup, event: JoinRequested, member: Member) -> None:

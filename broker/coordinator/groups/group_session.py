@@ -1,6 +1,6 @@
 """SyncGroup, Heartbeat, LeaveGroup, passing time and the log's answers, on a classic group."""
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.group_events import (
     Answer,
     GroupStored,
@@ -23,7 +23,7 @@ from broker.coordinator.groups.roster import Member
 def handle_sync(group: ClassicGroup, event: SyncRequested) -> None:
     """Park until the leader's assignment is stored, or hand out the stored one."""
     error = _check_sync(group, event)
-    if error is not GroupError.NONE:
+    if error is not CoordinatorError.NONE:
         group.answer(event.token, SyncResult(error=error))
         return
     member = group.roster.members[event.member_id]
@@ -34,35 +34,35 @@ def handle_sync(group: ClassicGroup, event: SyncRequested) -> None:
         group.answer(event.token, sync_result(group, member))
         return
     if member.sync_token is not None:
-        group.answer_sync(member, GroupError.REBALANCE_IN_PROGRESS)
+        group.answer_sync(member, CoordinatorError.REBALANCE_IN_PROGRESS)
     member.sync_token, member.has_synced = event.token, True
     if event.member_id == group.leader_id:
         group.effects.append(StoreGroup(snapshot=group.snapshot(dict(event.assignments))))
 
 
-def _check_sync(group: ClassicGroup, event: SyncRequested) -> GroupError:
+def _check_sync(group: ClassicGroup, event: SyncRequested) -> CoordinatorError:
     error = check_member(group, event)
-    if error is not GroupError.NONE:
+    if error is not CoordinatorError.NONE:
         return error
     if event.protocol_type not in {None, group.protocol_type} or event.protocol_name not in {
         None,
         group.protocol_name,
     }:
-        return GroupError.INCONSISTENT_GROUP_PROTOCOL
+        return CoordinatorError.INCONSISTENT_GROUP_PROTOCOL
     if group.state is GroupState.PREPARING_REBALANCE:
-        return GroupError.REBALANCE_IN_PROGRESS
-    return GroupError.NONE
+        return CoordinatorError.REBALANCE_IN_PROGRESS
+    return CoordinatorError.NONE
 
 
-def check_member(group: ClassicGroup, event: SyncRequested | HeartbeatReceived) -> GroupError:
+def check_member(group: ClassicGroup, event: SyncRequested | HeartbeatReceived) -> CoordinatorError:
     """Known member, not fenced, of this generation."""
     if group.state is GroupState.DEAD:
-        return GroupError.COORDINATOR_NOT_AVAILABLE
+        return CoordinatorError.COORDINATOR_NOT_AVAILABLE
     error = group.roster.check(event.member_id, event.group_instance_id)
-    if error is not GroupError.NONE:
+    if error is not CoordinatorError.NONE:
         return error
     is_current = event.generation_id == group.generation_id
-    return GroupError.NONE if is_current else GroupError.ILLEGAL_GENERATION
+    return CoordinatorError.NONE if is_current else CoordinatorError.ILLEGAL_GENERATION
 
 
 def sync_result(group: ClassicGroup, member: Member) -> SyncResult:
@@ -83,7 +83,7 @@ def handle_stored(group: ClassicGroup, event: GroupStored) -> None:
     )
     if not is_awaited:
         return
-    if event.error is not GroupError.NONE:
+    if event.error is not CoordinatorError.NONE:
         group.fail_syncs(event.error)
         group.prepare_rebalance(event.now_ms, f"assignment not stored: {event.error}")
         return
@@ -106,33 +106,33 @@ def _end_sync_wait(group: ClassicGroup) -> None:
 def handle_heartbeat(group: ClassicGroup, event: HeartbeatReceived) -> None:
     """Renew the session; tell the member when it has to rejoin."""
     error = check_member(group, event)
-    if error is GroupError.NONE:
+    if error is CoordinatorError.NONE:
         group.roster.members[event.member_id].renew_session(event.now_ms)
         if group.state is GroupState.PREPARING_REBALANCE:
-            error = GroupError.REBALANCE_IN_PROGRESS
+            error = CoordinatorError.REBALANCE_IN_PROGRESS
     group.effects.append(Answer(token=event.token, result=HeartbeatResult(error=error)))
 
 
 def handle_leave(group: ClassicGroup, event: LeaveRequested) -> None:
     """Take each one out; one answer for all."""
     if group.state is GroupState.DEAD:
-        result = LeaveResult(error=GroupError.COORDINATOR_NOT_AVAILABLE)
+        result = LeaveResult(error=CoordinatorError.COORDINATOR_NOT_AVAILABLE)
     else:
         verdicts = [(identity, _leave(group, identity, event.now_ms)) for identity in event.members]
         result = LeaveResult(members=tuple(verdicts))
     group.effects.append(Answer(token=event.token, result=result))
 
 
-def _leave(group: ClassicGroup, identity: MemberIdentity, now_ms: int) -> GroupError:
+def _leave(group: ClassicGroup, identity: MemberIdentity, now_ms: int) -> CoordinatorError:
     roster, member_id = group.roster, identity.member_id
     if member_id in roster.pending:
         del roster.pending[member_id]
         group.maybe_complete_join(now_ms)
-        return GroupError.NONE
+        return CoordinatorError.NONE
     if member_id == "" and identity.group_instance_id is not None:
         member_id = roster.static.get(identity.group_instance_id, "")
     error = roster.check(member_id, identity.group_instance_id)
-    if error is GroupError.NONE:
+    if error is CoordinatorError.NONE:
         group.remove_member(member_id, now_ms, "leaves")
     return error
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from broker.coordinator.errors import GroupError, IllegalTransitionError
+from broker.coordinator.errors import CoordinatorError, IllegalTransitionError
 from broker.coordinator.groups.group_events import (
     Answer,
     GroupEffect,
@@ -103,7 +103,7 @@ class ClassicGroup:
         """Answer a parked or present join or sync."""
         self.effects.append(Answer(token=token, result=result))
 
-    def answer_sync(self, member: Member, error: GroupError) -> None:
+    def answer_sync(self, member: Member, error: CoordinatorError) -> None:
         """Answer the SyncGroup that a member waits with, with an error."""
         assert member.sync_token is not None
         self.answer(member.sync_token, SyncResult(error=error))
@@ -119,7 +119,7 @@ class ClassicGroup:
             self.maybe_complete_join(now_ms)
             return
         if self.state is GroupState.COMPLETING_REBALANCE:
-            self.fail_syncs(GroupError.REBALANCE_IN_PROGRESS)
+            self.fail_syncs(CoordinatorError.REBALANCE_IN_PROGRESS)
         timeout_ms = self.roster.rebalance_timeout_ms()
         wait_ms = timeout_ms
         is_first = self.state is GroupState.EMPTY
@@ -199,7 +199,7 @@ class ClassicGroup:
             for member in self.roster
         )
 
-    def fail_syncs(self, error: GroupError) -> None:
+    def fail_syncs(self, error: CoordinatorError) -> None:
         """Answer every parked SyncGroup with an error and forget the assignment."""
         for member in self.roster:
             member.assignment = b""
@@ -210,10 +210,10 @@ class ClassicGroup:
         """A member left or failed: answer what it still waits for and rebalance the others."""
         member = self.roster.remove(member_id)
         if member.join_token is not None:
-            gone = JoinResult(error=GroupError.UNKNOWN_MEMBER_ID, member_id=member_id)
+            gone = JoinResult(error=CoordinatorError.UNKNOWN_MEMBER_ID, member_id=member_id)
             self.answer(member.join_token, gone)
         if member.sync_token is not None:
-            self.answer_sync(member, GroupError.UNKNOWN_MEMBER_ID)
+            self.answer_sync(member, CoordinatorError.UNKNOWN_MEMBER_ID)
         if self.leader_id == member_id:
             self.leader_id = None
         if self.state is not GroupState.DEAD:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.group_events import GroupProtocol, JoinRequested
 
 PENDING_BYTES_MAX: Final = 1024 * 1024
@@ -111,14 +111,18 @@ class Roster:
         self.add(member)
         return member
 
-    def check(self, member_id: str, instance: str | None) -> GroupError:
+    def check(self, member_id: str, instance: str | None) -> CoordinatorError:
         """Is this member who it says it is (KIP-345's fencing)."""
         if instance is not None:
             if instance not in self.static:
-                return GroupError.UNKNOWN_MEMBER_ID
+                return CoordinatorError.UNKNOWN_MEMBER_ID
             if self.static[instance] != member_id:
-                return GroupError.FENCED_INSTANCE_ID
-        return GroupError.NONE if member_id in self.members else GroupError.UNKNOWN_MEMBER_ID
+                return CoordinatorError.FENCED_INSTANCE_ID
+        return (
+            CoordinatorError.NONE
+            if member_id in self.members
+            else CoordinatorError.UNKNOWN_MEMBER_ID
+        )
 
     def candidate_protocols(self) -> set[str]:
         """Names that every member offers."""

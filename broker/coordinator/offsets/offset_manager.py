@@ -7,14 +7,15 @@ from typing import Final
 
 from broker.clock import Clock
 from broker.coordinator.config import GroupConfig
-from broker.coordinator.coordinator_runtime import CoordinatorRuntime, LocatedGroup
-from broker.coordinator.errors import GroupError
-from broker.coordinator.group_log import GroupLog, KeyValue
+from broker.coordinator.coordinator_runtime import CoordinatorRuntime
+from broker.coordinator.errors import CoordinatorError
+from broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
+from broker.coordinator.group_metadata_manager import GroupMetadataManager, LocatedGroup
 from broker.coordinator.groups.group_events import HeartbeatReceived
 from broker.coordinator.groups.group_session import check_member
 from broker.coordinator.groups.group_state import ClassicGroup, GroupState
 from broker.coordinator.offsets.committed_offsets import TopicPartition, group_subscription
-from broker.coordinator.offsets_partitions import OffsetsPartitions
+from broker.coordinator.partition_writer import KeyValue, PartitionWriter
 from broker.coordinator.records import (
     CommittedOffset,
     OffsetKey,
@@ -42,7 +43,7 @@ class CommitRequested:
 class FetchedOffsets:
     """Answer to OffsetFetch; a partition that is absent has no committed offset."""
 
-    error: GroupError = GroupError.NONE
+    error: CoordinatorError = CoordinatorError.NONE
     offsets: Mapping[TopicPartition, CommittedOffset] = field(default_factory=dict)
 
 
@@ -50,8 +51,8 @@ class FetchedOffsets:
 class DeletedOffsets:
     """Answer to OffsetDelete: one verdict for all, or one per partition."""
 
-    error: GroupError = GroupError.NONE
-    partitions: Mapping[TopicPartition, GroupError] = field(default_factory=dict)
+    error: CoordinatorError = CoordinatorError.NONE
+    partitions: Mapping[TopicPartition, CoordinatorError] = field(default_factory=dict)
 
 
 class OffsetManager:
@@ -59,85 +60,83 @@ class OffsetManager:
 
     def __init__(
         self,
-        partitions: OffsetsPartitions,
-        engine: CoordinatorRuntime,
-        log: GroupLog,
+        runtime: CoordinatorRuntime[GroupCoordinatorShard],
+        manager: GroupMetadataManager,
+        writer: PartitionWriter,
         config: GroupConfig,
     ) -> None:
-        self._partitions = partitions
-        self._engine = engine
-        self._log = log
+        self._runtime = runtime
+        self._manager = manager
+        self._writer = writer
         self._config = config
 
-    async def commit(self, request: CommitRequested) -> Mapping[TopicPartition, GroupError]:
+    async def commit(self, request: CommitRequested) -> Mapping[TopicPartition, CoordinatorError]:
         """Store offsets of one group, all or none, except those with too much metadata."""
         limit = self._config.offset_metadata_max_bytes
         fitting = {k: v for k, v in request.offsets.items() if len(v.metadata.encode()) <= limit}
-        verdicts = dict.fromkeys(request.offsets, GroupError.OFFSET_METADATA_TOO_LARGE)
-        seat = self._find_committer(request)
-        if isinstance(seat, GroupError):
-            return dict.fromkeys(request.offsets, seat)
-        error = await self._store(seat, fitting) if fitting else GroupError.NONE
+        verdicts = dict.fromkeys(request.offsets, CoordinatorError.OFFSET_METADATA_TOO_LARGE)
+        located = self._find_committer(request)
+        if isinstance(located, CoordinatorError):
+            return dict.fromkeys(request.offsets, located)
+        error = await self._store(located, fitting) if fitting else CoordinatorError.NONE
         verdicts.update(dict.fromkeys(fitting, error))
         return verdicts
 
-    def _find_committer(self, request: CommitRequested) -> LocatedGroup | GroupError:
-        partition = self._partitions.locate(request.group_id)
-        if isinstance(partition, GroupError):
-            return partition
-        entry = partition.entries.get(request.group_id)
+    def _find_committer(self, request: CommitRequested) -> LocatedGroup | CoordinatorError:
+        shard = self._runtime.locate(request.group_id)
+        if isinstance(shard, CoordinatorError):
+            return shard
+        entry = shard.entries.get(request.group_id)
         if entry is None:
             if request.generation_id >= 0:
-                return GroupError.ILLEGAL_GENERATION
-            entry = self._partitions.create_entry(partition, request.group_id)
+                return CoordinatorError.ILLEGAL_GENERATION
+            entry = shard.create_entry(request.group_id)
         error = self._check_commit(entry.group, request)
         return (
-            error
-            if error is not GroupError.NONE
-            else LocatedGroup(partition=partition, entry=entry)
+            error if error is not CoordinatorError.NONE else LocatedGroup(shard=shard, entry=entry)
         )
 
-    def _check_commit(self, group: ClassicGroup, request: CommitRequested) -> GroupError:
+    def _check_commit(self, group: ClassicGroup, request: CommitRequested) -> CoordinatorError:
         """Kafka's ClassicGroup.validateOffsetCommit; a member's commit renews its session."""
         if request.generation_id < 0 and group.state is GroupState.EMPTY:
-            return GroupError.NONE
+            return CoordinatorError.NONE
         sign_of_life = HeartbeatReceived(
             token=0,
-            now_ms=self._engine.now_ms(),
+            now_ms=self._manager.now_ms(),
             member_id=request.member_id,
             group_instance_id=request.group_instance_id,
             generation_id=request.generation_id,
         )
         error = check_member(group, sign_of_life)
-        if error is not GroupError.NONE:
+        if error is not CoordinatorError.NONE:
             return error
         group.roster.members[request.member_id].renew_session(sign_of_life.now_ms)
         if group.state is GroupState.COMPLETING_REBALANCE:
-            return GroupError.REBALANCE_IN_PROGRESS
-        return GroupError.NONE
+            return CoordinatorError.REBALANCE_IN_PROGRESS
+        return CoordinatorError.NONE
 
     async def _store(
-        self, seat: LocatedGroup, offsets: Mapping[TopicPartition, CommittedOffset]
-    ) -> GroupError:
-        group_id = seat.entry.group.group_id
+        self, located: LocatedGroup, offsets: Mapping[TopicPartition, CommittedOffset]
+    ) -> CoordinatorError:
+        group_id = located.entry.group.group_id
         records = [
             (_offset_key(group_id, key), encode_offset_value(committed))
             for key, committed in offsets.items()
         ]
-        appended = await self._log.append(seat.partition.index, records)
-        if appended.error is GroupError.NONE and seat.partition.is_loaded:
+        appended = await self._writer.append(located.shard.index, records)
+        if appended.error is CoordinatorError.NONE and located.shard.is_loaded:
             # Should the group have been deleted meanwhile, the log has it anew, and so do we.
-            entry = self._partitions.create_entry(seat.partition, group_id)
+            entry = located.shard.create_entry(group_id)
             for position, (key, committed) in enumerate(offsets.items()):
                 entry.offsets.put(key, committed, appended.base_offset + position)
         return appended.error
 
     def fetch(self, group_id: str, wanted: Iterable[TopicPartition] | None) -> FetchedOffsets:
         """Committed offsets of the wanted partitions, or with None of all that have one."""
-        partition = self._partitions.locate(group_id)
-        if isinstance(partition, GroupError):
-            return FetchedOffsets(error=partition)
-        entry = partition.entries.get(group_id)
+        shard = self._runtime.locate(group_id)
+        if isinstance(shard, CoordinatorError):
+            return FetchedOffsets(error=shard)
+        entry = shard.entries.get(group_id)
         if entry is None:
             return FetchedOffsets()
         keys = sorted(entry.offsets) if wanted is None else wanted
@@ -146,50 +145,52 @@ class OffsetManager:
 
     async def delete_offsets(self, group_id: str, keys: Sequence[TopicPartition]) -> DeletedOffsets:
         """Forget offsets of topics that no member of the group subscribes to."""
-        partition = self._partitions.locate(group_id)
-        if isinstance(partition, GroupError):
-            return DeletedOffsets(error=partition)
-        entry = partition.entries.get(group_id)
+        shard = self._runtime.locate(group_id)
+        if isinstance(shard, CoordinatorError):
+            return DeletedOffsets(error=shard)
+        entry = shard.entries.get(group_id)
         if entry is None:
-            return DeletedOffsets(error=GroupError.GROUP_ID_NOT_FOUND)
+            return DeletedOffsets(error=CoordinatorError.GROUP_ID_NOT_FOUND)
         in_use: frozenset[str] | None = frozenset()
         if entry.group.state is not GroupState.EMPTY:
             in_use = group_subscription(entry.group)
         if in_use is None:
-            return DeletedOffsets(error=GroupError.NON_EMPTY_GROUP)
+            return DeletedOffsets(error=CoordinatorError.NON_EMPTY_GROUP)
         free = [key for key in keys if key[0] not in in_use]
-        verdicts = dict.fromkeys(keys, GroupError.GROUP_SUBSCRIBED_TO_TOPIC)
-        error = await self._forget(LocatedGroup(partition=partition, entry=entry), free)
+        verdicts = dict.fromkeys(keys, CoordinatorError.GROUP_SUBSCRIBED_TO_TOPIC)
+        error = await self._forget(LocatedGroup(shard=shard, entry=entry), free)
         verdicts.update(dict.fromkeys(free, error))
         return DeletedOffsets(partitions=verdicts)
 
-    async def delete_group(self, group_id: str) -> GroupError:
+    async def delete_group(self, group_id: str) -> CoordinatorError:
         """Remove a group without members, its offsets included."""
-        partition = self._partitions.locate(group_id)
-        if isinstance(partition, GroupError):
-            return partition
-        entry = partition.entries.get(group_id)
+        shard = self._runtime.locate(group_id)
+        if isinstance(shard, CoordinatorError):
+            return shard
+        entry = shard.entries.get(group_id)
         if entry is None:
-            return GroupError.GROUP_ID_NOT_FOUND
+            return CoordinatorError.GROUP_ID_NOT_FOUND
         if entry.group.state is not GroupState.EMPTY:
-            return GroupError.NON_EMPTY_GROUP
-        return await self._delete(LocatedGroup(partition=partition, entry=entry))
+            return CoordinatorError.NON_EMPTY_GROUP
+        return await self._delete(LocatedGroup(shard=shard, entry=entry))
 
-    async def _delete(self, seat: LocatedGroup) -> GroupError:
-        error = await self._forget(seat, list(seat.entry.offsets))
-        if error is not GroupError.NONE:
+    async def _delete(self, located: LocatedGroup) -> CoordinatorError:
+        error = await self._forget(located, list(located.entry.offsets))
+        if error is not CoordinatorError.NONE:
             return error
-        tombstone = (encode_group_key(seat.entry.group.group_id), None)
-        appended = await self._log.append(seat.partition.index, [tombstone])
+        tombstone = (encode_group_key(located.entry.group.group_id), None)
+        appended = await self._writer.append(located.shard.index, [tombstone])
         # Who joined or committed meanwhile stays.
-        is_idle = seat.entry.group.state is GroupState.EMPTY and not seat.entry.offsets
-        if appended.error is GroupError.NONE and is_idle:
-            self._engine.kill(seat, GroupError.GROUP_ID_NOT_FOUND)
+        is_idle = located.entry.group.state is GroupState.EMPTY and not located.entry.offsets
+        if appended.error is CoordinatorError.NONE and is_idle:
+            self._manager.kill(located, CoordinatorError.GROUP_ID_NOT_FOUND)
         return appended.error
 
-    async def _forget(self, seat: LocatedGroup, keys: Sequence[TopicPartition]) -> GroupError:
+    async def _forget(
+        self, located: LocatedGroup, keys: Sequence[TopicPartition]
+    ) -> CoordinatorError:
         """Write tombstones in batches of bounded size, and forget what they cover."""
-        group_id = seat.entry.group.group_id
+        group_id = located.entry.group.group_id
         waiting = deque(keys)
         while waiting:
             known: list[TopicPartition] = []
@@ -197,45 +198,45 @@ class OffsetManager:
             size_bytes = 0
             while waiting and size_bytes < TOMBSTONE_KEYS_BYTES_MAX:
                 key = waiting.popleft()
-                if key not in seat.entry.offsets.stored:
+                if key not in located.entry.offsets.stored:
                     continue
                 known.append(key)
                 tombstones.append((_offset_key(group_id, key), None))
                 size_bytes += len(tombstones[-1][0])
             if not tombstones:
                 break
-            appended = await self._log.append(seat.partition.index, tombstones)
-            if appended.error is not GroupError.NONE:
+            appended = await self._writer.append(located.shard.index, tombstones)
+            if appended.error is not CoordinatorError.NONE:
                 return appended.error
             for key in known:
-                seat.entry.offsets.remove(key)
-        return GroupError.NONE
+                located.entry.offsets.remove(key)
+        return CoordinatorError.NONE
 
     async def expire(self, clock: Clock) -> int:
         """Forget what has outlived its retention; returns the number of offsets forgotten."""
         forgotten = 0
-        for seat in self._seats():
-            keys = seat.entry.expired_offsets(
+        for located in self._all():
+            keys = located.entry.expired_offsets(
                 wall_ms=clock.wall_ms(), retention_ms=self._config.offsets_retention_ms
             )
-            if keys and await self._forget(seat, keys) is GroupError.NONE:
+            if keys and await self._forget(located, keys) is CoordinatorError.NONE:
                 forgotten += len(keys)
-            if seat.partition.is_loaded and seat.entry.is_obsolete:
-                await self._delete(seat)
+            if located.shard.is_loaded and located.entry.is_obsolete:
+                await self._delete(located)
         return forgotten
 
     async def forget_topics(self, topics: frozenset[str]) -> None:
         """Forget every group's offsets of topics that were deleted."""
-        for seat in self._seats():
-            keys = [key for key in seat.entry.offsets if key[0] in topics]
+        for located in self._all():
+            keys = [key for key in located.entry.offsets if key[0] in topics]
             if keys:
-                await self._forget(seat, keys)
+                await self._forget(located, keys)
 
-    def _seats(self) -> list[LocatedGroup]:
+    def _all(self) -> list[LocatedGroup]:
         return [
-            LocatedGroup(partition=partition, entry=entry)
-            for partition in self._partitions.loaded()
-            for entry in partition.entries.values()
+            LocatedGroup(shard=shard, entry=entry)
+            for shard in self._runtime.loaded()
+            for entry in shard.entries.values()
         ]
 
 

@@ -2,7 +2,7 @@
 
 from broker.clock import Clock
 from broker.coordinator.config import GroupConfig
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.group_coordinator import GroupCoordinator
 from broker.coordinator.groups.group_events import (
     GroupProtocol,
@@ -54,7 +54,7 @@ class Rig:
 
     async def start(self) -> None:
         self.groups.start()
-        await until(lambda: not self.groups.partitions.is_loading)
+        await until(lambda: not self.groups.runtime.is_loading)
 
     async def join(
         self, new_member_id: str = "m1", *, session_timeout_ms: int = 10_000
@@ -62,7 +62,7 @@ class Rig:
         return await self.groups.membership.join(
             "g",
             JoinRequested(
-                token=self.groups.engine.take_token(),
+                token=self.groups.manager.take_token(),
                 now_ms=self.clock.monotonic_ms(),
                 member_id="",
                 new_member_id=new_member_id,
@@ -78,22 +78,22 @@ class Rig:
 
     async def settle(self) -> None:
         """A member m1 that owns t-0, in generation 1."""
-        assert (await self.join()).error is GroupError.NONE
+        assert (await self.join()).error is CoordinatorError.NONE
         synced = await self.groups.membership.sync(
             "g",
             SyncRequested(
-                token=self.groups.engine.take_token(),
+                token=self.groups.manager.take_token(),
                 now_ms=self.clock.monotonic_ms(),
                 member_id="m1",
                 generation_id=1,
                 assignments=(("m1", ASSIGNMENT),),
             ),
         )
-        assert (synced.error, synced.assignment) == (GroupError.NONE, ASSIGNMENT)
+        assert (synced.error, synced.assignment) == (CoordinatorError.NONE, ASSIGNMENT)
 
-    def heartbeat(self, member_id: str = "m1") -> GroupError:
+    def heartbeat(self, member_id: str = "m1") -> CoordinatorError:
         event = HeartbeatReceived(
-            token=self.groups.engine.take_token(),
+            token=self.groups.manager.take_token(),
             now_ms=self.clock.monotonic_ms(),
             member_id=member_id,
             generation_id=1,
@@ -102,7 +102,7 @@ class Rig:
 
     def leave(self) -> None:
         event = LeaveRequested(
-            token=self.groups.engine.take_token(),
+            token=self.groups.manager.take_token(),
             now_ms=self.clock.monotonic_ms(),
             members=(MemberIdentity(member_id="m1"),),
         )
@@ -116,7 +116,7 @@ class Rig:
         member_id: str = "",
         generation_id: int = -1,
         metadata: str = "",
-    ) -> GroupError:
+    ) -> CoordinatorError:
         committed = CommittedOffset(
             offset=offset, leader_epoch=3, metadata=metadata, commit_ms=self.clock.wall_ms()
         )

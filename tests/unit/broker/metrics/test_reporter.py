@@ -88,7 +88,7 @@ async def _commit(node: Node) -> None:
     committed = CommittedOffset(offset=2, commit_ms=5)
     services = _services(node)
     await services.controller.ensure_internal_topic("__consumer_offsets")
-    await _until(lambda: services.groups.directory.list_groups() == [])
+    await _until(lambda: services.groups.views.list_groups() == [])
     await services.groups.offsets.commit(
         CommitRequested(
             group_id="g",
@@ -207,7 +207,7 @@ async def test_failures_are_counted_and_the_rounds_go_on(
     reporter = node._reporter
     assert isinstance(reporter, MetricsReporter)
     await _until(lambda: reporter.counters.rounds_written > 0)
-    directory = _services(node).groups.directory
+    directory = _services(node).groups.views
 
     def refuse() -> None:
         raise RuntimeError("no groups today")

@@ -3,7 +3,7 @@
 import itertools
 from dataclasses import dataclass, field
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.group_events import (
     Answer,
     GroupEvent,
@@ -112,14 +112,14 @@ class GroupDriver:
         assert isinstance(result, SyncResult)
         return result
 
-    def stored(self, error: GroupError = GroupError.NONE) -> None:
+    def stored(self, error: CoordinatorError = CoordinatorError.NONE) -> None:
         """The log answers the oldest store that waits."""
         snapshot = self.stores.pop(0)
         self.drive(GroupStored(now_ms=self.now_ms, snapshot=snapshot, error=error))
 
     def heartbeat(
         self, member_id: str, *, generation_id: int | None = None, instance: str | None = None
-    ) -> GroupError:
+    ) -> CoordinatorError:
         token = next(self.tokens)
         self.drive(
             HeartbeatReceived(
@@ -152,7 +152,7 @@ def stable_pair() -> GroupDriver:
     driver = new_driver()
     driver.join(new_member_id="a")
     joins = [driver.join(new_member_id="b"), driver.join("a")]
-    assert all(driver.joined(token).error is GroupError.NONE for token in joins)
+    assert all(driver.joined(token).error is CoordinatorError.NONE for token in joins)
     driver.sync("a", {"a": b"0", "b": b"1"})
     driver.sync("b")
     driver.stored()

@@ -4,7 +4,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from broker.coordinator.errors import GroupError
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.group_events import GroupProtocol, GroupUnloaded, MemberIdentity
 from broker.coordinator.groups.group_session import deadline_ms
 from broker.coordinator.groups.group_state import GroupState
@@ -81,7 +81,7 @@ class GroupMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.driver.stores)
     @rule(fails=st.booleans())
     def store(self, fails: bool) -> None:
-        error = GroupError.COORDINATOR_NOT_AVAILABLE if fails else GroupError.NONE
+        error = CoordinatorError.COORDINATOR_NOT_AVAILABLE if fails else CoordinatorError.NONE
         self.driver.stored(error)
 
     @rule(choice=st.integers(0, 9))
@@ -116,7 +116,7 @@ class GroupMachine(RuleBasedStateMachine):
             self.driver.pass_time(60_000)
         assert self.driver.group.state is GroupState.EMPTY
         assert not self.driver.group.roster.members
-        unload = GroupUnloaded(now_ms=self.driver.now_ms, error=GroupError.NOT_COORDINATOR)
+        unload = GroupUnloaded(now_ms=self.driver.now_ms, error=CoordinatorError.NOT_COORDINATOR)
         self.driver.drive(unload)
         assert self.asked <= set(self.driver.answers)
 

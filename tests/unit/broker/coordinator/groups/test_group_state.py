@@ -2,7 +2,7 @@
 
 import pytest
 
-from broker.coordinator.errors import GroupError, IllegalTransitionError
+from broker.coordinator.errors import CoordinatorError, IllegalTransitionError
 from broker.coordinator.groups.group_events import (
     GroupProtocol,
     GroupUnloaded,
@@ -17,7 +17,7 @@ from tests.unit.broker.coordinator.groups.driver import GroupDriver, new_driver,
 def test_first_member_leads_generation_one() -> None:
     driver = new_driver()
     joined = driver.joined(driver.join(new_member_id="a"))
-    assert (joined.error, joined.member_id, joined.leader_id) == (GroupError.NONE, "a", "a")
+    assert (joined.error, joined.member_id, joined.leader_id) == (CoordinatorError.NONE, "a", "a")
     assert (joined.generation_id, joined.protocol_name) == (1, "range")
     assert [member.metadata for member in joined.members] == [b"r"]
     assert driver.group.state is GroupState.COMPLETING_REBALANCE
@@ -26,9 +26,9 @@ def test_first_member_leads_generation_one() -> None:
 def test_a_dynamic_member_must_come_back_with_the_id_it_is_given() -> None:
     driver = new_driver()
     refused = driver.joined(driver.join(new_member_id="a", requires_known_member_id=True))
-    assert (refused.error, refused.member_id) == (GroupError.MEMBER_ID_REQUIRED, "a")
+    assert (refused.error, refused.member_id) == (CoordinatorError.MEMBER_ID_REQUIRED, "a")
     accepted = driver.joined(driver.join("a", requires_known_member_id=True))
-    assert (accepted.error, accepted.member_id) == (GroupError.NONE, "a")
+    assert (accepted.error, accepted.member_id) == (CoordinatorError.NONE, "a")
 
 
 def test_an_id_that_is_never_used_expires_with_the_session() -> None:
@@ -36,7 +36,7 @@ def test_an_id_that_is_never_used_expires_with_the_session() -> None:
     driver.join(new_member_id="a", requires_known_member_id=True)
     driver.pass_time(10_000)
     assert driver.group.roster.pending == {}
-    assert driver.joined(driver.join("a")).error is GroupError.UNKNOWN_MEMBER_ID
+    assert driver.joined(driver.join("a")).error is CoordinatorError.UNKNOWN_MEMBER_ID
 
 
 def test_an_id_that_is_never_used_holds_up_no_first_member_and_no_group_without_members() -> None:
@@ -80,16 +80,16 @@ def test_an_assignment_that_cannot_be_stored_makes_everybody_rejoin() -> None:
     driver = new_driver()
     driver.join(new_member_id="a")
     token = driver.sync("a", {"a": b"all"})
-    driver.stored(GroupError.COORDINATOR_NOT_AVAILABLE)
-    assert driver.synced(token).error is GroupError.COORDINATOR_NOT_AVAILABLE
+    driver.stored(CoordinatorError.COORDINATOR_NOT_AVAILABLE)
+    assert driver.synced(token).error is CoordinatorError.COORDINATOR_NOT_AVAILABLE
     assert driver.group.state is GroupState.PREPARING_REBALANCE
-    assert driver.heartbeat("a") is GroupError.REBALANCE_IN_PROGRESS
+    assert driver.heartbeat("a") is CoordinatorError.REBALANCE_IN_PROGRESS
 
 
 def test_a_newcomer_rebalances_a_stable_group() -> None:
     driver = stable_pair()
     token = driver.join(new_member_id="c")
-    assert driver.heartbeat("a") is GroupError.REBALANCE_IN_PROGRESS
+    assert driver.heartbeat("a") is CoordinatorError.REBALANCE_IN_PROGRESS
     driver.join("a")
     driver.join("b")
     assert driver.joined(token).generation_id == driver.group.generation_id == 3
@@ -106,13 +106,13 @@ def test_who_does_not_rejoin_in_time_is_out() -> None:
     driver.pass_time(10)
     assert sorted(driver.group.roster.members) == ["a", "c"]
     assert driver.group.state is GroupState.COMPLETING_REBALANCE
-    assert driver.heartbeat("b") is GroupError.UNKNOWN_MEMBER_ID
+    assert driver.heartbeat("b") is CoordinatorError.UNKNOWN_MEMBER_ID
 
 
 def test_a_silent_member_is_removed_and_heartbeats_keep_the_others() -> None:
     driver = stable_pair()
     driver.pass_time(6_000)
-    assert driver.heartbeat("a") is GroupError.NONE
+    assert driver.heartbeat("a") is CoordinatorError.NONE
     driver.pass_time(6_000)
     assert list(driver.group.roster.members) == ["a"]
     assert driver.group.state is GroupState.PREPARING_REBALANCE
@@ -126,7 +126,7 @@ def test_a_member_that_waits_for_its_answer_does_not_expire() -> None:
         driver.heartbeat("b")
     assert "a" in driver.group.roster.members
     driver.join("b")
-    assert driver.joined(token).error is GroupError.NONE
+    assert driver.joined(token).error is CoordinatorError.NONE
 
 
 def test_who_never_syncs_is_dropped_after_the_rebalance_timeout() -> None:
@@ -145,8 +145,8 @@ def test_who_never_syncs_is_dropped_after_the_rebalance_timeout() -> None:
 
 def test_heartbeats_are_checked_for_generation_and_member() -> None:
     driver = stable_pair()
-    assert driver.heartbeat("a", generation_id=1) is GroupError.ILLEGAL_GENERATION
-    assert driver.heartbeat("nobody") is GroupError.UNKNOWN_MEMBER_ID
+    assert driver.heartbeat("a", generation_id=1) is CoordinatorError.ILLEGAL_GENERATION
+    assert driver.heartbeat("nobody") is CoordinatorError.UNKNOWN_MEMBER_ID
 
 
 def test_the_last_leave_empties_the_group_and_stores_that() -> None:
@@ -154,7 +154,10 @@ def test_the_last_leave_empties_the_group_and_stores_that() -> None:
     token = driver.leave(MemberIdentity(member_id="a"), MemberIdentity(member_id="nobody"))
     result = driver.answers[token]
     assert isinstance(result, LeaveResult)
-    assert [e for _, e in result.members] == [GroupError.NONE, GroupError.UNKNOWN_MEMBER_ID]
+    assert [e for _, e in result.members] == [
+        CoordinatorError.NONE,
+        CoordinatorError.UNKNOWN_MEMBER_ID,
+    ]
     driver.leave(MemberIdentity(member_id="b"))
     assert driver.group.state is GroupState.EMPTY
     assert driver.stores[-1].members == ()
@@ -179,10 +182,10 @@ def test_protocols_without_a_common_one_are_refused() -> None:
     driver = stable_pair()
     other = (GroupProtocol(name="sticky", metadata=b""),)
     assert driver.joined(driver.join(protocols=other)).error is (
-        GroupError.INCONSISTENT_GROUP_PROTOCOL
+        CoordinatorError.INCONSISTENT_GROUP_PROTOCOL
     )
     assert driver.joined(driver.join(protocol_type="connect")).error is (
-        GroupError.INCONSISTENT_GROUP_PROTOCOL
+        CoordinatorError.INCONSISTENT_GROUP_PROTOCOL
     )
 
 
@@ -212,9 +215,13 @@ def _static_pair() -> GroupDriver:
 def test_a_restarted_static_member_takes_its_seat_without_a_rebalance() -> None:
     driver = _static_pair()
     joined = driver.joined(driver.join(new_member_id="b2", instance="J"))
-    assert (joined.error, joined.member_id, joined.generation_id) == (GroupError.NONE, "b2", 2)
+    assert (joined.error, joined.member_id, joined.generation_id) == (
+        CoordinatorError.NONE,
+        "b2",
+        2,
+    )
     assert driver.group.state is GroupState.STABLE
-    assert driver.heartbeat("b", instance="J") is GroupError.FENCED_INSTANCE_ID
+    assert driver.heartbeat("b", instance="J") is CoordinatorError.FENCED_INSTANCE_ID
     assert driver.synced(driver.sync("b2", instance="J")).assignment == b"1"
     assert [member.member_id for member in driver.stores[0].members] == ["a", "b2"]
 
@@ -239,9 +246,9 @@ def test_a_static_member_leaves_by_its_instance_id() -> None:
 def test_unloading_sends_everybody_who_waits_away() -> None:
     driver = stable_pair()
     token = driver.join(new_member_id="c")
-    driver.drive(GroupUnloaded(now_ms=driver.now_ms, error=GroupError.NOT_COORDINATOR))
-    assert driver.joined(token).error is GroupError.NOT_COORDINATOR
-    assert driver.heartbeat("a") is GroupError.COORDINATOR_NOT_AVAILABLE
+    driver.drive(GroupUnloaded(now_ms=driver.now_ms, error=CoordinatorError.NOT_COORDINATOR))
+    assert driver.joined(token).error is CoordinatorError.NOT_COORDINATOR
+    assert driver.heartbeat("a") is CoordinatorError.COORDINATOR_NOT_AVAILABLE
 
 
 def test_a_group_comes_back_from_its_snapshot() -> None:
@@ -251,7 +258,7 @@ def test_a_group_comes_back_from_its_snapshot() -> None:
     )
     loaded.check_invariants()
     again = GroupDriver(loaded, now_ms=500)
-    assert again.heartbeat("a", generation_id=2) is GroupError.NONE
+    assert again.heartbeat("a", generation_id=2) is CoordinatorError.NONE
     assert again.synced(again.sync("b")).assignment == b"1"
     again.pass_time(10_000)
     assert again.group.state is GroupState.EMPTY
