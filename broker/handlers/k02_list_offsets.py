@@ -1,10 +1,11 @@
 """ListOffsets, versions 1-11.
 
-Behaviour: -1 is the high watermark for consumers (the end for replicas), -2 the log's start, -3
-the newest timestamp (from v7), other timestamps the first record not older; consumers are told of
-neither above the high watermark. Below v4 leader epochs are not checked. A leader that does not yet
-know its high watermark answers OFFSET_NOT_AVAILABLE (before v5 LEADER_NOT_AVAILABLE), so that
-"latest" never goes back. A partition named twice is INVALID_REQUEST, told once.
+Behaviour: -1 is the high watermark for consumers (read_committed: the last stable offset; the end
+for replicas), -2 the log's start, -3 the newest timestamp (from v7), other timestamps the first
+record not older; consumers are told of neither above what they may read. Below v4 leader epochs are
+not checked. A leader that does not yet know its high watermark answers OFFSET_NOT_AVAILABLE (before
+v5 LEADER_NOT_AVAILABLE), so that "latest" never goes back. A partition named twice is
+INVALID_REQUEST, told once.
 Notes: without tiered storage -4 (earliest local) equals -2, -5 and -6 are unknown (-1). What lies
 below means nothing yet: UNSUPPORTED_VERSION.
 """
@@ -20,7 +21,7 @@ from broker.handlers.slices import LargeAnswer, Slices
 from broker.log.errors import LogError
 from broker.replication.errors import UnknownPartitionError
 from broker.replication.leader.fetch_reader import CONSUMER, check_leader
-from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition import FetchIsolation, Partition
 
 API_KEY = 2
 LATEST = -1
@@ -36,7 +37,9 @@ UNKNOWN = (-1, -1, -1)
 async def handle_list_offsets(request: Request, node: NodeServices) -> LargeAnswer:
     """Offsets by time, for every partition named; others go on in between."""
     message = request.message
-    is_consumer = message.replica_id == CONSUMER
+    isolation = FetchIsolation.LOG_END
+    if message.replica_id == CONSUMER:
+        isolation = FetchIsolation.of_consumer(getattr(message, "isolation_level", 0))
     topics: dict[str, dict[int, list[Any]]] = {}
     for topic in message.topics:
         partitions = topics.setdefault(topic.name, {})
@@ -46,7 +49,7 @@ async def handle_list_offsets(request: Request, node: NodeServices) -> LargeAnsw
     for name, partitions in topics.items():
         rows = answers[name] = []
         for named in partitions.values():
-            rows.append(_answer(node, name, named, request.api_version, is_consumer))
+            rows.append(_answer(node, name, named, request.api_version, isolation))
             await slices.pause()
     return LargeAnswer(
         sum(map(len, answers.values())),
@@ -55,13 +58,13 @@ async def handle_list_offsets(request: Request, node: NodeServices) -> LargeAnsw
 
 
 def _answer(
-    node: NodeServices, topic: str, named: list[Any], version: int, is_consumer: bool
+    node: NodeServices, topic: str, named: list[Any], version: int, isolation: FetchIsolation
 ) -> dict[str, Any]:
     """The answer for one partition, however often it is named."""
     asked = named[0]
     error, found = ErrorCode.invalid_request, UNKNOWN
     if len(named) == 1:
-        error, found = _find(node, topic, asked, version, is_consumer)
+        error, found = _find(node, topic, asked, version, isolation)
     timestamp, offset, leader_epoch = found
     return {
         "partition_index": asked.partition_index,
@@ -73,7 +76,7 @@ def _answer(
 
 
 def _find(
-    node: NodeServices, topic: str, asked: Any, version: int, is_consumer: bool
+    node: NodeServices, topic: str, asked: Any, version: int, isolation: FetchIsolation
 ) -> tuple[ErrorCode, tuple[int, int, int]]:
     partition = node.replicas.partition(topic, asked.partition_index)
     error: Exception | None = UnknownPartitionError()
@@ -87,19 +90,22 @@ def _find(
         return ErrorCode.unsupported_version, UNKNOWN
     state = partition.state
     is_behind = state.high_watermark < state.epoch_start_offset
+    is_consumer = isolation is not FetchIsolation.LOG_END
     if is_consumer and is_behind and asked.timestamp not in (EARLIEST, EARLIEST_LOCAL):
         early = ErrorCode.offset_not_available if version >= 5 else ErrorCode.leader_not_available
         return early, UNKNOWN
     try:
-        return ErrorCode.none, _look_up(partition, asked.timestamp, is_consumer)
+        return ErrorCode.none, _look_up(partition, asked.timestamp, isolation)
     except LogError as storage:
         return partition_error_code(storage), UNKNOWN
 
 
-def _look_up(partition: Partition, timestamp: int, is_consumer: bool) -> tuple[int, int, int]:
+def _look_up(
+    partition: Partition, timestamp: int, isolation: FetchIsolation
+) -> tuple[int, int, int]:
     """(timestamp, offset, leader epoch), each -1 where there is none."""
     log = partition.log
-    end = partition.high_watermark if is_consumer else log.log_end_offset
+    end = partition.visible_end(isolation)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         epoch = log.epochs.epoch_at(log.log_start_offset)
         return -1, log.log_start_offset, -1 if epoch is None else epoch

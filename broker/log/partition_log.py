@@ -282,6 +282,13 @@ class PartitionLog(LogReader):
         """Everything below it was forced to the disk."""
         return self.durability.recovery_point
 
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Up to where the log is replicated and every transaction has ended.
+
+        :raises StorageError: the disk refused.
+        """
+        return self.producers.state.last_stable_offset(high_watermark)
+
     def plan_compaction(self, *, stable_offset: int, now_ms: int) -> Compaction | None:
         """A run over everything sealed below `stable_offset`, or None while it is not due.
 

@@ -61,12 +61,9 @@ class LogCleaning:
             self.cut_to(0)
         if self.cleaned_to == active.base_offset:
             return None
-        unstable = self._producers.state.first_unstable_offset()
-        if unstable is not None:
-            stable_offset = min(stable_offset, unstable)
         bounds = CleaningBounds(
             first_dirty_offset=max(self.cleaned_to, log_start_offset),
-            first_unstable_offset=stable_offset,
+            first_unstable_offset=self._producers.state.last_stable_offset(stable_offset),
             now_ms=now_ms,
         )
         ends = [segment.base_offset for segment in self._chain.segments[1:]]

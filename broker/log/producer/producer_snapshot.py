@@ -62,7 +62,7 @@ def decode_snapshot(path: str, content: bytes) -> ProducerState:
     state = ProducerState()
     for fields in _ENTRY.iter_unpack(body[_COUNT.size :]):
         entry = _decode(fields)
-        state.entries[entry.producer_id] = entry
+        state.restore(entry)
     return state
 
 

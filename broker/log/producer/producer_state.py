@@ -128,6 +128,16 @@ class ProducerState:
 
     def __init__(self) -> None:
         self.entries: dict[int, ProducerEntry] = {}
+        self._open: dict[int, int] = {}
+        """Where the open transaction of a producer starts."""
+        self._first_open: int | None = None
+        self._ended: deque[tuple[int, int]] = deque()
+        """Start and marker of transactions that ended, until their markers are replicated."""
+
+    def restore(self, entry: ProducerEntry) -> None:
+        """Take in a producer as a snapshot has it."""
+        self.entries[entry.producer_id] = entry
+        self.note_transaction(entry.producer_id, entry.current_txn_first_offset, NO_OFFSET)
 
     def find_duplicate(self, header: BatchHeader) -> ProducerBatch | None:
         """The remembered batch that `header` repeats."""
@@ -145,7 +155,11 @@ class ProducerState:
         entry = self.entries.get(header.producer_id)
         if entry is None:
             entry = self.entries[header.producer_id] = ProducerEntry(producer_id=header.producer_id)
+        before = entry.current_txn_first_offset
         entry.add(header, header.base_offset)
+        if entry.current_txn_first_offset != before:
+            starts = entry.current_txn_first_offset
+            self.note_transaction(header.producer_id, starts, header.base_offset)
 
     def expire(self, *, before_ms: int) -> int:
         """Forget producers silent since `before_ms` that have no open transaction."""
@@ -158,24 +172,37 @@ class ProducerState:
             del self.entries[producer_id]
         return len(silent)
 
-    def first_unstable_offset(self) -> int | None:
-        """Where the oldest open transaction starts."""
-        starts = [
-            entry.current_txn_first_offset
-            for entry in self.entries.values()
-            if entry.current_txn_first_offset != NO_OFFSET
-        ]
-        return min(starts, default=None)
+    def note_transaction(self, producer_id: int, starts: int, marker: int) -> None:
+        """A producer's transaction starts at an offset, or ended (NO_OFFSET) with a marker."""
+        ended = self._open.pop(producer_id, None)
+        if starts != NO_OFFSET:
+            self._open[producer_id] = starts
+            self._first_open = starts if self._first_open is None else min(starts, self._first_open)
+        elif ended is not None:
+            self._ended.append((ended, marker))
+            if ended == self._first_open:
+                self._first_open = min(self._open.values(), default=None)
+
+    def last_stable_offset(self, high_watermark: int) -> int:
+        """Below it no transaction is open, nor has one ended with a marker that is not replicated
+        (ProducerStateManager.firstUnstableOffset)."""
+        while self._ended and self._ended[0][1] < high_watermark:
+            self._ended.popleft()
+        if self._first_open is None and not self._ended:
+            return high_watermark
+        stable = high_watermark if self._first_open is None else self._first_open
+        return min(stable, high_watermark, *(first for first, _ in self._ended))
 
 
 class ProducerAppend:
     """The producers of one append, changed aside; `commit` once the bytes are written."""
 
-    __slots__ = ("_changed", "_state")
+    __slots__ = ("_changed", "_state", "_transactions")
 
     def __init__(self, state: ProducerState) -> None:
         self._state = state
         self._changed: dict[int, ProducerEntry] = {}
+        self._transactions: list[tuple[int, int, int]] = []
 
     def add(self, header: BatchHeader, base_offset: int, *, is_checked: bool) -> None:
         """Take in one batch; a leader checks it, a follower takes what its leader took.
@@ -190,8 +217,14 @@ class ProducerAppend:
             self._changed[header.producer_id] = entry
         if is_checked:
             entry.check(header)
+        before = entry.current_txn_first_offset
         entry.add(header, base_offset)
+        if entry.current_txn_first_offset != before:
+            changed = (header.producer_id, entry.current_txn_first_offset, base_offset)
+            self._transactions.append(changed)
 
     def commit(self) -> None:
         """Make the changes the log's state."""
         self._state.entries.update(self._changed)
+        for changed in self._transactions:
+            self._state.note_transaction(*changed)

@@ -12,7 +12,7 @@ from broker.replication.errors import (
     UnknownLeaderEpochError,
 )
 from broker.replication.partition.events import ReplicaFetched
-from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition import FetchIsolation, Partition
 from broker.replication.partition.partition_effects import PartitionEffects
 
 CONSUMER = -1
@@ -113,6 +113,7 @@ class FetchReader:
         position: FetchPosition,
         replica: int,
         *,
+        isolation: FetchIsolation,
         max_bytes: int,
         is_first: bool,
     ) -> PartitionData:
@@ -124,7 +125,9 @@ class FetchReader:
             diverging = diverging_epoch(partition, position)
             if diverging is not None:
                 return _empty(partition)._replace(diverging=diverging)
-            return _read_log(partition, position, replica, max_bytes, is_first)
+            return _read_log(
+                partition, position, partition.visible_end(isolation), max_bytes, is_first
+            )
         except OffsetOutOfRangeError as out_of_range:
             return _out_of_range(partition, replica, out_of_range)
         except StorageError as storage:
@@ -142,11 +145,9 @@ class FetchReader:
 
 
 def _read_log(
-    partition: Partition, position: FetchPosition, replica: int, max_bytes: int, is_first: bool
+    partition: Partition, position: FetchPosition, visible_end: int, max_bytes: int, is_first: bool
 ) -> PartitionData:
     log = partition.log
-    is_consumer = replica in _CONSUMERS
-    visible_end = partition.state.high_watermark if is_consumer else log.log_end_offset
     offset = position.fetch_offset
     if offset == visible_end or (max_bytes <= 0 and not is_first):
         return _empty(partition)
@@ -160,15 +161,16 @@ def _read_log(
         max_offset=visible_end,
         min_one_batch=is_first,
     )
-    high_watermark, start = partition.state.high_watermark, log.log_start_offset
-    return PartitionData(
-        None, high_watermark, high_watermark, start, found.size_bytes, found.slices
-    )
+    return _empty(partition)._replace(size_bytes=found.size_bytes, slices=found.slices)
 
 
 def _empty(partition: Partition) -> PartitionData:
-    high_watermark = partition.state.high_watermark
-    return PartitionData(None, high_watermark, high_watermark, partition.log.log_start_offset)
+    return PartitionData(
+        None,
+        partition.state.high_watermark,
+        partition.last_stable_offset,
+        partition.log.log_start_offset,
+    )
 
 
 def _out_of_range(

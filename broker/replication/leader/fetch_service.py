@@ -37,7 +37,7 @@ from broker.replication.leader.fetch_session import (
     OnFetched,
 )
 from broker.replication.leader.fetch_session_cache import FetchSessionCache
-from broker.replication.partition.partition import Partition
+from broker.replication.partition.partition import FetchIsolation, Partition
 from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.throttle import ByteBucket
 
@@ -238,6 +238,7 @@ class FetchService:
                 partition,
                 position,
                 ANY_CONSUMER if operation.request.may_read_followers else CONSUMER,
+                isolation=FetchIsolation.of_consumer(operation.request.isolation_level),
                 max_bytes=bytes_left,
                 is_first=is_first,
             )
@@ -268,7 +269,12 @@ class FetchService:
         if is_held:
             bytes_left = min(bytes_left, self._throttle.step_bytes)
         data = self._reader.read(
-            partition, position, session.replica_id, max_bytes=bytes_left, is_first=is_first
+            partition,
+            position,
+            session.replica_id,
+            isolation=FetchIsolation.LOG_END,
+            max_bytes=bytes_left,
+            is_first=is_first,
         )
         if not is_first and _is_crowded_out(partition, position, data):
             return None  # stays marked, ahead of those that are marked anew

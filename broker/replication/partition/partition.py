@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 from uuid import UUID
 
@@ -59,6 +60,23 @@ class PendingAppend:
         on_done, self.on_done = self.on_done, None
         if on_done is not None:
             on_done(self.info if error is None else self.info._replace(error=error))
+
+
+READ_COMMITTED = 1
+"""Kafka's number of the isolation level."""
+
+
+class FetchIsolation(Enum):
+    """Up to where a reader is shown records (Kafka's FetchIsolation)."""
+
+    LOG_END = "replicas"
+    HIGH_WATERMARK = "consumers"
+    TXN_COMMITTED = "consumers with isolation.level=read_committed"
+
+    @classmethod
+    def of_consumer(cls, isolation_level: int) -> "FetchIsolation":
+        """By the level that a consumer names in its request."""
+        return cls.TXN_COMMITTED if isolation_level == READ_COMMITTED else cls.HIGH_WATERMARK
 
 
 class Partition:
@@ -126,6 +144,22 @@ class Partition:
     def high_watermark(self) -> int:
         """The offset below which records are committed."""
         return self.state.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        """The offset below which records are committed, and every transaction has ended.
+
+        :raises StorageError: the log's disk refused.
+        """
+        return self.log.last_stable_offset(self.state.high_watermark)
+
+    def visible_end(self, isolation: FetchIsolation) -> int:
+        """The offset below which such a reader is shown records. Raises StorageError."""
+        if isolation is FetchIsolation.LOG_END:
+            return self.log.log_end_offset
+        if isolation is FetchIsolation.HIGH_WATERMARK:
+            return self.state.high_watermark
+        return self.last_stable_offset
 
     @property
     def isr(self) -> tuple[int, ...]:

@@ -182,14 +182,16 @@ async def test_fetch_in_every_version(rig: Rig, version: int) -> None:
     assert bytes(answer.records)[61:] == payload[61:], "the batch comes whole, as it was"
 
 
-async def list_offsets(rig: Rig, timestamp: int, *, version: int = 11, node: int = 1) -> Any:
+async def list_offsets(
+    rig: Rig, timestamp: int, *, version: int = 11, node: int = 1, isolation_level: int = 0
+) -> Any:
     """The answer for t-0."""
     partition = {"partition_index": 0, "current_leader_epoch": -1, "timestamp": timestamp}
     asked = request(
         2,
         version,
         replica_id=-1,
-        isolation_level=0,
+        isolation_level=isolation_level,
         timeout=1000,
         topics=[{"name": "t", "partitions": [partition]}],
     )
@@ -233,6 +235,14 @@ async def test_latest_is_not_told_before_the_new_leader_knows_it(rig: Rig) -> No
     assert int((await list_offsets(rig, -1, node=2, version=4)).error_code) == 5
     assert int((await list_offsets(rig, -2, node=2)).error_code) == 0
     rig.cut = set()
+
+
+async def test_latest_of_read_committed_is_the_last_stable_offset(rig: Rig) -> None:
+    await rig.nodes[1].append("a", "b")
+    rig.nodes[1].partition().log.producers.state.note_transaction(7, starts=1, marker=-1)
+    found = {level: (await list_offsets(rig, -1, isolation_level=level)).offset for level in (0, 1)}
+    assert found == {0: 2, 1: 1}
+    assert (await list_offsets(rig, 1, isolation_level=1)).offset == 0
 
 
 async def test_consumers_are_told_no_time_of_what_is_not_committed(rig: Rig) -> None:

@@ -393,3 +393,21 @@ async def test_strangers_get_no_data(rig: Rig) -> None:
     key = rig.nodes[1].partition().key
     data = (await stranger.poll({key: at(0)})).results[key]
     assert isinstance(data.error, NotLeaderError)
+
+
+async def test_consumers_that_read_committed_records_end_at_the_last_stable_offset(
+    rig: Rig,
+) -> None:
+    node = await filled(rig)
+    node.partition().log.producers.state.note_transaction(7, starts=4, marker=-1)
+    seen = {level: await fetch_one(node, 0, isolation_level=level) for level in (0, 1)}
+    assert {level: base_offsets(data) for level, data in seen.items()} == {
+        0: [0, 2, 4, 6, 8],
+        1: [0, 2],
+    }
+    assert {(it.high_watermark, it.last_stable_offset) for it in seen.values()} == {(10, 4)}
+    beyond = await fetch_one(node, 6, isolation_level=1)
+    assert (beyond.error, beyond.size_bytes) == (None, 0)
+    node.partition().log.producers.state.note_transaction(7, starts=-1, marker=9)
+    after = await fetch_one(node, 0, isolation_level=1)
+    assert (after.last_stable_offset, base_offsets(after)) == (10, [0, 2, 4, 6, 8])
