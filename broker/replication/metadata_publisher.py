@@ -32,6 +32,7 @@ from broker.replication.partition.partition import Partition
 from broker.replication.partition.partition_effects import PartitionEffects
 from broker.replication.partition.partition_state import PartitionState
 from broker.replication.ports import ConfigPort
+from broker.replication.replica_changes import ReplicaChanges
 from broker.replication.replica_creation import ReplicaCreation
 from broker.replication.throttle import ByteBucket, is_throttled, throttled_rate
 
@@ -73,8 +74,11 @@ class MetadataPublisher:
             node_id=node_id,
             logs=logs,
             metadata=metadata,
-            take_in=lambda view: self._apply_guarded(metadata.image, view),
+            take_in=self._apply_guarded,
         )
+        self._changes = ReplicaChanges("changes of replicas", self._follow_image)
+        self._eligibility = ReplicaChanges("eligibility of replicas", self._apply_eligible)
+        self._eligible_epochs: Mapping[int, int] = {}
         self._is_started = False
         metadata.subscribe(self._metadata_changed)
 
@@ -83,48 +87,63 @@ class MetadataPublisher:
         self._is_started = True
         image = self._metadata.image
         self._fetchers.brokers_changed(image.brokers)
+        self._eligible_epochs = _epochs(image)
         self._apply_broker_configs()
         self._topic_defaults = self._configs.topic(_NO_TOPIC)
         for topic in image.topics.values():
             for partition in topic.partitions.values():
-                self._apply_guarded(image, partition)
+                self._apply_guarded(partition)
         self._delete_strays(image)
 
     async def close(self) -> None:
-        """New replicas are not taken in any more."""
+        """Nothing is taken in, changed or removed any more."""
         await self._arrivals.close()
+        await self._changes.close()
+        await self._eligibility.close()
 
     def _metadata_changed(
         self, old: MetadataImage, new: MetadataImage, changed: ImageDelta
     ) -> None:
         if not self._is_started:
             return
-        for topic in changed.topics_deleted:
-            for number in topic.partitions:
-                self._remove(self._host.by_id.get((topic.topic_id.bytes, number)))
         if changed.brokers_changed:
             self._apply_brokers(new)
         if changed.configs_changed:
             self._apply_configs(new, changed)
+        here = [
+            (topic.name, number)
+            for topic in changed.topics_deleted
+            for number in topic.partitions
+            if (topic.name, number) in self._host.by_name
+        ]
         arriving = []
-        for name, number in changed.partitions_changed:
-            view = new.topics[name].partitions[number]
-            if (name, number) in self._host.by_name:
-                self._apply_guarded(new, view)
-            elif self._node_id in view.replicas:
-                arriving.append((name, number))
+        for key in changed.partitions_changed:
+            if key in self._host.by_name:
+                here.append(key)
+            elif self._node_id in new.topics[key[0]].partitions[key[1]].replicas:
+                arriving.append(key)
+        self._changes.add(here)
         self._arrivals.add(arriving)
 
     # Partitions --------------------------------------------------------------------------
 
-    def _apply_guarded(self, image: MetadataImage, view: PartitionImage) -> None:
+    def _follow_image(self, key: tuple[str, int]) -> None:
+        """Bring a replica that is here in line with the newest image."""
+        image, found = self._metadata.image, self._host.by_name.get(key)
+        view = image.partition(*key)
+        if view is not None:
+            self._apply_guarded(view)
+        else:
+            self._remove(found)
+
+    def _apply_guarded(self, view: PartitionImage) -> None:
         """A disk that refuses one partition must not end the others."""
         try:
-            self._apply(image, view)
+            self._apply(view)
         except LogError as error:
             log.error("%s-%d is offline here: %s", view.topic, view.partition, error)
 
-    def _apply(self, image: MetadataImage, view: PartitionImage) -> None:
+    def _apply(self, view: PartitionImage) -> None:
         found = self._host.by_name.get((view.topic, view.partition))
         if found is not None and found.topic_id != view.topic_id:
             self._remove(found)
@@ -133,7 +152,7 @@ class MetadataPublisher:
             self._remove(found)
             return
         if found is None:
-            found = self._open(image, view)
+            found = self._open(view)
         event = AssignmentChanged(
             leader=view.leader,
             leader_epoch=view.leader_epoch,
@@ -144,7 +163,7 @@ class MetadataPublisher:
         )
         self._host.apply(found, event)
 
-    def _open(self, image: MetadataImage, view: PartitionImage) -> Partition:
+    def _open(self, view: PartitionImage) -> Partition:
         key = (view.topic, view.partition)
         existing = self._logs.log(*key)
         if existing is not None and existing.topic_id.int not in (0, view.topic_id.int):
@@ -163,7 +182,7 @@ class MetadataPublisher:
         partition = Partition(opened, state)
         self._host.add(partition)
         self._apply_topic_config(partition, configs, log_config)
-        self._host.apply(partition, self._eligible(image))
+        self._host.apply(partition, self._eligible())
         return partition
 
     def _remove(self, partition: Partition | None) -> None:
@@ -195,15 +214,20 @@ class MetadataPublisher:
 
     # Brokers and configs -----------------------------------------------------------------
 
-    def _eligible(self, image: MetadataImage) -> EligibleReplicasChanged:
-        epochs = {i: broker.epoch for i, broker in image.brokers.items() if broker.is_active}
-        return EligibleReplicasChanged(broker_epochs=epochs, now_ms=self._clock.monotonic_ms())
+    def _eligible(self) -> EligibleReplicasChanged:
+        return EligibleReplicasChanged(
+            broker_epochs=self._eligible_epochs, now_ms=self._clock.monotonic_ms()
+        )
 
     def _apply_brokers(self, image: MetadataImage) -> None:
         self._fetchers.brokers_changed(image.brokers)
-        event = self._eligible(image)
-        for partition in list(self._host.partitions()):
-            self._host.apply(partition, event)
+        self._eligible_epochs = _epochs(image)
+        self._eligibility.add(self._host.by_name)
+
+    def _apply_eligible(self, key: tuple[str, int]) -> None:
+        partition = self._host.by_name.get(key)
+        if partition is not None:
+            self._host.apply(partition, self._eligible())
 
     def _apply_configs(self, image: MetadataImage, changed: ImageDelta) -> None:
         """A broker's config may stand behind those of all topics; a throttle's rate does not, and
@@ -269,3 +293,8 @@ class MetadataPublisher:
         if follower != self._follower_throttle.rate:
             self._follower_throttle.set_rate(follower, now_ms)
             self._fetchers.throttle_changed()
+
+
+def _epochs(image: MetadataImage) -> Mapping[int, int]:
+    """Epochs of the brokers that may be in sync."""
+    return {id_: broker.epoch for id_, broker in image.brokers.items() if broker.is_active}
