@@ -32,6 +32,12 @@ from broker.protocol.known_configs import (
     problem_of_value,
     topic_configs,
 )
+from broker.protocol.resource_configs import (
+    CLIENT_METRICS_CONFIGS,
+    GROUP_CONFIGS,
+    problem_of_group,
+    problem_of_subscription,
+)
 
 UNCLEAN_CONFIG: Final = "unclean.leader.election.enable"
 _LAGS: Final = ("min.compaction.lag.ms", "max.compaction.lag.ms")
@@ -136,6 +142,10 @@ def _alter(resource: AlterResource, image: MetadataImage) -> list[MetadataRecord
             _check_alteration(known[change.name], after[change.name], resource.resource, image)
     if resource.resource.type is ResourceType.TOPIC:
         check_compaction_lags(after)
+    elif resource.resource.type is ResourceType.GROUP:
+        _raise_if(problem_of_group(after))
+    elif resource.resource.type is ResourceType.CLIENT_METRICS:
+        _raise_if(problem_of_subscription(after))
     return [
         ConfigRecord(
             resource_type=resource.resource.type,
@@ -146,6 +156,11 @@ def _alter(resource: AlterResource, image: MetadataImage) -> list[MetadataRecord
         for name in sorted(current.keys() | after.keys())
         if current.get(name) != after.get(name)
     ]
+
+
+def _raise_if(problem: str) -> None:
+    if problem:
+        raise InvalidConfigError(problem)
 
 
 def _check_alteration(
@@ -172,7 +187,8 @@ def _check_cluster_wide(names: Sequence[str]) -> None:
 
 def _as_told(resource: ConfigResource, error: ControllerError) -> ControllerError:
     """Kafka finds a wrong config of a broker before its controller does, and says so otherwise."""
-    if resource.type is ResourceType.BROKER and isinstance(error, InvalidConfigError):
+    is_foretold = resource.type in (ResourceType.BROKER, ResourceType.CLIENT_METRICS)
+    if is_foretold and isinstance(error, InvalidConfigError):
         return InvalidConfigRequestError(error.reason)
     return error
 
@@ -188,7 +204,15 @@ def _known_configs(resource: ConfigResource, image: MetadataImage) -> Mapping[st
         if resource.name:
             _check_broker(resource.name, image)
         return {name: config for name, config in broker_configs().items() if config.is_dynamic}
-    raise InvalidConfigRequestError(f"Unsupported resource type {resource.type.name}")
+    if resource.type is ResourceType.GROUP:
+        if not resource.name:
+            raise InvalidConfigRequestError("Group name can't be empty")
+        return GROUP_CONFIGS
+    if resource.type is ResourceType.CLIENT_METRICS:
+        if not resource.name:
+            raise InvalidConfigRequestError("Subscription name can't be empty")
+        return CLIENT_METRICS_CONFIGS
+    raise InvalidConfigRequestError(f"Unknown resource type {resource.type.value}")
 
 
 def _check_broker(name: str, image: MetadataImage) -> None:
@@ -226,6 +250,10 @@ def check_value(config: KnownConfig, value: str) -> None:
 def _unknown_reason(name: str, known: Mapping[str, KnownConfig]) -> str:
     if known is topic_configs():
         return f"Unknown topic config name: {name}"
+    if known is GROUP_CONFIGS:
+        return f"Unknown group config name: {name}"
+    if known is CLIENT_METRICS_CONFIGS:
+        return f"Unknown client metrics configuration: {name}"
     if name in broker_configs():
         return f"Cannot update these configs dynamically: {name}"
     return f"Unknown broker config name: {name}"

@@ -1,20 +1,24 @@
 """Common parts of AlterConfigs and IncrementalAlterConfigs."""
 
+from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from dataclasses import asdict, replace
+from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.config_control import AlterResource, ConfigVerdicts, decide_alter_configs
-from broker.controller.decision import Rejected
-from broker.controller.errors import InvalidConfigRequestError
+from broker.controller.decision import Accepted, Rejected, Verdict
+from broker.controller.errors import ControllerError, InvalidConfigRequestError
+from broker.handlers.broker_loggers import alter_loggers
 from broker.handlers.controller_apis import Refuse, forward, run_in_steps, verdict_fields
 from broker.handlers.services import NodeServices, Request
 from broker.metadata.cordons import CORDONED_CONFIG, problem_of_cordon
 from broker.metadata.image import ConfigResource, ResourceType
 from broker.protocol import codec
 
+INCREMENTAL_ALTER_CONFIGS: Final = 44
 ReadResource = Callable[[ConfigResource, Any], AlterResource | None]
 """None: it asks for an operation that does not exist."""
 
@@ -43,11 +47,7 @@ async def execute(
     answers = {(int(r.type), r.name): verdict for r, verdict in verdicts.items()}
     unknown = Rejected(InvalidConfigRequestError("Unknown resource type or operation"))
     responses = [
-        {
-            "resource_type": r.resource_type,
-            "resource_name": r.resource_name,
-            **verdict_fields(answers.get((int(r.resource_type), r.resource_name), unknown)),
-        }
+        _response(r, answers.get((int(r.resource_type), r.resource_name), unknown))
         for r in message.resources
     ]
     return codec.build_response(*api, responses=responses)
@@ -69,7 +69,55 @@ async def forward_checked(request: Request, node: NodeServices, refuse_all: Refu
         if problem:
             error = ErrorCode.invalid_request
             return refuse_all(request.api_version, request.message, error, problem)
-    return await forward(request, node, refuse_all)
+    return await _forward_beside_loggers(request, node, refuse_all)
+
+
+async def _forward_beside_loggers(request: Request, node: NodeServices, refuse_all: Refuse) -> Any:
+    """The levels of loggers are set here, and the rest is the controller's."""
+    resources = request.message.resources
+    loggers = [it for it in resources if _is_logger(it)]
+    if not loggers or request.api_key != INCREMENTAL_ALTER_CONFIGS:
+        return await forward(request, node, refuse_all)
+    counted = Counter(it.resource_name for it in loggers)
+    answers = {
+        name: _alter_loggers(resource, request, node, is_alone=counted[name] == 1)
+        for resource in loggers
+        if (name := resource.resource_name) is not None
+    }
+    others = tuple(it for it in resources if not _is_logger(it))
+    if others:
+        rest = request.about(replace(request.message, resources=others))
+        forwarded = iter((await forward(rest, node, refuse_all)).responses)
+    responses = [
+        _response(it, answers[it.resource_name]) if _is_logger(it) else asdict(next(forwarded))
+        for it in resources
+    ]
+    return codec.build_response(request.api_key, request.api_version, responses=responses)
+
+
+def _is_logger(resource: Any) -> bool:
+    return bool(int(resource.resource_type) == ResourceType.BROKER_LOGGER)
+
+
+def _alter_loggers(
+    resource: Any, request: Request, node: NodeServices, *, is_alone: bool
+) -> Verdict[None]:
+    try:
+        if not is_alone:
+            raise InvalidConfigRequestError("Each resource must appear at most once.")
+        validate_only = request.message.validate_only
+        alter_loggers(resource, node.config.node_id, validate_only=validate_only)
+    except ControllerError as error:
+        return Rejected(error)
+    return Accepted(None)
+
+
+def _response(resource: Any, verdict: Verdict[None]) -> dict[str, Any]:
+    return {
+        "resource_type": resource.resource_type,
+        "resource_name": resource.resource_name,
+        **verdict_fields(verdict),
+    }
 
 
 def refuse(api: tuple[int, int], message: Any, error: ErrorCode, reason: str) -> Any:

@@ -5,7 +5,7 @@ for what is set for all brokers. Every config is listed with its value in force,
 synonyms, type and, when asked for (version 3), documentation; `configuration_keys` narrows,
 unless there are none of them.
 Notes: clients send a broker's resource to that broker; for another broker's id the error is
-INVALID_REQUEST, as Kafka's. Broker loggers have no configs here; groups and client metrics none.
+INVALID_REQUEST, as Kafka's. Loggers have the names of our modules.
 """
 
 from collections.abc import Sequence
@@ -19,19 +19,33 @@ from broker.controller.errors import (
     InvalidConfigRequestError,
     UnknownTopicError,
 )
+from broker.handlers.broker_loggers import broker_loggers, check_node
 from broker.handlers.controller_apis import error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.slices import LargeAnswer, Slices
 from broker.metadata.effective_configs import (
     ConfigEntry,
+    ConfigSource,
+    Names,
     describe_broker,
     describe_default_broker,
+    describe_resource,
     describe_topic,
 )
-from broker.metadata.image import ResourceType
+from broker.metadata.image import ConfigResource, MetadataImage, ResourceType
+from broker.protocol.known_configs import ConfigType
+from broker.protocol.resource_configs import CLIENT_METRICS_CONFIGS, GROUP_CONFIGS
 
 API_KEY: Final = 32
+_KEPT: Final = {
+    ResourceType.GROUP: (GROUP_CONFIGS, ConfigSource.DYNAMIC_GROUP_CONFIG, "Group"),
+    ResourceType.CLIENT_METRICS: (
+        CLIENT_METRICS_CONFIGS,
+        ConfigSource.DYNAMIC_CLIENT_METRICS_CONFIG,
+        "Client metrics subscription",
+    ),
+}
 
 
 @handles(api_key=API_KEY, versions=(1, 4))
@@ -65,21 +79,55 @@ def _entries(resource: Any, node: NodeServices) -> Sequence[ConfigEntry]:
             raise UnknownTopicError("This server does not host this topic-partition.")
         return describe_topic(image, node.config, name, wanted)
     if resource_type == ResourceType.BROKER:
-        if not name:
-            return describe_default_broker(image, wanted)
-        if name != str(node.config.node_id):
-            raise InvalidConfigRequestError(
-                f"Unexpected broker id, expected {node.config.node_id} or empty string, but "
-                f"received {name}"
-            )
-        return describe_broker(image, node.config, wanted)
-    if resource_type in (
-        ResourceType.BROKER_LOGGER,
-        ResourceType.CLIENT_METRICS,
-        ResourceType.GROUP,
-    ):
-        return ()
+        return _describe_broker(name, node, wanted)
+    if resource_type == ResourceType.BROKER_LOGGER:
+        return _describe_loggers(name, node, wanted)
+    if resource_type in _KEPT:
+        return _describe_kept(image, ResourceType(resource_type), name, wanted)
     raise InvalidConfigRequestError(f"Unsupported resource type: {resource_type}")
+
+
+def _describe_broker(name: str, node: NodeServices, wanted: Names) -> list[ConfigEntry]:
+    image = node.metadata.image
+    if not name:
+        return describe_default_broker(image, wanted)
+    if name != str(node.config.node_id):
+        raise InvalidConfigRequestError(
+            f"Unexpected broker id, expected {node.config.node_id} or empty string, but "
+            f"received {name}"
+        )
+    return describe_broker(image, node.config, wanted)
+
+
+def _describe_loggers(name: str, node: NodeServices, wanted: Names) -> list[ConfigEntry]:
+    if not name:
+        raise InvalidConfigRequestError("Broker id must not be empty")
+    check_node(name, node.config.node_id)
+    return [
+        ConfigEntry(
+            name=logger,
+            value=level,
+            source=ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG,
+            type=ConfigType.STRING,
+            is_read_only=False,
+            documentation="",
+            synonyms=(),
+        )
+        for logger, level in broker_loggers().items()
+        if wanted is None or logger in wanted
+    ]
+
+
+def _describe_kept(
+    image: MetadataImage, type_: ResourceType, name: str, wanted: Names
+) -> list[ConfigEntry]:
+    known, source, what = _KEPT[type_]
+    if not name:
+        raise InvalidConfigRequestError(f"{what} name must not be empty")
+    resource = ConfigResource(type=type_, name=name)
+    if type_ is ResourceType.CLIENT_METRICS and resource not in image.configs:
+        return []
+    return describe_resource(image, resource, known, source, wanted)
 
 
 def _fields(entry: ConfigEntry, message: Any, version: int) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """IncrementalAlterConfigs, versions 0-1.
 
 Behaviour: executed by the active controller; SET, DELETE, APPEND and SUBTRACT (lists only) on
-topics, single brokers and, with an empty name, all brokers; each resource as a whole or not at
-all; validate_only. Throttles of reassignments (KIP-73) are set this way.
+topics, groups, client metrics subscriptions, single brokers and, with an empty name, all brokers;
+each resource as a whole or not at all; validate_only. Levels of loggers are set by the broker that
+is asked. Throttles of reassignments (KIP-73) are set this way.
 """
 
 from typing import Any, Final

@@ -119,6 +119,12 @@ class Request:
             self.decode()
         return self._message
 
+    def about(self, message: Any) -> "Request":
+        """The same client's request with another message."""
+        request = Request(self.header, memoryview(b""), self.context)
+        request._message = message
+        return request
+
     def decode(self) -> None:
         """Read the message while the frame is still there.
 

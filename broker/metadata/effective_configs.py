@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from broker.metadata.image import MetadataImage, broker_resource, topic_resource
+from broker.metadata.image import ConfigResource, MetadataImage, broker_resource, topic_resource
 from broker.protocol.known_configs import (
     UNLISTED_CONFIGS,
     ConfigType,
@@ -31,6 +31,9 @@ class ConfigSource(IntEnum):
     DYNAMIC_DEFAULT_BROKER_CONFIG = 3
     STATIC_BROKER_CONFIG = 4
     DEFAULT_CONFIG = 5
+    DYNAMIC_BROKER_LOGGER_CONFIG = 6
+    DYNAMIC_CLIENT_METRICS_CONFIG = 7
+    DYNAMIC_GROUP_CONFIG = 8
 
 
 class NodeConfig(Protocol):
@@ -149,6 +152,33 @@ def describe_default_broker(image: MetadataImage, names: Names = None) -> list[C
         for name, value in sorted(image.config(broker_resource(None)).items())
         if name in broker_configs() and (names is None or name in names)
     ]
+
+
+def describe_resource(
+    image: MetadataImage,
+    resource: ConfigResource,
+    known: Mapping[str, KnownConfig],
+    source: ConfigSource,
+    names: Names = None,
+) -> list[ConfigEntry]:
+    """All configs that a group or a subscription may have, or some."""
+    own = image.config(resource)
+    return [
+        _entry(config, _own_synonyms(config, own.get(name), source))
+        for name, config in sorted(known.items())
+        if names is None or name in names
+    ]
+
+
+def _own_synonyms(
+    known: KnownConfig, own: str | None, source: ConfigSource
+) -> tuple[ConfigSynonym, ...]:
+    layers = ((own, source), (known.default, ConfigSource.DEFAULT_CONFIG))
+    return tuple(
+        ConfigSynonym(name=known.name, value=value, source=source)
+        for value, source in layers
+        if value is not None
+    )
 
 
 def _entry(known: KnownConfig, synonyms: tuple[ConfigSynonym, ...]) -> ConfigEntry:

@@ -13,6 +13,7 @@ from tests.support.settle import wait_until
 
 API_VERSIONS: Final = (18, 3)
 CREATE_TOPICS: Final = (19, 5)
+ALTER_CONFIGS: Final = (33, 2)
 DESCRIBE_CONFIGS: Final = (32, 4)
 FIND_COORDINATOR: Final = (10, 3)
 JOIN_GROUP: Final = (11, 5)
@@ -25,6 +26,8 @@ INVALID_REQUEST: Final = 42
 FETCH_SESSION_ID_NOT_FOUND: Final = 70
 MEMBER_ID_REQUIRED: Final = 79
 INVALID_RECORD: Final = 87
+BROKER_LOGGER, CLIENT_METRICS, GROUP = 8, 16, 32
+"""Types of resources that have configs."""
 NAMES: Final = itertools.count()
 
 
@@ -97,6 +100,72 @@ def test_compaction_lags_that_come_one_by_one(address: str, bootstrap: str) -> N
         answer = ask(address, INCREMENTAL_ALTER_CONFIGS, resources=[resource], validate_only=False)
         with case(value):
             assert [int(response.error_code) for response in answer.responses] == [error]
+
+
+SET, DELETE, APPEND = 0, 1, 2
+SESSION: Final = "consumer.session.timeout.ms"
+
+
+@pytest.mark.parametrize(
+    ("type_", "name", "change", "error"),
+    [
+        (GROUP, "g", (SESSION, SET, "46000"), 0),
+        (GROUP, "g", (SESSION, SET, "1"), INVALID_CONFIG),
+        (GROUP, "g", (SESSION, SET, "99000000"), INVALID_CONFIG),
+        (GROUP, "g", (SESSION, SET, "x"), INVALID_CONFIG),
+        (GROUP, "g", (SESSION, SET, None), INVALID_REQUEST),
+        (GROUP, "g", (SESSION, APPEND, "1"), INVALID_CONFIG),
+        (GROUP, "g", (SESSION, DELETE, None), 0),
+        (GROUP, "g", ("share.auto.offset.reset", SET, "never"), INVALID_CONFIG),
+        (GROUP, "g", ("share.auto.offset.reset", SET, "by_duration:PT1H"), 0),
+        (GROUP, "g", ("share.isolation.level", SET, "other"), INVALID_CONFIG),
+        (GROUP, "g", ("share.record.lock.duration.ms", SET, "1000"), INVALID_CONFIG),
+        (GROUP, "g", ("streams.num.standby.replicas", SET, "99"), INVALID_CONFIG),
+        (GROUP, "g", ("no.such", SET, "1"), INVALID_CONFIG),
+        (GROUP, "", (SESSION, SET, "46000"), INVALID_REQUEST),
+        (CLIENT_METRICS, "s", ("interval.ms", SET, "60000"), 0),
+        (CLIENT_METRICS, "s", ("interval.ms", SET, "1"), INVALID_REQUEST),
+        (CLIENT_METRICS, "s", ("interval.ms", SET, "x"), INVALID_CONFIG),
+        (CLIENT_METRICS, "s", ("match", SET, "client_id=a.*"), 0),
+        (CLIENT_METRICS, "s", ("match", SET, "nonsense"), INVALID_CONFIG),
+        (CLIENT_METRICS, "s", ("metrics", APPEND, "org.apache.kafka.producer."), 0),
+        (CLIENT_METRICS, "s", ("no.such", SET, "1"), INVALID_REQUEST),
+        (CLIENT_METRICS, "", ("interval.ms", SET, "60000"), INVALID_REQUEST),
+        (BROKER_LOGGER, "own", ("root", SET, "INFO"), 0),
+        (BROKER_LOGGER, "own", ("root", SET, "LOUD"), INVALID_CONFIG),
+        (BROKER_LOGGER, "own", ("root", SET, None), INVALID_REQUEST),
+        (BROKER_LOGGER, "own", ("root", DELETE, None), INVALID_REQUEST),
+        (BROKER_LOGGER, "own", ("root", APPEND, "INFO"), INVALID_REQUEST),
+        (BROKER_LOGGER, "own", ("no.such", SET, "INFO"), INVALID_CONFIG),
+        (BROKER_LOGGER, "another", ("root", SET, "INFO"), INVALID_REQUEST),
+        (BROKER_LOGGER, "", ("root", SET, "INFO"), INVALID_REQUEST),
+    ],
+)
+def test_configs_of_groups_subscriptions_and_loggers(
+    address: str, type_: int, name: str, change: tuple[str, int, str | None], error: int
+) -> None:
+    ids = {f"{b.host}:{b.port}": str(b.node_id) for b in wire.metadata(address).brokers}
+    another = next(id_ for at, id_ in ids.items() if at != address)
+    key, operation, value = change
+    resource = {
+        "resource_type": type_,
+        "resource_name": {"own": ids[address], "another": another}.get(name, name),
+        "configs": [{"name": key, "config_operation": operation, "value": value}],
+    }
+    answer = ask(address, INCREMENTAL_ALTER_CONFIGS, resources=[resource], validate_only=False)
+    assert [int(response.error_code) for response in answer.responses] == [error]
+
+
+def test_levels_of_loggers_are_not_replaced_all_at_once(address: str) -> None:
+    ids = {f"{b.host}:{b.port}": str(b.node_id) for b in wire.metadata(address).brokers}
+    change = {"name": "root", "value": "INFO"}
+    resource = {
+        "resource_type": BROKER_LOGGER,
+        "resource_name": ids[address],
+        "configs": [change],
+    }
+    answer = ask(address, ALTER_CONFIGS, resources=[resource], validate_only=False)
+    assert [int(response.error_code) for response in answer.responses] == [INVALID_REQUEST]
 
 
 def test_a_partition_that_is_assigned_twice(address: str) -> None:

@@ -1,0 +1,126 @@
+"""Configs of groups and of client metrics subscriptions, as Kafka 4.1 has them.
+
+Classic groups heed none of them, in Kafka neither; without a plugin for telemetry, neither does
+anybody heed a subscription. They are checked, kept and described, so that they can be copied.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from broker.protocol.known_configs import ConfigType, KnownConfig
+
+CLIENT_FIELDS: Final = frozenset(
+    "client_" + name
+    for name in (
+        "id",
+        "instance_id",
+        "software_name",
+        "software_version",
+        "source_address",
+        "source_port",
+    )
+)
+"""What a subscription can match."""
+
+
+def _group(name: str, default: int | str, valid: str, doc: str) -> KnownConfig:
+    type_ = ConfigType.INT if isinstance(default, int) else ConfigType.STRING
+    return KnownConfig(name=name, type=type_, default=str(default), valid=valid, doc=doc)
+
+
+_SESSION: Final = "The timeout to detect client failures when using the {} group protocol."
+_HEARTBEAT: Final = "The heartbeat interval given to the members of a {} group."
+_SESSION_MS: Final = "[45000,...,60000]"
+_HEARTBEAT_MS: Final = "[5000,...,15000]"
+
+GROUP_CONFIGS: Final[Mapping[str, KnownConfig]] = {
+    config.name: config
+    for config in (
+        *(
+            _group(f"{kind}.session.timeout.ms", 45_000, _SESSION_MS, _SESSION.format(kind))
+            for kind in ("consumer", "share", "streams")
+        ),
+        *(
+            _group(f"{kind}.heartbeat.interval.ms", 5_000, _HEARTBEAT_MS, _HEARTBEAT.format(kind))
+            for kind in ("consumer", "share", "streams")
+        ),
+        _group(
+            "share.record.lock.duration.ms",
+            30_000,
+            "[15000,...,60000]",
+            "The record acquisition lock duration in milliseconds for share groups.",
+        ),
+        _group(
+            "share.auto.offset.reset",
+            "latest",
+            "offset reset",
+            "The strategy to initialize the share-partition start offset.",
+        ),
+        _group(
+            "share.isolation.level",
+            "read_uncommitted",
+            "[read_committed, read_uncommitted]",
+            "Controls how to read records written transactionally.",
+        ),
+        _group(
+            "streams.num.standby.replicas",
+            0,
+            "[0,...,2]",
+            "The number of standby replicas for each task.",
+        ),
+    )
+}
+
+CLIENT_METRICS_CONFIGS: Final[Mapping[str, KnownConfig]] = {
+    "metrics": KnownConfig(
+        name="metrics",
+        type=ConfigType.LIST,
+        default="",
+        valid="",
+        doc="Telemetry metric name prefix list",
+    ),
+    "interval.ms": KnownConfig(
+        name="interval.ms",
+        type=ConfigType.INT,
+        default="300000",
+        valid="[100,...,3600000]",
+        doc="Metrics push interval in milliseconds",
+    ),
+    "match": KnownConfig(
+        name="match",
+        type=ConfigType.LIST,
+        default="",
+        valid="",
+        doc="Client match criteria",
+    ),
+}
+
+_DURATION: Final = re.compile(r"by_duration:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?")
+
+
+def problem_of_group(values: Mapping[str, str]) -> str:
+    """What is wrong with all configs of a group together; empty: nothing."""
+    reset = values.get("share.auto.offset.reset", "latest").lower()
+    if reset not in ("latest", "earliest") and not _DURATION.fullmatch(
+        reset.upper().replace("BY_DURATION", "by_duration")
+    ):
+        return "share.auto.offset.reset must be latest, earliest or by_duration:<ISO duration>"
+    return ""
+
+
+def problem_of_subscription(values: Mapping[str, str]) -> str:
+    """What is wrong with all configs of a client metrics subscription; empty: nothing."""
+    for pattern in filter(None, (item.strip() for item in values.get("match", "").split(","))):
+        field, _, expression = pattern.partition("=")
+        if field.strip() not in CLIENT_FIELDS or not _is_expression(expression):
+            return f"Illegal client matching pattern: {pattern}"
+    return ""
+
+
+def _is_expression(text: str) -> bool:
+    try:
+        re.compile(text.strip())
+    except re.error:
+        return False
+    return bool(text) and "=" not in text
