@@ -316,7 +316,7 @@ class LogManager:
             is_clean=self.was_clean,
             metadata_check=check,
         )
-        log.cleaning.handle_uncleaned = partial(self._checkpoints.forget_cleaned, key)
+        log.cleaning.on_cut = partial(self._checkpoints.forget_cleaned, key)
         log.handle_cut = partial(self._checkpoints.handle_cut, key, log)
         return log
 

@@ -70,7 +70,7 @@ class MetadataPublisher:
         self._checkpointed = logs.high_watermark_checkpoint()
         self._topic_defaults: Mapping[str, str] = {}
         """Configs of a topic that sets nothing itself."""
-        self._arrivals = ReplicaCreation(
+        self._creation = ReplicaCreation(
             node_id=node_id,
             logs=logs,
             metadata=metadata,
@@ -97,7 +97,7 @@ class MetadataPublisher:
 
     async def close(self) -> None:
         """Nothing is taken in, changed or removed any more."""
-        await self._arrivals.close()
+        await self._creation.close()
         await self._changes.close()
         await self._eligibility.close()
 
@@ -116,14 +116,14 @@ class MetadataPublisher:
             for number in topic.partitions
             if (topic.name, number) in self._host.by_name
         ]
-        arriving = []
+        missing = []
         for key in changed.partitions_changed:
             if key in self._host.by_name:
                 here.append(key)
             elif self._node_id in new.topics[key[0]].partitions[key[1]].replicas:
-                arriving.append(key)
+                missing.append(key)
         self._changes.add(here)
-        self._arrivals.add(arriving)
+        self._creation.add(missing)
 
     # Partitions --------------------------------------------------------------------------
 

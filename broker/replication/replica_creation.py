@@ -49,7 +49,7 @@ class ReplicaCreation:
         self._metadata = metadata
         self._take_in = take_in
         self._waiting: dict[Key, None] = {}
-        self._tasks = Tasks("arrival of replicas", log_failure)
+        self._tasks = Tasks("creation of replicas", log_failure)
         self._is_closed = False
 
     def add(self, keys: Sequence[Key]) -> None:
@@ -58,7 +58,7 @@ class ReplicaCreation:
             return
         if len(keys) <= AT_ONCE_MAX and not self._waiting:
             for key in keys:
-                self._arrive(key)
+                self._create(key)
             return
         self._waiting |= dict.fromkeys(keys)
         if not self._tasks:
@@ -71,7 +71,7 @@ class ReplicaCreation:
         await self._tasks.wait(None)
 
     async def _run(self) -> None:
-        with ThreadPoolExecutor(_THREADS, thread_name_prefix="arrive") as threads:
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="create") as threads:
             while self._waiting:
                 await self._next(threads)
 
@@ -84,7 +84,7 @@ class ReplicaCreation:
         for key, topic_id in zip(keys, prepared, strict=True):
             if key in self._waiting:
                 del self._waiting[key]
-                attempt("arrival of replicas", self._arrive, key, topic_id)
+                attempt("creation of replicas", self._create, key, topic_id)
 
     def _prepare(self, key: Key) -> UUID | None:
         """In a thread. The topic that it was prepared for. What the disk refuses is told when the
@@ -97,7 +97,7 @@ class ReplicaCreation:
             log.debug("%s", error)
         return None if view is None else view.topic_id
 
-    def _arrive(self, key: Key, topic_id: UUID | None = None) -> None:
+    def _create(self, key: Key, topic_id: UUID | None = None) -> None:
         """Take in a replica, unless its topic is gone or it has moved away meanwhile. `topic_id`:
         what was prepared; another topic may have come in the place of that one."""
         view = self._wanted(key)

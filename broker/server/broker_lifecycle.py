@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from enum import Enum
 from typing import Any, Final
 from uuid import UUID
 
@@ -31,13 +30,6 @@ BROKER_ID_NOT_REGISTERED: Final = 102
 INCONSISTENT_CLUSTER_ID: Final = 104
 
 log = logging.getLogger(__name__)
-
-
-class Wish(Enum):
-    """A heartbeat's wish."""
-
-    SERVE = "unfence me"
-    STOP = "move my partitions away and let me go"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +71,7 @@ class BrokerLifecycle:
         self._is_able = is_able
         self._is_cordoned = is_cordoned
         self._broker_epoch = -1
-        self._wish = Wish.SERVE
+        self._wants_shutdown = False
         self._may_stop = False
         self._error: InconsistentClusterError | None = None
         self._tasks = Tasks("registration of this broker", end_process)
@@ -102,7 +94,7 @@ class BrokerLifecycle:
     async def controlled_shutdown(self, timeout_ms: int) -> bool:
         """Have the partitions led by others; whether the controller let us go in time."""
         await self._tasks.stop()
-        self._wish = Wish.STOP
+        self._wants_shutdown = True
         deadline_ms = self._clock.monotonic_ms() + timeout_ms
         while not self._may_stop and self._clock.monotonic_ms() < deadline_ms:
             remaining_ms = deadline_ms - self._clock.monotonic_ms()
@@ -173,16 +165,16 @@ class BrokerLifecycle:
             broker_epoch=self._broker_epoch,
             current_metadata_offset=self._metadata.image.offset,
             want_fence=not self._is_able(),
-            want_shut_down=self._wish is Wish.STOP,
+            want_shut_down=self._wants_shutdown,
             cordoned_log_dirs=[self._identity.log_dir] if self._is_cordoned() else [],
         )
         answer = await self._submit(BROKER_HEARTBEAT, BROKER_HEARTBEAT_VERSION, message, timeout_ms)
         if answer.error_code in (STALE_BROKER_EPOCH, BROKER_ID_NOT_REGISTERED):
             log.warning("the controller does not know us: %r", answer.error_code)
-            self._may_stop = self._wish is Wish.STOP
+            self._may_stop = self._wants_shutdown
             self._broker_epoch = -1
         elif answer.error_code == 0:
-            self._may_stop = answer.should_shut_down and self._wish is Wish.STOP
+            self._may_stop = answer.should_shut_down and self._wants_shutdown
 
     async def _submit(self, api_key: int, version: int, message: Any, timeout_ms: int) -> Any:
         return await self._controller.submit(

@@ -28,7 +28,7 @@ class LogCleaning:
 
     def __init__(self, chain: SegmentChain, producers: LogProducers) -> None:
         self.cleaned_to = 0
-        self.handle_uncleaned: Callable[[], None] = _nothing
+        self.on_cut: Callable[[], None] = _nothing
         """Called when the log was cut below `cleaned_to`: what was written of that must go."""
         self._chain = chain
         self._producers = producers
@@ -44,7 +44,7 @@ class LogCleaning:
         """The log was cut at an offset."""
         if offset < self.cleaned_to:
             self.cleaned_to = offset
-            self.handle_uncleaned()
+            self.on_cut()
 
     def plan(
         self, config: LogConfig, *, log_start_offset: int, stable_offset: int, now_ms: int
