@@ -9,7 +9,9 @@ from typing import Any, Final
 
 import uvicorn
 from dash import Dash
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import PlainTextResponse, Response
 
 from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.feed import feed_of
@@ -44,6 +46,7 @@ def create_app(context: PageContext) -> Dash:
     message_files.register(server, context)
     report_files.register(server, context)
     register_follow(server, context)
+    server.add_exception_handler(RequestValidationError, _tell_bad_request)
     app = ClusterDash(
         "dashboard",
         clusters=context.settings.clusters,
@@ -68,6 +71,11 @@ def create_app(context: PageContext) -> Dash:
     # would be served without our scripts and styles.
     app._setup_server()  # type: ignore[no-untyped-call]
     return app
+
+
+async def _tell_bad_request(_: Request, error: Any) -> Response:
+    faults = [f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors()]
+    return PlainTextResponse(f"400: {'; '.join(faults)}\n", 400)
 
 
 def _opened(app: Dash, context: PageContext) -> shell.Opened:

@@ -4,6 +4,7 @@ Built as dicts, not by plotly's classes: these validate every attribute at run t
 tests do once instead, and cost most of a second to import.
 """
 
+import html
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -15,6 +16,12 @@ Figure = dict[str, Any]
 HEIGHT: Final = 260
 BAND: Final = 0.10
 """Within this share of the mean a broker counts as even."""
+
+
+def plain(name: str) -> str:
+    """A name as a chart shows it, whatever is in it: Plotly takes texts for HTML with links, and
+    fills in what stands between ``%{`` and ``}``."""
+    return html.escape(name, quote=False).replace("%{", "%&#123;")
 
 
 def figure(data: Sequence[dict[str, Any]], scheme: str, *, keep: str, **layout: Any) -> Figure:
@@ -60,7 +67,7 @@ def empty_figure(words: str, scheme: str) -> Figure:
         yaxis={"visible": False},
         annotations=[
             {
-                "text": words,
+                "text": plain(words),
                 "showarrow": False,
                 "xref": "paper",
                 "yref": "paper",

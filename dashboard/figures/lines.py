@@ -8,7 +8,7 @@ from zlib import crc32
 from control.views import format as text
 from control.views.series import Series, Span, known_stretch
 from control.views.tables.journal import Mark
-from dashboard.figures.base import Figure, empty_figure, figure, nice_ticks, times
+from dashboard.figures.base import Figure, empty_figure, figure, nice_ticks, plain, times
 from dashboard.theme import palette
 
 DAY_MS: Final = 86_400_000
@@ -136,7 +136,7 @@ def _marked(marks: Sequence[Mark], scheme: str) -> dict[str, Any]:
                 "yref": "paper",
                 "y": 1,
                 "text": "◆",
-                "hovertext": mark.words,
+                "hovertext": plain(mark.words),
                 "showarrow": False,
                 "font": {"color": color, "size": 11},
             }
@@ -153,11 +153,11 @@ def _line(
     line: dict[str, Any] = {
         "type": "scatter",
         "mode": "lines",
-        "name": item.name,
+        "name": plain(item.name),
         "x": times(item.at_ms),
         "y": list(item.values),
         "customdata": known,
-        "hovertemplate": "%{customdata}<extra>" + item.name + "</extra>",
+        "hovertemplate": "%{customdata}<extra>%{fullData.name}</extra>",
         "line": {"color": color, "width": 2},
         "connectgaps": False,
     }

@@ -5,7 +5,7 @@ from typing import Final
 
 from control.views import format as text
 from control.views.plans import Offer
-from dashboard.figures.base import BAND, Figure, empty_figure, figure, nice_ticks
+from dashboard.figures.base import BAND, Figure, empty_figure, figure, nice_ticks, plain
 from dashboard.theme import palette
 
 HEADROOM: Final = 1.2
@@ -80,7 +80,7 @@ def trade_off(offers: Sequence[Offer], scheme: str) -> Figure:
         "mode": "markers+text",
         "x": moved,
         "y": [offer.fullest_percent for offer in offers],
-        "text": [offer.name for offer in offers],
+        "text": [plain(offer.name) for offer in offers],
         "textposition": "top center",
         "customdata": [
             [text.bytes_text(offer.moved_bytes), text.bytes_text(offer.lower_bound_bytes)]

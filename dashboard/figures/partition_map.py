@@ -5,7 +5,7 @@ import math
 from typing import Any, Final
 
 from control.views.cluster.partition_map import LEVELS, MEASURES, PartitionMap
-from dashboard.figures.base import Figure, empty_figure, figure
+from dashboard.figures.base import Figure, empty_figure, figure, plain
 from dashboard.theme import palette
 
 GAPS_BELOW: Final = 4_000
@@ -65,9 +65,8 @@ def _row_names(shown: PartitionMap, rows: range) -> list[str]:
     """The first topic of each, where it is another than that of the row named before."""
     topics = [_topic_of(shown, row) for row in rows]
     before = ["", *topics]
-    return [
-        _short(topic) if topic != last else "" for topic, last in zip(topics, before, strict=False)
-    ]
+    named = zip(topics, before, strict=False)
+    return [plain(_short(topic)) if topic != last else "" for topic, last in named]
 
 
 def _topic_of(shown: PartitionMap, row: int) -> str:

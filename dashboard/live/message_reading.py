@@ -209,7 +209,7 @@ class _Tab:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            with suppress(RuntimeError):  # the tab has closed it
+            with suppress(RuntimeError, WebSocketDisconnect):  # the tab has closed it
                 await self._socket.close()
 
     async def _tell(self, shown: Any, **more: bool) -> None:

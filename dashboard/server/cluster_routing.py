@@ -13,8 +13,9 @@ from typing import Any, Final
 from urllib.parse import parse_qs, quote
 
 from control.model.watched_cluster import WatchedCluster
+from control.views.paths import PathError, parse_path
 from dashboard.server.document import LeanDash
-from dashboard.server.origin_check import App, Receive, Scope, Send
+from dashboard.server.origin_check import App, Message, Receive, Scope, Send
 
 QUERY: Final = "cluster"
 _MARK: Final = "/@"
@@ -38,7 +39,7 @@ class ClusterRouting:
                 return
             chosen_cluster.set(name or self._names[0])
             scope = {**scope, "path": path, "raw_path": quote(path).encode()}
-        await self._app(scope, receive, send)
+        await self._app(scope, receive, _with_status(send, scope))
 
 
 def name_and_path(scope: Scope) -> tuple[str, str]:
@@ -71,13 +72,36 @@ class ClusterDash(LeanDash):
 
     def interpolate_index(self, *args: Any, **parts: Any) -> Any:
         """The page around everything, with the cluster's name and colour on its root."""
-        page: str = super().interpolate_index(*args, **parts)  # type: ignore[no-untyped-call]
+        page: str = super().interpolate_index(*args, **parts)
         name = chosen_cluster.get()
         cluster = next((each for each in self._clusters if each.name == name), self._clusters[0])
         attributes = f' data-cluster="{escape(name)}"' if name else ""
         if cluster.hex_color:
             attributes += f' style="--cluster-color: {cluster.hex_color}"'
         return page.replace(_HTML, f"{_HTML[:-1]}{attributes}>", 1)
+
+
+def _with_status(send: Send, scope: Scope) -> Send:
+    """A page that says that there is no such view has status 404, as scripts and crawlers ask."""
+    if scope["type"] != "http" or _is_view(scope["path"]):
+        return send
+
+    async def send_with_status(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 200:
+            headers = dict(message.get("headers", ()))
+            if headers.get(b"content-type", b"").startswith(b"text/html"):
+                message["status"] = 404
+        await send(message)
+
+    return send_with_status
+
+
+def _is_view(path: str) -> bool:
+    try:
+        parse_path(path)
+    except PathError:
+        return False
+    return True
 
 
 async def _refuse(

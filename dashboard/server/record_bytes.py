@@ -5,9 +5,9 @@ Shown as plain text in a tab of its own, or kept as a file: a page does not carr
 """
 
 import asyncio
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Path
 from fastapi.responses import PlainTextResponse, Response
 
 from control.kafka.connection.connections import settings_of
@@ -36,8 +36,8 @@ def register(server: FastAPI, context: PageContext) -> None:
     @server.get("/record/{topic}/{partition}/{offset}", include_in_schema=False)
     async def answer(
         topic: str,
-        partition: int,
-        offset: int,
+        partition: Annotated[int, Path(ge=0, lt=1 << 31)],
+        offset: Annotated[int, Path(ge=0, lt=1 << 63)],
         *,
         part: str = "value",
         keep: str = "",

@@ -18,6 +18,7 @@ from control.views.snapshots.snapshot import LISTS, list_page
 from control.views.tables.column import Column
 from control.views.tables.query import Page, TableQuery
 from control.views.tables.rows import Row
+from control.views.times import TimeError, parse_moment
 from dashboard.components.grid import BLOCK_ROWS
 from dashboard.context import PageContext
 from dashboard.live.displayed_snapshot import displayed_snapshot
@@ -39,6 +40,11 @@ def register(server: FastAPI, context: PageContext) -> None:
             query = query_of(given)
         except ValueError as error:
             return PlainTextResponse(f"400: from and to are row numbers: {error}\n", 400)
+        try:
+            if given.get("at"):
+                parse_moment(given["at"], now_ms=context.now_ms())
+        except TimeError as error:
+            return PlainTextResponse(f"400: {error}\n", 400)
         context.chosen.prefetch.asked()
         snapshot = displayed_snapshot(context, {"at": given.get("at", "")})
         body = json.dumps(
@@ -62,10 +68,12 @@ def query_of(given: Mapping[str, str]) -> TableQuery:
     """The grid's request as the views understand it.
 
     Raises:
-        ValueError: ``from`` or ``to`` is no number.
+        ValueError: ``from`` or ``to`` is no number, or not in order.
     """
     start = int(given.get("from") or 0)
     end = int(given.get("to") or start + BLOCK_ROWS)
+    if not 0 <= start <= end:
+        raise ValueError(f"{start} to {end}")
     return TableQuery(
         filter=given.get("q", ""),
         sort=given.get("sort", ""),

@@ -1,5 +1,7 @@
 """Figures are valid for plotly and show what the rows say."""
 
+import html
+import json
 from typing import Any
 
 import plotly.graph_objects as go
@@ -12,7 +14,7 @@ from control.views.snapshots import snapshot as views
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
 from control.views.snapshots.store import StoreUnreadableError
 from dashboard.figures import latency, lines, moves, segments
-from dashboard.figures.base import Figure, nice_ticks
+from dashboard.figures.base import Figure, empty_figure, nice_ticks
 from dashboard.figures.drawing import all_drawn
 from tests.unit.control import clusters
 from tests.unit.control.clusters import MIB, NOW_MS
@@ -131,3 +133,22 @@ def test_a_line_keeps_its_colour_whatever_its_rank() -> None:
     assert len(set(first.values())) == len(names)
     many = lines.colors_by_name([str(number) for number in range(12)], colors)
     assert set(many) == set(colors)
+
+
+LINK = '<a href="https://evil.example">session expired: sign in</a>'
+
+
+@pytest.mark.parametrize("name", [LINK, "<b>x", "%{y} & %{customdata}", "a&lt;b"])
+def test_a_name_stays_a_name_in_a_chart(name: str) -> None:
+    line = Series(name=name, unit="bytes/s", at_ms=[0, 1000], values=[1.0, 2.0], high=[9.0, 9.0])
+    for figure in (
+        valid(lines.lines([line], "light", keep="x")),
+        valid(empty_figure(f"no group {name}", "light")),
+    ):
+        text = json.dumps(figure)
+        assert "<a" not in text
+        assert "<b" not in text
+        assert "%{y}" not in text
+    for drawn in lines.lines([line], "light", keep="x")["data"]:
+        assert html.unescape(drawn["name"]).removesuffix(" (peak)") == name
+        assert name not in drawn["hovertemplate"]

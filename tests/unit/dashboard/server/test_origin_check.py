@@ -59,6 +59,34 @@ def test_other_names_and_origins_are_refused_with_the_reason(
     assert refusal.startswith(reason)
 
 
+VIEW = {"host": "localhost:8050", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
+COSTLY = ("/messages/a.jsonl", "/record/a/0/1", "/rows/topics", "/export/plan", "/@a/rows/t")
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "anything"])
+def test_other_sites_may_link_to_views_and_ask_nothing_else(site: str) -> None:
+    link = {**VIEW, "sec-fetch-site": site}
+    assert refusal_of({**scope(**link), "method": "GET", "path": "/topics/a.b"}, HOSTS) is None
+    for change in (
+        {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"},  # <img src=…>
+        {"sec-fetch-mode": "no-cors", "sec-fetch-dest": "script"},
+        {"sec-fetch-mode": "navigate", "sec-fetch-dest": "iframe"},
+        {"sec-fetch-mode": "cors", "sec-fetch-dest": "empty"},
+    ):
+        asked = {**scope(**{**link, **change}), "method": "GET", "path": "/assets/partiscope.css"}
+        assert "Sec-Fetch-Site" in (refusal_of(asked, HOSTS) or "")
+    for method, path in (("POST", "/topics"), *(("GET", path) for path in COSTLY)):
+        asked = {**scope(**link), "method": method, "path": path}
+        assert "Sec-Fetch-Site" in (refusal_of(asked, HOSTS) or "")
+
+
+@pytest.mark.parametrize("site", ["same-origin", "none"])
+def test_the_page_itself_and_what_is_typed_may_ask_all(site: str) -> None:
+    for path in COSTLY:
+        asked = scope(**{"host": "localhost", "sec-fetch-site": site})
+        assert refusal_of({**asked, "method": "GET", "path": path}, HOSTS) is None
+
+
 def test_a_websocket_must_name_its_origin() -> None:
     own = {"host": "127.0.0.1:8050"}
 
@@ -67,7 +95,7 @@ def test_a_websocket_must_name_its_origin() -> None:
     assert refusal_of(fine, HOSTS) is None
 
 
-async def ask(kind: str, **headers: str) -> list[dict[str, Any]]:
+async def ask(kind: str, path: str = "/", **headers: str) -> list[dict[str, Any]]:
     sent: list[dict[str, Any]] = []
 
     async def app(_: Any, __: Any, send: Any) -> None:
@@ -79,7 +107,7 @@ async def ask(kind: str, **headers: str) -> list[dict[str, Any]]:
     async def send(message: Any) -> None:
         sent.append(dict(message))
 
-    await OriginCheck(app, lambda: HOSTS)(scope(kind, **headers), receive, send)
+    await OriginCheck(app, lambda: HOSTS)({**scope(kind, **headers), "path": path}, receive, send)
     return sent
 
 
@@ -92,5 +120,14 @@ async def test_refused_requests_get_403_and_never_reach_the_page() -> None:
 
 async def test_answers_carry_protective_headers() -> None:
     (start,) = await ask("http", host="127.0.0.1:8050")
+    headers = dict(start["headers"])
 
-    assert (b"x-frame-options", b"DENY") in start["headers"]
+    assert headers[b"x-frame-options"] == b"DENY"
+    assert headers[b"cross-origin-resource-policy"] == b"same-origin"
+    policy = headers[b"content-security-policy"].decode()
+    assert "default-src 'self'" in policy
+    (scripts,) = [each for each in policy.split("; ") if each.startswith("script-src")]
+    assert "unsafe" not in scripts
+    assert b"cache-control" not in headers
+    (start,) = await ask("http", path="/record/orders/0/1", host="127.0.0.1:8050")
+    assert dict(start["headers"])[b"cache-control"] == b"no-store"
