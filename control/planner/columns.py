@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from control.planner.topology import Topology
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+_LOWER: Final = 2**26
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +66,13 @@ class Columns:
         return sent.astype(np.int64)
 
     def _summed(self, of_partition: Numbers) -> Numbers:
-        total = np.zeros(self.brokers, dtype=np.int64)
-        order = np.argsort(self.on, kind="stable")
-        brokers, starts = np.unique(self.on[order], return_index=True)
-        if len(brokers):
-            total[brokers] = np.add.reduceat(of_partition[self.of[order]], starts)
-        return total
+        """Exact up to TOTAL_MAX: floats hold the sums of the upper bits, and those of the lower."""
+        lower = of_partition & (_LOWER - 1)
+        upper, rest = (
+            np.bincount(self.on, weights=part[self.of], minlength=self.brokers).astype(np.int64)
+            for part in (of_partition // _LOWER, lower)
+        )
+        return np.asarray(upper * _LOWER + rest)
 
 
 def columns_of(topology: Topology) -> Columns:

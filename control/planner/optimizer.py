@@ -1,7 +1,7 @@
 """plan(): from a topology and a request to judged alternatives. Pure and deterministic."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from control.model.ids import TopicPartition
@@ -178,10 +178,10 @@ _Targets = Mapping[TopicPartition, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Step:
-    """Changes of one search; none where it betters nothing. `is_last`: nothing is left to do.
+    """Proposal of one search, empty where it betters nothing. `is_last`: nothing is left to do.
     `told`: what disks have no room for."""
 
-    targets: _Targets = field(default_factory=dict)
+    proposal: Proposal
     is_last: bool = True
     told: str = ""
 
@@ -396,7 +396,7 @@ def _propose(
     original = asked.original
     topology, held = original.topology, original.bytes
     step = _step(asked, request, tolerance, way)
-    proposal, told = proposal_of(tolerance.name, topology, step.targets, held), step.told
+    proposal, told = step.proposal, step.told
     partly = (str(topology.partitions[p].key) for p in original.sync.partly_synced)
     request = replace(request, keep_partitions=(*request.keep_partitions, *partly))
     for _ in range(_STEPS_MAX):
@@ -405,7 +405,7 @@ def _propose(
         now = Placement(topology.with_replicas(proposal.targets()), request)
         step = _step(Asked(now), request, tolerance, _FIRST)
         told = step.told or told
-        merged = _merged(topology, {**proposal.targets(), **step.targets}, tolerance)
+        merged = _merged(topology, {**proposal.targets(), **step.proposal.targets()}, tolerance)
         further = proposal_of(tolerance.name, topology, merged, held)
         if stuck_of(further, original):
             break
@@ -420,7 +420,7 @@ def _merged(topology: Topology, targets: _Targets, tolerance: Tolerance) -> _Tar
     merged = {}
     for key, partition in topology.named(targets).items():
         home, now = partition.replicas, targets[key]
-        merged[key] = tuple(in_order(home, now)) if tolerance.leaders is None else now
+        merged[key] = in_order(home, now) if tolerance.leaders is None else now
         merged[key] = followers_in_order(home, merged[key])
     return merged
 
@@ -429,8 +429,9 @@ def _step(asked: Asked, request: PlanRequest, tolerance: Tolerance, way: _Way) -
     """The change that betters most, as far as disks have room for it."""
     now = asked.original
     placed, before, rest, bounds = _bettered(asked, request, tolerance, way)
+    nothing = Proposal(name=tolerance.name)
     if not rest < before:
-        return _Step()
+        return _Step(proposal=nothing)
     wanted = proposal_of(tolerance.name, now.topology, placed.targets(), now.bytes)
     made = asked.within_disks(wanted, lambda: _least(asked, request, tolerance))
     told = asked.told.pop(made, "")
@@ -438,8 +439,8 @@ def _step(asked: Asked, request: PlanRequest, tolerance: Tolerance, way: _Way) -
         left = Placement(now.topology.with_replicas(made.targets()), request)
         rest = unrest_of(left, tolerance, bounds)
     if not rest < before:
-        return _Step(told=told)
-    return _Step(targets=made.targets(), is_last=not any(rest), told=told)
+        return _Step(proposal=nothing, told=told)
+    return _Step(proposal=made, is_last=not any(rest), told=told)
 
 
 def _bettered(
@@ -480,13 +481,7 @@ def _placed(
         placement = asked.original.copied()
         even_leaders(placement, leader_bounds(placement, tolerance))
         return placement
-    placement, mender = _fulfil(asked, tolerance)
-    leave_what_cannot_be(placement)
-    chosen, factor = placement.is_movable, request.replication_factor
-    if tolerance.does_only_what_is_asked:
-        width = placement.columns.width
-        chosen = chosen & (width != (width if factor is None else factor))
-    mender.spread_over_racks(chosen)
+    placement = _mended(asked, tolerance)
     if is_traffic_first:
         _calm(placement, tolerance)
         return placement
@@ -504,6 +499,22 @@ def _placed(
         if tolerance.traffic is not None and placement.columns.has_traffic:
             even_leaving(placement, tolerance.traffic, leaders)
     return placement
+
+
+def _mended(asked: Asked, tolerance: Tolerance) -> Placement:
+    """A placement of what is asked for, with racks repaired: made once for all alternatives that
+    treat leaders and racks alike."""
+    key = tolerance.leaders is None, tolerance.does_only_what_is_asked
+    if key not in asked.mended:
+        placement, mender = _fulfil(asked, tolerance)
+        leave_what_cannot_be(placement)
+        chosen, factor = placement.is_movable, placement.request.replication_factor
+        if tolerance.does_only_what_is_asked:
+            width = placement.columns.width
+            chosen = chosen & (width != (width if factor is None else factor))
+        mender.spread_over_racks(chosen)
+        asked.mended[key] = placement
+    return asked.mended[key].copied()
 
 
 def _fulfil(asked: Asked, tolerance: Tolerance) -> tuple[Placement, Mender]:

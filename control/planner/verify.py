@@ -6,6 +6,8 @@ It shares no code with the optimizer, so an error there is found here.
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from operator import attrgetter
 
 import numpy as np
 
@@ -146,7 +148,7 @@ def _rack_violations(before: Topology, after: _After, request: PlanRequest) -> l
     if racks < 2:
         return []
     rack_of = Racks(of={b.id: b.rack for b in before.brokers})
-    replicas = [after.get(p.key, p.replicas) for p in before.partitions]
+    replicas = _replicas(before, after)
     most = {wide: _most_on_a_rack(wide, brokers_on) for wide in set(map(len, replicas))}
     found = _given_up(before, kept, after)
     for number in _suspicious(replicas, rack_of.of, racks, most):
@@ -164,13 +166,23 @@ def _rack_violations(before: Topology, after: _After, request: PlanRequest) -> l
     return found
 
 
+def _replicas(before: Topology, after: _After) -> list[tuple[int, ...]]:
+    """Replicas of every partition afterwards."""
+    if not after:
+        return [p.replicas for p in before.partitions]
+    names = map(attrgetter("topic", "partition"), before.partitions)
+    both = zip(names, before.partitions, strict=True)
+    return [after[p.key] if name in after else p.replicas for name, p in both]
+
+
 def _given_up(before: Topology, kept: Iterable[TopologyBroker], after: _After) -> list[Violation]:
     """Partitions that leave a known rack while another of theirs is unknown."""
     racks = Racks(of={b.id: b.rack for b in kept})
+    known = {id_ for id_, rack in racks.of.items() if rack is not None}
+    unsure = {key for key, replicas in after.items() if not known.issuperset(replicas)}
     told = {
-        p.key: racks.given_up((b for b in p.replicas if b in racks.of), after[p.key])
-        for p in before.partitions
-        if p.key in after
+        key: racks.given_up((b for b in p.replicas if b in racks.of), after[key])
+        for key, p in (before.named(unsure) if unsure else {}).items()
     }
     return [
         Violation(
@@ -194,10 +206,12 @@ def _suspicious(
     Unknown racks share the last column, each replica there on one of its own."""
     known = sorted({rack for rack in rack_of.values() if rack is not None})
     names = {rack: number for number, rack in enumerate([*known, None])}
-    number_of = {broker: names[rack] for broker, rack in rack_of.items()}
-    nowhere = names[None]
-    on = np.array([number_of.get(b, nowhere) for row in replicas for b in row], dtype=np.int64)
-    width = np.fromiter(map(len, replicas), np.int64, len(replicas))
+    nowhere, width = names[None], np.fromiter(map(len, replicas), np.int64, len(replicas))
+    ids = np.fromiter(chain.from_iterable(replicas), np.int64, int(width.sum()))
+    listed = np.array(sorted(rack_of), dtype=np.int64)
+    numbers = np.array([names[rack_of[broker]] for broker in sorted(rack_of)], dtype=np.int64)
+    place = np.minimum(listed.searchsorted(ids), len(listed) - 1)
+    on = np.where(listed[place] == ids, numbers[place], nowhere)
     of = np.repeat(np.arange(len(width)), width)
     used = np.bincount(of * len(names) + on, minlength=len(width) * len(names))
     used = used.reshape(-1, len(names))

@@ -162,5 +162,5 @@ class _Search:
         return placement
 
 
-def _mask(brokers: list[int]) -> int:
+def _mask(brokers: tuple[int, ...]) -> int:
     return sum(1 << b for b in brokers)

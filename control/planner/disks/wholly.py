@@ -40,6 +40,8 @@ class Asked:
         self.original = original
         self.told: dict[Proposal, str] = {}
         """Parts of proposals that were left out for lack of room."""
+        self.mended: dict[tuple[bool, bool], Placement] = {}
+        """With racks repaired; by whether leaders stay, and whether only what is asked is done."""
         self._request = original.request
         self._must = self._partitions()
 

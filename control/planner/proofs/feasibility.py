@@ -107,6 +107,8 @@ def _check_names(topology: Topology, request: PlanRequest, stuck: Immovable) -> 
         if name not in keys:
             word = "move" if name in request.partitions else "keep"
             raise GoalError(f"partition {name} to {word}: {_no_partition(name, keys)}")
+    if not stuck and not request.partitions:
+        return
     may_touch = request.scope()
     wanted = [p for p in topology.partitions if may_touch(p.key)]
     if request.partitions and not wanted:
@@ -200,8 +202,11 @@ class _Feasibility:
         self._check_added()
 
     def _touched(self) -> Iterable[TopologyPartition]:
+        partitions, stuck = self.topology.partitions, self.stuck
+        if self.request.is_everything:
+            return (p for p in partitions if p.key not in stuck) if stuck else partitions
         may_touch = self.request.scope()
-        return (p for p in self.topology.partitions if may_touch(p.key) and p.key not in self.stuck)
+        return (p for p in partitions if may_touch(p.key) and p.key not in stuck)
 
     def _check_factor(self, factor: int) -> None:
         if factor < 1:
@@ -247,7 +252,10 @@ class _Feasibility:
     def _check_disks(self) -> None:
         """Incoming replicas must fit on all disks together, and each of them on one disk."""
         capacity = {b.id: b.capacity_bytes for b in self.topology.brokers if b.id in self.targets}
-        coming = [(p, n) for p in self._touched() if (n := self._coming(p))]
+        gone, factor = self.topology.down.union(self.request.remove_brokers), self._factor
+        if not gone and factor is None:
+            return
+        coming = [(p, n) for p in self._touched() if (n := self._coming(p, gone))]
         if not coming:
             return
         if None not in capacity.values():
@@ -321,16 +329,18 @@ class _Feasibility:
                     held[broker] += partition.size_bytes
         return held
 
-    def _coming(self, partition: TopologyPartition) -> int:
+    def _coming(self, partition: TopologyPartition, gone: frozenset[int]) -> int:
         """Replicas that need another broker."""
-        gone = self.topology.down.union(self.request.remove_brokers)
-        staying = set(partition.replicas) - gone
-        factor = self.request.replication_factor or len(partition.replicas)
-        return max(0, factor - len(staying))
+        staying = sum(broker not in gone for broker in partition.replicas)
+        return max(0, (self._factor or len(partition.replicas)) - staying)
+
+    @property
+    def _factor(self) -> int | None:
+        return self.request.replication_factor
 
     def _freed(self) -> int:
         """Bytes of replicas that a smaller replication factor drops, at most."""
-        factor = self.request.replication_factor
+        factor = self._factor
         if factor is None:
             return 0
         surplus = ((p, len(p.replicas) - factor) for p in self._touched())

@@ -20,7 +20,6 @@ import numpy as np
 from control.planner.columns import Flags, Floats, Numbers
 from control.planner.search.bounds import Bounds
 from control.planner.search.placement import Placement, Step, racks_let_go
-from control.planner.search.spare_moves import homes_of
 
 _SEED: Final = 1
 _LOOKED_AT: Final = 64
@@ -84,11 +83,7 @@ def anneal(placement: Placement, bounds: Bounds, enough: int) -> None:
 
 
 def _moved_bytes(placement: Placement) -> int:
-    homes, size = homes_of(placement), placement.size
-    return sum(
-        size[p] * sum(broker not in homes[p] for broker in replicas)
-        for p, replicas in enumerate(placement.replicas)
-    )
+    return sum(placement.size[p] for p, _ in placement.received())
 
 
 class _Annealer:

@@ -149,13 +149,17 @@ def relief_bounds(placement: Placement, relieved: list[int]) -> Bounds:
 
 
 def fair_shares(placement: Placement) -> tuple[Floats, Floats]:
-    """(replicas, bytes) that each target broker should have; 0 for the others."""
-    target = placement.is_target
-    staying = target | placement.is_removed
-    count = _share_out(placement, float(placement.count[staying].sum()), weights=None)
-    size = placement.columns.size.astype(np.float64)
-    held = _share_out(placement, float(placement.bytes[staying].sum()), weights=size)
-    return count, held
+    """(replicas, bytes) that each target broker should have; 0 for the others. Moves among brokers
+    that stay, or are removed, leave them as they are."""
+    staying = placement.is_target | placement.is_removed
+    totals = int(placement.count[staying].sum()), int(placement.bytes[staying].sum())
+    if totals not in placement.shares:
+        size = placement.columns.size.astype(np.float64)
+        placement.shares[totals] = (
+            _share_out(placement, float(totals[0]), weights=None),
+            _share_out(placement, float(totals[1]), weights=size),
+        )
+    return placement.shares[totals]
 
 
 def _share_out(placement: Placement, total: float, weights: Floats | None) -> Floats:

@@ -1,14 +1,14 @@
 """The optimizer's working state: who holds what, with single moves in microseconds.
 
 Partitions and brokers are numbered as in the topology; `replicas[p]` are broker numbers, the
-preferred leader first. `by_size[b]` are the movable replicas of a broker as ranks: partitions
-sorted by size, so that the one nearest to a wanted size is a binary search away. Only `move`,
-`lead`, `add` and `drop` change anything, so the figures per broker always agree with the lists
-(`check_invariants`).
+preferred leader first, and the same object as `home[p]` until they change. `by_size[b]` are the
+movable replicas of a broker as ranks: partitions sorted by size, so that the one nearest to a
+wanted size is a binary search away. Only `move`, `lead`, `add` and `drop` change anything, so the
+figures per broker always agree with the lists (`check_invariants`).
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import replace
 from functools import cache
@@ -21,6 +21,7 @@ from control.model.ids import TopicPartition
 from control.planner.columns import (
     Columns,
     Flags,
+    Floats,
     Numbers,
     capacities,
     columns_of,
@@ -46,7 +47,9 @@ class Placement:
         self.columns = columns = columns or columns_of(topology)
         self.brokers = len(topology.brokers)
         on = iter(columns.on.tolist())
-        self.replicas = [list(islice(on, width)) for width in columns.width.tolist()]
+        self.home = [tuple(islice(on, width)) for width in columns.width.tolist()]
+        """Replicas before anything moved."""
+        self.replicas = self.home.copy()
         self.size: list[int] = columns.size.tolist()
         self.is_movable = movable_partitions(topology, request)
         roles = roles_of(topology, request)
@@ -70,6 +73,8 @@ class Placement:
         """Partitions in the order in which they were placed elsewhere, held or released."""
         self.journal: list[Step] | None = None
         """Each move is noted while it is there."""
+        self.shares: dict[tuple[int, int], tuple[Floats, Floats]] = {}
+        """Fair shares (search.bounds) by what brokers hold in all, for replica numbers as now."""
         self.count = columns.count()
         self.bytes = columns.held()
         self.leaders = columns.leaders()
@@ -83,7 +88,7 @@ class Placement:
     def copied(self) -> "Placement":
         """Another one to work on, sharing what never changes."""
         other = copy(self)
-        other.replicas = [replicas.copy() for replicas in self.replicas]
+        other.replicas = self.replicas.copy()
         other.by_size = [ranks.copy() for ranks in self.by_size]
         other.count, other.bytes = self.count.copy(), self.bytes.copy()
         other.leaders, other.on_rack = self.leaders.copy(), self.on_rack.copy()
@@ -163,7 +168,7 @@ class Placement:
         replicas = self.replicas[partition]
         position = replicas.index(source)
         assert target not in replicas
-        replicas[position] = target
+        self.replicas[partition] = (*replicas[:position], target, *replicas[position + 1 :])
         if self.journal is not None:
             self.journal.append((partition, source, target))
         self._list(partition, source, -1, is_leader=position == 0)
@@ -172,25 +177,28 @@ class Placement:
     def add(self, partition: int, target: int) -> None:
         """One more replica, last in the order."""
         assert target not in self.replicas[partition]
-        self.replicas[partition].append(target)
+        self.replicas[partition] += (target,)
+        self.shares = {}
         self._list(partition, target, 1, is_leader=False)
 
     def drop(self, partition: int, source: int) -> None:
         """One replica fewer; who was second leads when the leader goes."""
         replicas = self.replicas[partition]
-        is_leader = replicas[0] == source
-        replicas.remove(source)
+        is_leader = replicas.index(source) == 0
+        self.shares = {}
+        self.replicas[partition] = left = tuple(b for b in replicas if b != source)
         self._list(partition, source, -1, is_leader=is_leader)
         if is_leader:
-            self.leaders[replicas[0]] += 1
+            self.leaders[left[0]] += 1
 
     def lead(self, partition: int, broker: int) -> None:
         """Make `broker`, which holds a replica, the preferred leader; no data moves."""
-        replicas = self.replicas[partition]
-        position = replicas.index(broker)
-        self.leaders[replicas[0]] -= 1
+        first, *others = self.replicas[partition]
+        assert broker in self.replicas[partition]
+        self.leaders[first] -= 1
         self.leaders[broker] += 1
-        replicas[0], replicas[position] = replicas[position], replicas[0]
+        followers = (first if b == broker else b for b in others)
+        self.replicas[partition] = (broker, *followers)
 
     def _list(self, partition: int, broker: int, sign: int, *, is_leader: bool) -> None:
         self.touched.append(partition)
@@ -216,20 +224,31 @@ class Placement:
 
     def targets(self) -> dict[TopicPartition, tuple[int, ...]]:
         """Replicas of every partition that differs from the topology, as broker ids."""
-        ids = self.topology.broker_ids
-        changed = {}
-        for partition, replicas in zip(self.topology.partitions, self.replicas, strict=True):
-            placed = tuple([ids[b] for b in replicas])
-            if placed != partition.replicas:
-                changed[partition.key] = followers_in_order(partition.replicas, placed)
-        return changed
+        ids, partitions = self.topology.broker_ids, self.topology.partitions
+        return {
+            partitions[p].key: followers_in_order(
+                partitions[p].replicas, tuple(ids[b] for b in self.replicas[p])
+            )
+            for p in self.changed()
+        }
+
+    def changed(self) -> list[int]:
+        """Partitions that are placed or ordered otherwise than before."""
+        both = zip(self.home, self.replicas, strict=True)
+        return [p for p, (home, now) in enumerate(both) if now is not home and now != home]
+
+    def received(self) -> Iterator[tuple[int, int]]:
+        """(partition, broker) of each replica that is not at home."""
+        for p in self.changed():
+            home = self.home[p]
+            yield from ((p, broker) for broker in self.replicas[p] if broker not in home)
 
     def check_invariants(self) -> None:
         """The figures per broker agree with the lists."""
         fresh: Numbers = np.zeros(self.brokers, dtype=np.int64)
         for p, replicas in enumerate(self.replicas):
             assert len(set(replicas)) == len(replicas)
-            np.add.at(fresh, replicas, self.size[p])
+            np.add.at(fresh, list(replicas), self.size[p])
         assert fresh.tolist() == self.bytes.tolist()
         now = columns_now(self)
         assert now.count().tolist() == self.count.tolist()
@@ -245,7 +264,7 @@ class Placement:
 def keep_orders(placement: Placement) -> None:
     """Put replicas that stay where they were in the order (`in_order`)."""
     for partition in dict.fromkeys(placement.touched):
-        now, home = placement.replicas[partition], placement.sync.home(partition)
+        now, home = placement.replicas[partition], placement.home[partition]
         ordered = in_order(home, now)
         is_other = placement.request.replication_factor is not None and set(home) != set(now)
         if ordered != now and not is_other:
@@ -254,13 +273,13 @@ def keep_orders(placement: Placement) -> None:
             placement.replicas[partition] = ordered
 
 
-def in_order(home: Sequence[int], now: Sequence[int]) -> list[int]:
+def in_order(home: tuple[int, ...], now: tuple[int, ...]) -> tuple[int, ...]:
     """`now` with those of `home` at their places there; as it is where the first of `home` is gone
     or the number is another."""
     if len(home) != len(now) or home[0] not in now:
-        return list(now)
+        return now
     others = iter([b for b in now if b not in home])
-    return [b if b in now else next(others) for b in home]
+    return tuple([b if b in now else next(others) for b in home])
 
 
 def followers_in_order(home: tuple[int, ...], now: tuple[int, ...]) -> tuple[int, ...]:
@@ -272,14 +291,14 @@ def followers_in_order(home: tuple[int, ...], now: tuple[int, ...]) -> tuple[int
 
 def leave(placement: Placement, partition: int) -> None:
     """Put a partition back where it was, and keep it there."""
-    home, replicas = placement.sync.home(partition), placement.replicas[partition]
-    while len(replicas) > 1:
-        placement.drop(partition, replicas[-1])
+    home, (kept, *others) = placement.home[partition], placement.replicas[partition]
+    for broker in others:
+        placement.drop(partition, broker)
     for broker in home:
-        if broker != replicas[0]:
+        if broker != kept:
             placement.add(partition, broker)
-    if replicas[0] not in home:
-        placement.drop(partition, replicas[0])
+    if kept not in home:
+        placement.drop(partition, kept)
     placement.lead(partition, home[0])
     placement.replicas[partition] = home
     for broker in home:

@@ -5,14 +5,13 @@ Every replica that must be placed goes to the broker that lacks most: of bytes p
 missing, so that numbers and bytes fill up together. Largest first, as in packing.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 
 from control.planner.columns import Flags, Floats
 from control.planner.search.bounds import fair_shares
-from control.planner.search.placement import Placement, leave, rack_limit
+from control.planner.search.placement import Placement, leave, most_per_rack, rack_limit
 
 _COUNT_WEIGHT: Final = 0.7
 """What a missing replica counts in bytes of a mean one when a rack is repaired. Lower moves fewer
@@ -35,6 +34,11 @@ class Mender:
         count, held = fair_shares(placement)
         self._count_share = np.ceil(count - 1e-9)
         self._bytes_share = held
+        self._rack = np.array(placement.rack, dtype=np.int64)
+        self._is_open = placement.is_target & (self._rack < placement.known_racks)
+        """Brokers that may receive what has to leave its rack."""
+        self._unit = 0.0
+        """Bytes of a mean replica, while racks are repaired."""
 
     def evacuate(self) -> None:
         """Move every movable replica off the removed brokers, where a target exists."""
@@ -55,7 +59,8 @@ class Mender:
         placement = self._placement
         if placement.known_racks == 1:
             return
-        wrong = [p for p in np.flatnonzero(chosen).tolist() if self._is_crowded(p)]
+        wrong = np.flatnonzero(chosen & is_crowded(placement)).tolist()
+        self._unit = float(placement.bytes.sum()) / max(1, int(placement.count.sum()))
         for partition in sorted(wrong, key=lambda p: (-placement.size[p], p)):
             while self._is_crowded(partition):
                 if not self._leave_crowded_rack(partition):
@@ -143,11 +148,11 @@ class Mender:
         crowded = [b for b in full if not self._stays(partition, b)]
         if not crowded:
             return False
-        dear = self._leader_weight * self._unit
-        source = max(crowded, key=lambda b: (self._excess(b) - dear * (b == replicas[0]), -b))
-        known = [b for b in self._targets if rack[b] < placement.known_racks]
-        unused = [b for b in known if racks.count(rack[b]) < limit]
-        target = self._best(partition, source, among=unused, by_bytes=True)
+        dear, room = self._leader_weight * self._unit, self._room()
+        source = max(crowded, key=lambda b: (-float(room[b]) - dear * (b == replicas[0]), -b))
+        is_unused = placement.on_rack[partition, self._rack] < limit
+        room[~(self._is_open & is_unused)] = -np.inf
+        target = self._roomiest(partition, room)
         if target is None:
             return False
         placement.move(partition, source, target)
@@ -165,43 +170,23 @@ class Mender:
         is_last = not any(placement.sync.is_pinned(partition, b) for b in others)
         return is_last or broker == placement.sync.leader(partition)
 
-    @property
-    def _unit(self) -> float:
-        placement = self._placement
-        return float(placement.bytes.sum()) / max(1, int(placement.count.sum()))
-
-    @property
-    def _targets(self) -> list[int]:
-        return [int(b) for b in np.flatnonzero(self._placement.is_target)]
-
-    def _excess(self, broker: int) -> float:
-        """How much a broker should lose, in bytes."""
-        return -float(self._room()[broker])
-
-    def _best(
-        self,
-        partition: int,
-        source: int | None,
-        *,
-        among: Iterable[int] | None = None,
-        by_bytes: bool = False,
-    ) -> int | None:
+    def _best(self, partition: int, source: int | None) -> int | None:
         """The allowed broker in most need; None where there is none."""
-        placement = self._placement
-        needs = self._room() if by_bytes else self._needs()
+        placement, needs = self._placement, self._needs()
         needs[~placement.is_target] = -np.inf
-        needs[placement.replicas[partition]] = -np.inf
+        if placement.racks > 1:
+            self._prefer_racks(needs, partition, source)
+        return self._roomiest(partition, needs)
+
+    def _roomiest(self, partition: int, needs: Floats) -> int | None:
+        """The broker in most need that has no replica of it, and room for one."""
+        placement = self._placement
+        needs[list(placement.replicas[partition])] = -np.inf
         if placement.sync.has_any:
             needs[placement.sync.stale_homes(partition)] = -np.inf
         if placement.capacity is not None:
             is_full = placement.bytes + placement.size[partition] > placement.capacity
             needs[is_full & (placement.size[partition] > 0)] = -np.inf
-        if among is not None:
-            outside = np.ones(placement.brokers, dtype=np.bool_)
-            outside[list(among)] = False
-            needs[outside] = -np.inf
-        elif placement.racks > 1:
-            self._prefer_racks(needs, partition, source)
         best = int(np.argmax(needs))
         return None if needs[best] == -np.inf else best
 
@@ -242,6 +227,17 @@ class Mender:
         return needs
 
 
+def is_crowded(placement: Placement) -> Flags:
+    """Which partitions could be on more racks, or more evenly on those that they are on."""
+    width, on_rack = placement.on_rack.sum(axis=1), placement.on_rack[:, : placement.racks]
+    known = placement.known_racks
+    crowded: Flags = (on_rack > 0).sum(axis=1) < np.minimum(width, known)
+    for wide in np.unique(width[width > known]).tolist():
+        limit = most_per_rack(wide, placement.rack_brokers[:known])
+        crowded |= (width == wide) & (on_rack > limit).any(axis=1)
+    return crowded
+
+
 def leave_what_cannot_be(placement: Placement) -> None:
     """Puts a partition back that would keep a replica on a broker that does not run or is cordoned.
     A move would wait for the one, and the controller refuses the other."""
@@ -249,7 +245,7 @@ def leave_what_cannot_be(placement: Placement) -> None:
         return
     columns = placement.columns
     for partition in np.unique(columns.of[placement.is_unnamable[columns.on]]).tolist():
-        kept = placement.is_unnamable[placement.replicas[partition]]
+        kept = placement.is_unnamable[list(placement.replicas[partition])]
         if placement.is_movable[partition] and kept.any():
             leave(placement, partition)
 

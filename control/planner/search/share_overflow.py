@@ -21,7 +21,6 @@ from control.planner.columns import Floats
 from control.planner.search.bounds import Bounds
 from control.planner.search.candidates import LOSS_MAX, Reach
 from control.planner.search.placement import Placement
-from control.planner.search.spare_moves import homes_of
 
 _TRIED: Final = 8
 """Replicas of the fullest for each one that might go home."""
@@ -39,11 +38,11 @@ def level(placement: Placement, bounds: Bounds) -> None:
 class _Leveller(Reach):
     def __init__(self, placement: Placement, bounds: Bounds) -> None:
         super().__init__(placement, bounds)
-        self._homes = homes_of(placement)
+        self._homes = placement.home
         self._given: list[list[int]] = [[] for _ in range(placement.brokers)]
         """Partitions that each broker had at first and has no more."""
-        for partition, homes in enumerate(self._homes):
-            for home in homes:
+        for partition in placement.changed():
+            for home in self._homes[partition]:
                 if home not in placement.replicas[partition]:
                     self._given[home].append(partition)
         self._left = _LOOKED_AT_MAX

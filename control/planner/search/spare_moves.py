@@ -44,13 +44,11 @@ def economize(placement: Placement, bounds: Bounds) -> None:
 class _Economy(Reach):
     def __init__(self, placement: Placement, bounds: Bounds) -> None:
         super().__init__(placement, bounds)
-        self._homes = homes_of(placement)
+        self._homes = placement.home
         self._come: list[list[int]] = [[] for _ in range(placement.brokers)]
         """Ranks of the replicas that each broker has received, the smallest first."""
-        for partition, replicas in enumerate(placement.replicas):
-            for broker in replicas:
-                if broker not in self._homes[partition]:
-                    self._come[broker].append(placement.rank_of[partition])
+        for partition, broker in placement.received():
+            self._come[broker].append(placement.rank_of[partition])
         for ranks in self._come:
             ranks.sort()
 
@@ -186,10 +184,3 @@ class _Economy(Reach):
             del ranks[bisect_left(ranks, rank)]
         if target not in homes:
             insort(self._come[target], rank)
-
-
-def homes_of(placement: Placement) -> list[list[int]]:
-    """The brokers of each partition before anything was moved."""
-    columns = placement.columns
-    on = iter(columns.on.tolist())
-    return [list(islice(on, width)) for width in columns.width.tolist()]

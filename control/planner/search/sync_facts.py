@@ -61,10 +61,9 @@ class SyncFacts:
     def stale_homes(self, partition: int) -> list[int]:
         """Brokers with a replica out of sync before anything moved."""
         isr = self._isr.get(partition)
-        return [] if isr is None else [b for b in self.home(partition) if b not in isr]
+        return [] if isr is None else [b for b in self._home(partition) if b not in isr]
 
-    def home(self, partition: int) -> list[int]:
-        """Brokers with a replica before anything moved, in order."""
+    def _home(self, partition: int) -> list[int]:
         first = int(self._columns.first[partition])
         row: Numbers = self._columns.on[first : first + int(self._columns.width[partition])]
         return list(row.tolist())

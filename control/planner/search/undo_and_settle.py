@@ -22,7 +22,6 @@ from control.planner.columns import Floats
 from control.planner.search.bounds import Bounds
 from control.planner.search.even import Evener
 from control.planner.search.placement import Placement, Step, hold, release
-from control.planner.search.spare_moves import homes_of
 
 _ATTEMPTS_MAX: Final = 600
 _ATTEMPTS_MIN: Final = 10
@@ -54,7 +53,7 @@ def rethink(placement: Placement, bounds: Bounds) -> None:
 class _Rethinker:
     def __init__(self, placement: Placement, bounds: Bounds, attempts: int) -> None:
         self._placement, self._bounds = placement, bounds
-        self._homes = homes_of(placement)
+        self._homes = placement.home
         self._evener = Evener(placement, bounds)
         self._own: list[list[int]] = [[] for _ in range(placement.brokers)]
         """Partitions that each broker had at first, the largest first."""
@@ -91,16 +90,9 @@ class _Rethinker:
 
     def _moved(self) -> list[tuple[int, int, int]]:
         """(bytes, partition, broker) of each replica that is not at home, the largest first."""
-        placement = self._placement
-        return sorted(
-            (
-                (placement.size[p], p, broker)
-                for p, replicas in enumerate(placement.replicas)
-                for broker in replicas
-                if broker not in self._homes[p]
-            ),
-            reverse=True,
-        )
+        size = self._placement.size
+        received = ((size[p], p, broker) for p, broker in self._placement.received())
+        return sorted(received, reverse=True)
 
     def _reconsider(self, partition: int, broker: int) -> bool:
         if broker not in self._placement.replicas[partition]:

@@ -26,5 +26,5 @@ def test_what_is_too_much_goes_in_many_small_replicas_to_who_lacks_replicas(
     )
     even_out(placement, bounds, gives_small=gives_small)
     assert bounds.is_settled(placement)
-    came = [placement.size[p] for p, replicas in enumerate(placement.replicas) if replicas == [2]]
+    came = [placement.size[p] for p, replicas in enumerate(placement.replicas) if replicas == (2,)]
     assert sorted(came, reverse=True) == moved

@@ -13,7 +13,6 @@ from control.planner.search.bounds import Bounds, bounds_of
 from control.planner.search.even import even_out
 from control.planner.search.placement import Placement
 from control.planner.search.share_overflow import level
-from control.planner.search.spare_moves import homes_of
 from control.planner.topology import Topology, TopologyBroker, TopologyPartition
 
 OLD = (101, 102, 103)
@@ -90,7 +89,7 @@ def evened(seed: int) -> tuple[Placement, Bounds]:
 
 def moved_bytes(placement: Placement) -> int:
     """Of all replicas that are not where they were."""
-    homes = homes_of(placement)
+    homes = placement.home
     return sum(
         placement.size[n] * len(set(now) - set(homes[n]))
         for n, now in enumerate(placement.replicas)

@@ -39,16 +39,16 @@ def test_the_fewest_are_raised_where_the_most_cannot_be_lowered() -> None:
 @pytest.mark.parametrize(
     ("now", "ordered"),
     [
-        ([2, 1, 3], [1, 2, 3]),
-        ([2, 4, 1], [1, 2, 4]),
-        ([4, 3, 2], [4, 3, 2]),
-        ([3, 1], [3, 1]),
+        ((2, 1, 3), (1, 2, 3)),
+        ((2, 4, 1), (1, 2, 4)),
+        ((4, 3, 2), (4, 3, 2)),
+        ((3, 1), (3, 1)),
     ],
 )
 def test_replicas_that_stay_keep_their_places_beside_their_leader(
-    now: list[int], ordered: list[int]
+    now: tuple[int, ...], ordered: tuple[int, ...]
 ) -> None:
-    assert in_order([1, 2, 3], now) == ordered
+    assert in_order((1, 2, 3), now) == ordered
 
 
 def test_followers_keep_their_order_under_another_leader() -> None:
