@@ -206,12 +206,10 @@ def _suspicious(
     Unknown racks share the last column, each replica there on one of its own."""
     known = sorted({rack for rack in rack_of.values() if rack is not None})
     names = {rack: number for number, rack in enumerate([*known, None])}
-    nowhere, width = names[None], np.fromiter(map(len, replicas), np.int64, len(replicas))
-    ids = np.fromiter(chain.from_iterable(replicas), np.int64, int(width.sum()))
-    listed = np.array(sorted(rack_of), dtype=np.int64)
-    numbers = np.array([names[rack_of[broker]] for broker in sorted(rack_of)], dtype=np.int64)
-    place = np.minimum(listed.searchsorted(ids), len(listed) - 1)
-    on = np.where(listed[place] == ids, numbers[place], nowhere)
+    number_of, nowhere = {broker: names[rack] for broker, rack in rack_of.items()}, names[None]
+    width = np.fromiter(map(len, replicas), np.int64, len(replicas))
+    flat = chain.from_iterable(replicas)
+    on = np.fromiter((number_of.get(b, nowhere) for b in flat), np.int64, int(width.sum()))
     of = np.repeat(np.arange(len(width)), width)
     used = np.bincount(of * len(names) + on, minlength=len(width) * len(names))
     used = used.reshape(-1, len(names))

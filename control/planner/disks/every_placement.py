@@ -57,6 +57,7 @@ class _Search:
             [float("inf")] * start.brokers if start.capacity is None else start.capacity.tolist()
         )
         self._targets = [b for b in range(start.brokers) if start.is_target[b]]
+        self._partly_synced = frozenset(start.sync.partly_synced)
         self._movable = [0] * len(start.replicas)
         for broker, ranks in enumerate(start.by_size):
             for rank in ranks:
@@ -112,8 +113,8 @@ class _Search:
             self._start.size,
             [most - has for most, has in zip(self._most, held, strict=True)],
         )
-        sync = self._start.sync
         for partition, mask in enumerate(state):
+            is_partly = partition in self._partly_synced
             needed = size[partition] or float("-inf")
             free = [b for b in self._targets if room[b] >= needed and not mask >> b & 1]
             if not free:
@@ -125,7 +126,7 @@ class _Search:
                     continue
                 for target in free:
                     self._looked_at += 1
-                    if sync.has_any and not self._in_sync(partition, broker, target, mask):
+                    if is_partly and not self._in_sync(partition, broker, target, mask):
                         continue
                     yield partition, 1 << broker if broker >= 0 else 0, target
 
