@@ -8,16 +8,17 @@ import pytest
 from control.planner.proposal import PartitionChange
 from tests.oracle.planner.cases import Case
 from tests.oracle.planner.planned import planned
+from tests.oracle.planner.seeds import long_run
 from tests.oracle.planner.steady import steady_case
 from tests.oracle.planner.tight import tight_case
 
-ORDINARY = 20
-TIGHT = 20
+ORDINARY = 10
+TIGHT = 10
 ONCE_RESTLESS = (66, 116, 120, 179, 273, 374, 444, 462, 793, 916, 999, 1404)
 """Orders permuted by tries that were undone, data moved there and back, endless cycles."""
 LEADERS_STAY = ("racks", "decommission only", "relieved")
 SOAK = 20_000
-CHUNK = 1_000
+CHUNK = 500
 
 
 def applied(topology: dict[str, Any], changes: Iterable[PartitionChange]) -> dict[str, Any]:
@@ -73,8 +74,7 @@ def test_what_was_restless_once_is_not_again(seed: int) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("first", range(0, SOAK, CHUNK))
-def test_every_plan_made_again_is_empty(first: int) -> None:
-    seeds = range(first, first + CHUNK)
+@pytest.mark.parametrize("seeds", long_run(0, SOAK, CHUNK))
+def test_every_plan_made_again_is_empty(seeds: range) -> None:
     assert {seed: bad for seed in seeds if (bad := restless(steady_case(seed)))} == {}
     assert {seed: bad for seed in seeds if (bad := restless(tight_case(seed)))} == {}

@@ -8,6 +8,7 @@ from control.planner.optimizer import Alternative
 from control.planner.waves import plan_waves
 from tests.oracle.planner.cases import Case
 from tests.oracle.planner.planned import planned
+from tests.oracle.planner.seeds import long_run
 from tests.oracle.planner.tight import (
     Disks,
     Placed,
@@ -17,9 +18,9 @@ from tests.oracle.planner.tight import (
     whole_plan,
 )
 
-ORDINARY, CROWDED = 60, 3
+ORDINARY, CROWDED = 40, 3
 SOAK = 100_000
-CHUNK = 5_000
+CHUNK = 2_000
 
 
 def broken(case: Case) -> list[str]:
@@ -95,15 +96,13 @@ def test_no_wave_puts_bytes_on_a_full_broker(first: int) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("first", range(CROWDED, CROWDED + SOAK // 50, 200))
-def test_no_wave_ever_puts_bytes_on_a_full_broker(first: int) -> None:
-    found = {s: bad for s in range(first, first + 200) if (bad := overfilled(crowded_case(s)))}
-    assert found == {}
+@pytest.mark.parametrize("seeds", long_run(CROWDED, SOAK // 50, CHUNK // 10))
+def test_no_wave_ever_puts_bytes_on_a_full_broker(seeds: range) -> None:
+    assert {seed: bad for seed in seeds if (bad := overfilled(crowded_case(seed)))} == {}
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("first", range(ORDINARY, ORDINARY + SOAK, CHUNK))
-def test_every_request_is_done_wholly_or_refused(first: int) -> None:
-    found = {seed: bad for seed in range(first, first + CHUNK) if (bad := broken(tight_case(seed)))}
-    assert found == {}
+@pytest.mark.parametrize("seeds", long_run(ORDINARY, SOAK, CHUNK))
+def test_every_request_is_done_wholly_or_refused(seeds: range) -> None:
+    assert {seed: bad for seed in seeds if (bad := broken(tight_case(seed)))} == {}
