@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
 READ_EVERY_S: Final = 15.0
 NOW_WITHIN_S: Final = 3.0
-"""A command that tells findings once waits no longer for them."""
-LISTS_WITHIN_S: Final = 1.5
-"""And so long for the lists of topics: what brokers have is told without them."""
+"""A command that tells findings once waits no longer for them, and half as long for the lists of
+topics: what brokers have is told without them."""
 NAMES_MAX: Final = 5
 STOP_TIMEOUT_S: Final = 5.0
 
@@ -142,7 +141,8 @@ def operations_now(watched: WatchedCluster, bus: str | None) -> tuple[Finding, .
 async def _read_soon(watched: WatchedCluster, bus: str | None) -> tuple[Finding, ...]:
     with suppress(TimeoutError):
         async with asyncio.timeout(NOW_WITHIN_S), _sources(watched, bus) as (admin, moves):
-            throttles = LeftThrottles(admin, lists_within_s=LISTS_WITHIN_S)
+            within_s = NOW_WITHIN_S / 2
+            throttles = LeftThrottles(admin, rates_within_s=within_s, lists_within_s=within_s)
             return await _read(admin, throttles, moves, watched)
     return ()
 

@@ -32,7 +32,7 @@ ENTRIES_MAX: Final = 3
 """Of a list of replicas so many are named."""
 LISTS_SHARE: Final = 0.01
 """Reading the lists of all topics takes this share of the time at most."""
-RATES_WITHIN_S: Final = 2.0
+RATES_WITHIN_S: Final = 10.0
 """A broker that does not tell its rates in time holds up no other."""
 TOPICS_MAX: Final = 500
 """So many topics that have lists are read in each round."""
@@ -124,10 +124,10 @@ class RunningMoves:
 
 
 class _SilentError(UnreachableError):
-    def __init__(self, broker: str) -> None:
+    def __init__(self, broker: str, within_s: float) -> None:
         super().__init__(
             f"broker {broker} does not tell its throttles",
-            reason=f"it did not answer within {RATES_WITHIN_S:.0f} s",
+            reason=f"it did not answer within {within_s:.0f} s",
             next_step="try again; `partiscope status` tells which brokers are alive",
         )
 
@@ -139,9 +139,16 @@ class LeftThrottles:
     all were read. All topics are read as often as their number allows, by LISTS_SHARE.
     """
 
-    def __init__(self, admin: AdminPort, *, lists_within_s: float | None = None) -> None:
+    def __init__(
+        self,
+        admin: AdminPort,
+        *,
+        rates_within_s: float = RATES_WITHIN_S,
+        lists_within_s: float | None = None,
+    ) -> None:
         """``lists_within_s``: what topics have is left out where they do not tell it in time."""
         self._admin = admin
+        self._rates_within_s = rates_within_s
         self._lists_within_s = lists_within_s
         self._listed: tuple[str, ...] = ()
         """Topics that had lists, TOPICS_MAX at most."""
@@ -167,10 +174,10 @@ class LeftThrottles:
 
         async def of_broker(broker: ConfigResource) -> _Shown:
             try:
-                async with asyncio.timeout(RATES_WITHIN_S):
+                async with asyncio.timeout(self._rates_within_s):
                     return _set(await self._admin.describe_many_configs([broker], RATES))
             except TimeoutError:
-                silent[broker.name] = _SilentError(broker.name)
+                silent[broker.name] = _SilentError(broker.name, self._rates_within_s)
             except KafkaPortError as error:
                 silent[broker.name] = error
             return {}

@@ -149,13 +149,10 @@ class SilentCluster(FakeCluster):
         return await super().describe_configs(resource, names)
 
 
-async def test_a_silent_broker_is_named_and_holds_up_no_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(f"{LeftThrottles.__module__}.RATES_WITHIN_S", 0.01)
+async def test_a_silent_broker_is_named_and_holds_up_no_other() -> None:
     cluster: Any = SilentCluster({A.key: FROM})
     cluster.configs = {broker(n): {LEADER_RATE: "9"} for n in (1, 2)}
-    found = LeftThrottles(cluster)
+    found = LeftThrottles(cluster, rates_within_s=0.05)
     assert [it.resource for it in await found.read(RunningMoves())] == [broker(2)]
     assert found.silent == ("1",)
     cluster.silent = frozenset(cluster.alive)
