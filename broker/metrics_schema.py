@@ -191,6 +191,7 @@ class BrokerSample:
 
     id: int
     host: str
+    """Empty, and the port -1: it runs, but lacks the listener by which the cluster is read."""
     port: int
     fenced: bool
     read_ms: int

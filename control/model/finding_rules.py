@@ -183,8 +183,20 @@ def find_partitions(evidence: Evidence) -> Iterator[Finding]:
 
 
 def find_brokers(evidence: Evidence) -> Iterator[Finding]:
-    """Registered brokers that the controller has fenced."""
+    """Registered brokers that the controller has fenced, or that have no address for us."""
     for row in evidence.snapshot.brokers.to_pylist():
+        if not row["is_fenced"] and not row["host"]:
+            yield Finding(
+                kind="broker-no-address",
+                severity=Severity.WARNING,
+                subject=f"brokers/{row['broker']}",
+                label=f"broker {row['broker']}",
+                title="no address for us",
+                reason="It runs, but lacks the listener by which the cluster is asked: its own "
+                "figures are not known.",
+                next_step="Ask the cluster by an address of a listener that every broker has",
+                since_ms=row["sampled_ms"],
+            )
         if row["is_fenced"]:
             broker = row["broker"]
             replicas = _held_by(evidence, broker)

@@ -108,13 +108,13 @@ class _Heard:
 
     @classmethod
     def of(cls, snapshot: ClusterSnapshot) -> "_Heard":
-        names = ["broker", "is_fenced", "interval_ms", "sampled_ms", "heard_ms"]
+        names = ["broker", "host", "is_fenced", "interval_ms", "sampled_ms", "heard_ms"]
         rows = snapshot.brokers.select(names).to_pylist()
         return cls(
             {
                 row["broker"]: row["heard_ms"] or row["sampled_ms"]
                 for row in rows
-                if not row["is_fenced"] and row["sampled_ms"] is not None
+                if row["host"] and not row["is_fenced"] and row["sampled_ms"] is not None
             },
             {row["broker"]: row["interval_ms"] or 1_000 for row in rows},
         )

@@ -49,12 +49,14 @@ NOT_KNOWN: Final = "not-known"
 BROKER_SEVERITIES: Final[Mapping[str, Severity]] = {
     "alive": Severity.FINE,
     "cordoned": Severity.NOTICE,
+    "no address": Severity.WARNING,
     "silent": Severity.WARNING,
     "disk failed": Severity.CRITICAL,
     "fenced": Severity.CRITICAL,
 }
-"""Mildest first. ``cordoned``: it receives no new replicas; ``silent``: not fenced, but its figures
-do not come; ``disk failed``: at least one of its log directories."""
+"""Mildest first. ``cordoned``: it receives no new replicas; ``no address``: it runs, but lacks the
+listener by which the cluster is asked; ``silent``: not fenced, but its figures do not come;
+``disk failed``: at least one of its log directories."""
 PARTITION_SEVERITIES: Final[Mapping[str, Severity]] = {
     "offline": Severity.CRITICAL,
     "under-min-isr": Severity.CRITICAL,

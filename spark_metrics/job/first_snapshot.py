@@ -102,10 +102,12 @@ def first_snapshot(heads: Sequence[Head]) -> Commit:
 
 
 def is_whole(heads: Sequence[Head]) -> bool:
-    """Whether every live broker that is registered has told a complete round."""
+    """Whether every live broker that is registered, and has an address, has told a complete
+    round."""
     memory = _memory_of(heads)
     complete = {key for key, source in memory.sources.items() if source.complete_ms}
-    wanted = {key for key, broker in memory.registry.items() if not broker.is_fenced}
+    registry = memory.registry.items()
+    wanted = {key for key, broker in registry if broker.host and not broker.is_fenced}
     return bool(wanted) and wanted <= complete
 
 

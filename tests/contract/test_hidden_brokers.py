@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import TopicPartition
 from control.operations.reassignment.facts import read_facts, topology_of
 from control.operations.reassignment.planning import Planning
 from control.planner.goals import PlanRequest
 from tests.contract.operations_rig import topic_with_data
+from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KafkaCluster
 from tests.support.phrases import lacking
 from tests.support.ports import free_ports
@@ -70,3 +72,19 @@ async def test_a_broker_without_our_listener_is_not_taken_for_dead(cluster: Part
         told = " ".join((await Planning(admin).plan(PlanRequest())).limits)
         assert not lacking(told, f"broker {HIDDEN} runs", f"no listener {LISTENER}")
         assert "does not run" not in told
+    async with collecting(KafkaSettings(bootstrap=where)) as (_, collected):
+
+        def told_brokers() -> set[tuple[int, str, bool]]:
+            rounds = [record for records in collected.rounds.values() for record in records]
+            rows = [row for record in rounds for row in record.brokers]
+            return {(row.id, row.host, row.fenced) for row in rows}
+
+        named = {(id_, "127.0.0.1", False) for id_ in (FIRST, SECOND)}
+        await becomes(told_brokers, named | {(HIDDEN, "", False)})
+
+        def leaders() -> set[tuple[int, int]]:
+            rounds = [record for records in collected.rounds.values() for record in records]
+            rows = [row for record in rounds for row in record.replicas if row.topic == topic]
+            return {(row.partition, row.leader) for row in rows}
+
+        await becomes(leaders, {(0, HIDDEN), (1, FIRST), (2, SECOND)})

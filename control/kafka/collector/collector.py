@@ -227,8 +227,10 @@ class Collector:
             member.source.is_stale = False
 
     def _match_members(self) -> None:
-        """One member per live broker; those that left, or are fenced, are not asked."""
-        live = {broker.id for broker in self.image.brokers.values() if not broker.is_fenced}
+        """One member per live broker that has an address for us; those that left, or are fenced,
+        are not asked."""
+        known = self.image.brokers.values()
+        live = {broker.id for broker in known if broker.has_address and not broker.is_fenced}
         for broker in self._members.keys() - live:
             for task in self._members.pop(broker).tasks:
                 task.cancel()

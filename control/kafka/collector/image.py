@@ -29,6 +29,11 @@ class BrokerInfo:
     rack: str | None
     is_fenced: bool = False
 
+    @property
+    def has_address(self) -> bool:
+        """False: it runs, but lacks the listener by which the cluster is asked."""
+        return bool(self.host)
+
 
 @dataclass(slots=True, kw_only=True)
 class PartitionState:
@@ -90,6 +95,9 @@ class ClusterImage:
         self._by_broker: tuple[int, dict[int, list[PartitionState]]] = (-1, {})
         self._orphans: tuple[tuple[int, frozenset[int]], list[PartitionState]]
         self._orphans = (-1, frozenset()), []
+        self._listed: frozenset[int] = frozenset()
+        """Brokers that Metadata lists."""
+        self._in_sync: tuple[int, set[int]] = (-1, set())
 
     @property
     def topics(self) -> Collection[str]:
@@ -108,6 +116,7 @@ class ClusterImage:
             for b in message.brokers
         }
         self._take_brokers(live)
+        self._listed = frozenset(live)
         topics = {t.name: t for t in message.topics if _is_readable(t)}
         for name in self._topics.keys() - topics.keys():
             self._drop(name)
@@ -116,10 +125,12 @@ class ClusterImage:
             if known is None or known.partitions != topic.partitions:
                 self._take_topic(topic)
         self._topics = topics
+        self._add_hidden()
 
     def take_registered(self, brokers: Iterable[BrokerInfo]) -> None:
         """Every registered broker, from DescribeCluster where it tells of fenced ones."""
         self.brokers = {broker.id: broker for broker in brokers}
+        self._add_hidden()
 
     def take_reassignments(self, ongoing: Iterable[OngoingReassignment]) -> None:
         """All running reassignments."""
@@ -194,8 +205,22 @@ class ClusterImage:
             if broker in self.assigned_brokers():
                 old = known[broker]
                 self.brokers[broker] = BrokerInfo(
-                    id=old.id, host=old.host, port=old.port, rack=old.rack, is_fenced=True
+                    id=old.id,
+                    host=old.host,
+                    port=old.port,
+                    rack=old.rack,
+                    is_fenced=old.has_address,
                 )
+
+    def _add_hidden(self) -> None:
+        """Brokers that answers leave out for lack of our listener, though they run: who does not
+        run is in no ISR with others."""
+        if self._in_sync[0] != self.version:
+            isrs = (state.isr for state in self.partitions.values() if len(state.isr) > 1)
+            led = (state.leader for state in self.partitions.values() if state.leader >= 0)
+            self._in_sync = self.version, {*led, *(broker for isr in isrs for broker in isr)}
+        for broker in sorted(self._in_sync[1] - self.brokers.keys()):
+            self.brokers[broker] = BrokerInfo(id=broker, host="", port=UNKNOWN, rack=None)
 
     def _take_topic(self, topic: Any) -> None:
         seen = set()
@@ -207,11 +232,19 @@ class ClusterImage:
             if state is None:
                 state = PartitionState(key=key, leader=-1, leader_epoch=-1, replicas=(), isr=())
                 self.partitions[key] = state
-            state.leader, state.leader_epoch = partition.leader_id, epoch
+            state.leader, state.leader_epoch = self._leader_of(partition), epoch
             state.replicas = tuple(partition.replica_nodes)
             state.isr = tuple(partition.isr_nodes)
         self._drop(topic.name, keep=seen)
         self.version += 1
+
+    def _leader_of(self, partition: Any) -> int:
+        """Metadata does not name a leader that lacks our listener."""
+        if partition.error_code is not ErrorCode.listener_not_found:
+            leader: int = partition.leader_id
+            return leader
+        in_sync = (broker for broker in partition.replica_nodes if broker in partition.isr_nodes)
+        return next((broker for broker in in_sync if broker not in self._listed), NO_LEADER)
 
     def _drop(self, topic: str, keep: set[TopicPartition] | None = None) -> None:
         known = self._topics.get(topic)

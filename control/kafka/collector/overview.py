@@ -185,7 +185,8 @@ class ClusterOverview:
             raise story or error from error
 
     def _choices(self) -> Sequence[int | None]:
-        live = [b.id for b in self._image.brokers.values() if not b.is_fenced]
+        known = self._image.brokers.values()
+        live = [b.id for b in known if b.has_address and not b.is_fenced]
         live.sort(key=lambda broker: (self._slow.get(broker, 0.0) > SLOW_S, broker))
         return live[:BROKERS_ASKED_MAX] or [None]
 

@@ -128,13 +128,15 @@ def broker_table(evidence: Evidence) -> pa.Table:
 
 
 def _statuses(store: pa.Table, silent: frozenset[int]) -> pa.Array:
-    known = store.select(["broker", "is_fenced", "directories"]).to_pylist()
+    known = store.select(["broker", "host", "is_fenced", "directories"]).to_pylist()
     return pa.array([_status(row, silent) for row in known], pa.string())
 
 
 def _status(row: Record, silent: frozenset[int]) -> str:
     if row["is_fenced"]:
         return "fenced"
+    if not row["host"]:
+        return "no address"
     directories = directories_of(row)
     if any(it.is_failed for it in directories):
         return "disk failed"

@@ -15,6 +15,7 @@ from control.model.status import (
     words_of,
 )
 from control.views.format import phrase
+from control.views.tables.brokers import broker_table
 from tests.support.phrases import lacking
 from tests.unit.control import clusters
 from tests.unit.control.clusters import MIB, NOW_MS
@@ -101,6 +102,18 @@ def test_a_fenced_broker_with_replicas_is_critical() -> None:
     ]
     assert found[0].facts["replicas"] == 1
     assert not lacking(found[0].next_step, "Start it", "move its replicas")
+
+
+def test_a_broker_without_an_address_for_us_is_told_and_neither_dead_nor_silent() -> None:
+    cluster = clusters.snapshot(
+        brokers=[clusters.broker(1), clusters.broker(2, host="", port=-1, sampled_ms=5)],
+        partitions=[clusters.partition("t", 0, [1, 2])],
+    )
+    evidence = Evidence.gather(cluster, now_ms=NOW_MS)
+    assert [row["status"] for row in broker_table(evidence).to_pylist()] == ["alive", "no address"]
+    (found,) = find_all(evidence)
+    assert (found.kind, found.severity) == ("broker-no-address", Severity.WARNING)
+    assert not lacking(f"{found.title}. {found.next_step}", "no address for us", "listener")
 
 
 def test_a_fenced_broker_that_holds_nothing_may_be_one_that_was_retired() -> None:

@@ -1,5 +1,7 @@
 """The collector's pure parts: what is known, what is due, what it weighs, what is missing."""
 
+from kio.schema.errors import ErrorCode
+
 from broker.metrics_schema import (
     NO_COMMIT,
     BrokerSample,
@@ -10,7 +12,7 @@ from broker.metrics_schema import (
 from broker.protocol import codec
 from control.kafka.collector.background_reads import interval_ms
 from control.kafka.collector.groups import ACTIVE_FOR_MS, IDLE_AGE_MS, GroupImages
-from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
+from control.kafka.collector.image import BrokerInfo, BrokerLogs, ClusterImage, PartitionState
 from control.kafka.collector.load import LoadMeter, interval_ms_for
 from control.kafka.collector.report_writer import (
     BrokerReport,
@@ -89,6 +91,33 @@ def test_a_broker_that_holds_replicas_is_away_rather_than_gone() -> None:
     assert {b.id: b.is_fenced for b in image.brokers.values()} == {1: False, 2: True}
     image.take_metadata(_metadata({"orders": [(1, [1])]}, (1,)), 300)
     image.take_metadata(_metadata({"orders": [(1, [1])]}, (1,)), 400)
+    assert list(image.brokers) == [1]
+
+
+def test_a_broker_that_lacks_our_listener_runs_and_leads() -> None:
+    """Metadata leaves it out, and the leader that it is."""
+    alone = {"partition_index": 0, "leader_epoch": 1, "replica_nodes": [3], "isr_nodes": [3]}
+    shared = {**alone, "partition_index": 1, "replica_nodes": [1, 4], "isr_nodes": [1, 4]}
+    unheard = {"error_code": ErrorCode.listener_not_found.value, "leader_id": -1}
+    partitions = [{**alone, **unheard}, {**shared, "error_code": 0, "leader_id": 1}]
+    answer = codec.build_response(
+        3,
+        12,
+        cluster_id="watched",
+        controller_id=1,
+        brokers=[{"node_id": 1, "host": "h", "port": 9092, "rack": None}],
+        topics=[{"name": "orders", "error_code": 0, "partitions": partitions}],
+    )
+    image = ClusterImage()
+    for read_ms in (100, 200):
+        image.take_metadata(answer, read_ms)
+        image.take_registered([BrokerInfo(id=1, host="h", port=9092, rack=None)])
+        told = {it.id: (it.has_address, it.is_fenced) for it in image.brokers.values()}
+        assert told == {1: (True, False), 3: (False, False), 4: (False, False)}
+        assert image.partitions[ORDERS_0].leader == 3
+    gone = _metadata({"orders": [(1, [1])]}, (1,))
+    image.take_metadata(gone, 300)
+    image.take_registered([BrokerInfo(id=1, host="h", port=9092, rack=None)])
     assert list(image.brokers) == [1]
 
 
