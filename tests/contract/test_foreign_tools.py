@@ -40,6 +40,7 @@ TOOL: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 FROM, TO, ELSEWHERE = (101, 102), (103, 102), (101, 103)
 RATE: Final = 100_000
 FAST: Final = "50MiB"
+CORDONED: Final = "cordoned.log.dirs"
 FIRST, SECOND, THIRD = ALL = 2, 0, 1
 """Partitions in the order of their waves: the smaller one first."""
 
@@ -169,6 +170,46 @@ async def test_a_partition_that_a_tool_retargets_in_flight_is_told_and_left_to_i
     wanted = {FIRST: ELSEWHERE, SECOND: TO, THIRD: TO}
     await eventually(lambda: placement_of(admin, topic), wanted)
     assert await throttles(admin, topic) == {}
+
+
+@pytest.mark.thorough
+async def test_an_order_of_replicas_that_a_tool_changes_in_flight_is_set_again(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        topic, move = await begin(admin, client)
+        await watch_until(client, move, lambda it: in_wave(1, it))
+        key = TopicPartition(topic, FIRST)
+        assert await admin.alter_reassignments({key: TO[::-1]}) == {}
+        await client.control(move, ControlAction.THROTTLE, throttle=FAST)
+        told = await watch_until(client, move, lambda it: f"order of {key}" in it.interfered)
+        assert not lacking(told.notes[-1], str(key), "another tool", str(list(TO)), "set again")
+        done = await wait_for(client, move)
+        assert done.outcome is Outcome.DONE, (done, executor.said())
+    assert await placement_of(admin, topic) == dict.fromkeys(ALL, TO)
+    assert await throttles(admin, topic) == {}
+
+
+@pytest.mark.thorough
+async def test_a_target_that_is_cordoned_in_flight_is_told(
+    admin: KafkaAdmin, client: OperationsClient, tmp_path: Path, bootstrap: str
+) -> None:
+    target = ConfigResource(scope=ConfigScope.BROKER, name=str(TO[0]))
+    if not await admin.describe_configs(target, (CORDONED,)):
+        pytest.skip("this Kafka cannot cordon")
+    with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
+        topic, move = await begin(admin, client)
+        await watch_until(client, move, lambda it: in_wave(1, it))
+        await admin.alter_configs(target, {CORDONED: "*"})
+        try:
+            words = f"broker {TO[0]} was cordoned meanwhile"
+            await watch_until(client, move, lambda it: any(words in note for note in it.notes))
+        finally:
+            await admin.alter_configs(target, {CORDONED: None})
+        await client.control(move, ControlAction.THROTTLE, throttle=FAST)
+        done = await wait_for(client, move)
+        assert done.outcome is Outcome.DONE, (done, executor.said())
+    assert await placement_of(admin, topic) == dict.fromkeys(ALL, TO)
 
 
 @pytest.mark.thorough

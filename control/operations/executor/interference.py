@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from control.kafka.ports import LogDir
 from control.model.ids import TopicPartition
 from control.operations.executor.pacing.debounce import Debounce
+from control.operations.reassignment.facts import cordoned_of
 from control.operations.reassignment.placements import Placements
 from control.planner.proposal import PartitionChange
 
@@ -70,9 +71,9 @@ class CordonWatch:
 
     def read(self, log_dirs: Collection[LogDir], emptied: Collection[int]) -> None:
         """One reading. `emptied`: brokers that hold nothing once the run is done."""
+        cordoned = cordoned_of(log_dirs)
         for broker in sorted({log_dir.broker for log_dir in log_dirs}):
-            own = [log_dir for log_dir in log_dirs if log_dir.broker == broker]
-            is_cordoned = all(log_dir.is_cordoned for log_dir in own)
+            is_cordoned = broker in cordoned
             was, self._was[broker] = self._was.get(broker, is_cordoned), is_cordoned
             if is_cordoned and not was and broker not in emptied:
                 self._news.append(

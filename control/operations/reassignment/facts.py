@@ -250,7 +250,7 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
         usable_bytes=disks.usable_bytes,
         log_dirs=disks.log_dirs,
         in_flight=read_in_flight(moving, log_dirs, sizes),
-        cordoned=_cordoned(log_dirs),
+        cordoned=cordoned_of(log_dirs),
         untold_cordons=frozenset(
             {broker.id for broker in cluster.brokers} - {it.broker for it in log_dirs}
         ),
@@ -432,12 +432,12 @@ async def _log_dirs(admin: AdminPort) -> tuple[LogDir, ...]:
 async def cordoned_brokers(admin: AdminPort) -> frozenset[int]:
     """Live brokers that take no new replica, as far as brokers tell."""
     try:
-        return _cordoned(await admin.log_dirs(partitions=()))
+        return cordoned_of(await admin.log_dirs(partitions=()))
     except KafkaPortError:
         return frozenset()
 
 
-def _cordoned(log_dirs: Iterable[LogDir]) -> frozenset[int]:
+def cordoned_of(log_dirs: Iterable[LogDir]) -> frozenset[int]:
     """Brokers without a live log directory that takes new replicas: the controller refuses every
     target list that names one, also for replicas that it has already."""
     live = [log_dir for log_dir in log_dirs if not log_dir.is_failed]

@@ -327,7 +327,7 @@ async def test_an_order_that_another_tool_changes_is_set_again_once(pass_s: Pass
 def test_cordons_that_matter_are_told_once(emptied: tuple[int, ...]) -> None:
     watch = CordonWatch()
     for is_so in (False, True, False):
-        watch.read([_dir(is_cordoned=is_so)], emptied)
+        watch.read([_dir(is_cordoned=is_so), _dir(is_failed=True)], emptied)
     told = watch.take_news()
     assert watch.take_news() == []
     assert len(told) == 1
@@ -335,14 +335,14 @@ def test_cordons_that_matter_are_told_once(emptied: tuple[int, ...]) -> None:
     assert not lacking(told[0], "broker 1", wanted)
 
 
-def _dir(*, is_cordoned: bool) -> LogDir:
+def _dir(**known: bool) -> LogDir:
     return LogDir(
         broker=1,
         path="/d",
         total_bytes=None,
         usable_bytes=None,
         replicas=(),
-        is_cordoned=is_cordoned,
+        **known,
     )
 
 
