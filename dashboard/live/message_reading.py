@@ -193,6 +193,8 @@ class _Tab:
         self._socket = socket
         self._topic = topic
         self._asked: Asked | None = None
+        self._backs = 0
+        """Presses of BACK that were not followed yet."""
         self._is_changed = asyncio.Event()
         self._scan: Scan | None = None
         self._pages = ResultPages()
@@ -224,6 +226,7 @@ class _Tab:
             if self._scan is not None:
                 self._scan.stop()
             if asked.do != STOP:
+                self._backs = self._backs + 1 if asked.do == BACK else 0
                 self._asked = asked
                 self._is_changed.set()
 
@@ -252,7 +255,8 @@ class _Tab:
         if asked.do == READ:
             pages.clear()
         is_kept = pages.next() if asked.do == MORE else asked.do == BACK
-        if asked.do == BACK:
+        backs, self._backs = self._backs, 0
+        for _ in range(backs):
             pages.previous()
         if is_kept and pages.shown is not None:
             await self._show_page(await asyncio.to_thread(self._seen, asked.search))

@@ -157,6 +157,43 @@ def test_pages_follow_one_another_and_those_that_were_read_are_not_read_again(
         assert len(logs.requests(apis.FETCH)) == fetches
 
 
+def test_each_press_of_back_counts_while_a_page_is_drawn(
+    tabs: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard, draws, may_draw = threading.Semaphore(0), threading.Event(), threading.Event()
+    may_draw.set()
+
+    def counted(*words: str) -> Any:
+        asked = asked_of(*words)
+        heard.release()
+        return asked
+
+    def first(_: ResultPages) -> int:
+        draws.set()
+        assert may_draw.wait(WAIT_S)
+        return 1
+
+    monkeypatch.setattr(message_reading, "SHOWN_MAX", 2)
+    monkeypatch.setattr(message_reading, "asked_of", counted)
+    monkeypatch.setattr(ResultPages, "first", property(first))
+    with tabs() as tab:
+        for do in (READ, *[MORE] * 4):
+            tab.send(do, offset="0")
+            last = tab.values()
+            assert heard.acquire(timeout=WAIT_S)
+        assert last == ["v8", "v9"]
+        may_draw.clear()
+        draws.clear()
+        tab.send(BACK)
+        assert draws.wait(WAIT_S)
+        for _ in range(2):
+            tab.send(BACK)
+        for _ in range(3):
+            assert heard.acquire(timeout=WAIT_S)
+        may_draw.set()
+        assert [tab.values() for _ in range(2)] == [["v6", "v7"], ["v2", "v3"]]
+
+
 def test_another_search_forgets_the_pages_of_the_one_before(tabs: Open) -> None:
     with tabs() as tab:
         tab.send(READ, offset="0")
