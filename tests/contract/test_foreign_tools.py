@@ -18,6 +18,7 @@ from control.operations.bus.events import Outcome
 from control.operations.bus.journal import lines_of_state
 from control.operations.bus.state import OperationState, Phase
 from control.operations.catalogue.brokers.clear_throttles import ClearThrottles
+from control.operations.executor.throttles.left_throttles import EVERY_BROKER
 from control.operations.executor.throttles.throttle_record import RATES, REPLICA_LISTS
 from control.operations.operation_session import OperationSession
 from control.operations.reassignment.planning import Planning
@@ -234,11 +235,12 @@ async def test_left_throttles_are_previewed_and_cleared_and_those_of_a_move_stay
         await client.control(move, ControlAction.THROTTLE, throttle=FAST)
         done = await wait_for(client, move)
         assert done.outcome is Outcome.DONE, (done, executor.said())
-    broker = ConfigResource(scope=ConfigScope.BROKER, name="103")
-    await admin.alter_configs(broker, dict.fromkeys(RATES, str(RATE)))
-    await eventually(lambda: rates(admin, topic), {str(RATE)})
-    async with OperationSession(watched, bus=bootstrap) as session:
-        previewed = await session.preview(ClearThrottles())
-        assert len(previewed.effect.changes) == len(RATES)
-        await session.perform(previewed)
-    await eventually(lambda: throttles(admin, other), {})
+    for name in ("103", EVERY_BROKER.name):
+        broker = ConfigResource(scope=ConfigScope.BROKER, name=name)
+        await admin.alter_configs(broker, dict.fromkeys(RATES, str(RATE)))
+        await eventually(lambda: rates(admin, topic), {str(RATE)})
+        async with OperationSession(watched, bus=bootstrap) as session:
+            previewed = await session.preview(ClearThrottles())
+            assert len(previewed.effect.changes) == len(RATES)
+            await session.perform(previewed)
+        await eventually(lambda: throttles(admin, other), {})

@@ -6,11 +6,12 @@ from typing import ClassVar, Self
 
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.errors import KafkaPortError
-from control.kafka.ports import ConfigResource
+from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.units import counted
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, OperationForm
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
+from control.operations.errors import PartlyDoneError
 from control.operations.executor.throttles.left_throttles import (
     LeftThrottles,
     RunningMoves,
@@ -76,12 +77,32 @@ class ClearThrottles(Operation):
         )
 
     async def perform(self, context: OperationContext) -> Done:
-        """Remove them, and nothing that came meanwhile."""
-        changes: dict[ConfigResource, dict[str, str | None]] = {}
+        """Remove them, and nothing that came meanwhile: of each broker, then of topics.
+
+        :raises PartlyDoneError: some are removed, others not.
+        :raises KafkaPortError: none is.
+        """
+        parts: dict[str, list[SetThrottle]] = {}
         for throttle in self.throttles:
-            changes.setdefault(throttle.resource, {})[throttle.config] = throttle.left
-        await context.admin.alter_many_configs(changes)
-        return Done(words=f"{counted(len(self.throttles), 'throttle')} cleared", view="brokers")
+            is_broker = throttle.resource.scope is ConfigScope.BROKER
+            where = f"broker {throttle.resource.name or 'defaults'}" if is_broker else "topics"
+            parts.setdefault(where, []).append(throttle)
+        failed: dict[str, KafkaPortError] = {}
+        for where, some in parts.items():
+            changes: dict[ConfigResource, dict[str, str | None]] = {}
+            for throttle in some:
+                changes.setdefault(throttle.resource, {})[throttle.config] = throttle.left
+            try:
+                await context.admin.alter_many_configs(changes)
+            except KafkaPortError as error:
+                failed[where] = error
+        done = sum(len(some) for where, some in parts.items() if where not in failed)
+        words = f"{counted(done, 'throttle')} cleared"
+        if failed and not done:
+            raise next(iter(failed.values()))
+        if failed:
+            raise PartlyDoneError(words, [f"{where}: {why}" for where, why in failed.items()])
+        return Done(words=words, view="brokers")
 
 
 def _change_of(throttle: SetThrottle) -> Change:

@@ -31,11 +31,17 @@ from control.operations.executor.throttles.throttle_record import (
 ENTRIES_MAX: Final = 3
 """Of a list of replicas so many are named."""
 LISTS_SHARE: Final = 0.01
-"""Reading the lists of all topics takes this share of the time at most."""
+"""Reading the lists of all topics takes this share of the time at most …"""
+LISTS_AGAIN_S: Final = 600.0
+"""… but they are read again after so long."""
 RATES_WITHIN_S: Final = 10.0
 """A broker that does not tell its rates in time holds up no other."""
 TOPICS_MAX: Final = 500
-"""So many topics that have lists are read in each round."""
+"""So many topics that have lists are read in each round; more by turns."""
+
+EVERY_BROKER: Final = ConfigResource(scope=ConfigScope.BROKER, name="")
+"""Has the rates of brokers that have none of their own (``--entity-default``)."""
+_SOURCE_EVERY_BROKER: Final = 3
 
 _Shown = dict[ConfigResource, dict[str, str]]
 
@@ -53,6 +59,8 @@ class SetThrottle:
     @property
     def name(self) -> str:
         """``broker 101 leader.replication.throttled.rate``."""
+        if self.resource == EVERY_BROKER:
+            return f"every broker {self.config}"
         return f"{self.resource.scope.name.lower()} {self.resource.name} {self.config}"
 
     @property
@@ -104,11 +112,14 @@ class RunningMoves:
         told += [counted(len(self.records), "reassignment") + " of the bus"] if self.records else []
         return f"throttles of what runs are left alone: {', '.join(told)}" if told else ""
 
-    def needs_rate(self, broker: int, value: str) -> bool:
-        """Whether a rate of this broker is theirs."""
-        if broker in self.brokers:
-            return True
-        return any(broker in it.brokers and value in it.own_values for it in self.records)
+    def needs_rate(self, resource: ConfigResource, value: str) -> bool:
+        """Whether a rate of this broker, or of every broker, is theirs."""
+        if resource == EVERY_BROKER:
+            return bool(self.brokers)
+        broker = int(resource.name)
+        return broker in self.brokers or any(
+            broker in it.brokers and value in it.own_values for it in self.records
+        )
 
     def needed(self, topic: str, config: str, entries: Iterable[str]) -> list[str]:
         """Entries of a topic's list that are theirs."""
@@ -136,7 +147,7 @@ class LeftThrottles:
     """Finds the throttles that nothing which runs needs, round by round.
 
     Each round asks live brokers for their rates, and the topics for their lists that had some when
-    all were read. All topics are read as often as their number allows, by LISTS_SHARE.
+    last read. All topics are read as often as their number allows, by LISTS_SHARE.
     """
 
     def __init__(
@@ -150,8 +161,8 @@ class LeftThrottles:
         self._admin = admin
         self._rates_within_s = rates_within_s
         self._lists_within_s = lists_within_s
-        self._listed: tuple[str, ...] = ()
-        """Topics that had lists, TOPICS_MAX at most."""
+        self._listed: _Shown = {}
+        """Of topics that have some, as last read."""
         self._all_due_s = -math.inf
         self.silent: tuple[str, ...] = ()
         """Brokers that did not tell their rates."""
@@ -186,37 +197,46 @@ class LeftThrottles:
         if silent and len(silent) == len(brokers):
             raise next(iter(silent.values()))
         self.silent = tuple(sorted(silent, key=int))
-        return {broker: rates for some in told for broker, rates in some.items()}
+        rates: _Shown = {}
+        for resource, configs in (found for some in told for found in some.items()):
+            rates.setdefault(resource, {}).update(configs)
+        return rates
 
     async def _lists(self) -> _Shown:
         begun_s = time.monotonic()
-        is_whole = begun_s >= self._all_due_s
-        names: Iterable[str] = self._listed
-        if is_whole:
+        if begun_s < self._all_due_s:
+            asked = [*self._listed][:TOPICS_MAX]
+            told = await self._admin.describe_many_configs(asked, REPLICA_LISTS)
+            others = self._listed.keys() - set(asked)
+            self._listed = {topic: self._listed[topic] for topic in others} | _set(told)
+            return self._listed
+        try:
             names = [topic.name for topic in await self._admin.topics()]
-        topics = [ConfigResource(scope=ConfigScope.TOPIC, name=name) for name in names]
-        lists = _set(await self._admin.describe_many_configs(topics, REPLICA_LISTS))
-        if is_whole:
+            topics = [ConfigResource(scope=ConfigScope.TOPIC, name=name) for name in names]
+            self._listed = _set(await self._admin.describe_many_configs(topics, REPLICA_LISTS))
+        finally:
             now_s = time.monotonic()
-            self._all_due_s = now_s + (now_s - begun_s) / LISTS_SHARE
-            self._listed = tuple(resource.name for resource in lists)[:TOPICS_MAX]
-        return lists
+            self._all_due_s = now_s + min((now_s - begun_s) / LISTS_SHARE, LISTS_AGAIN_S)
+        return self._listed
 
 
 def _set(found: Mapping[ConfigResource, Iterable[ConfigEntry]]) -> _Shown:
-    """The configs that somebody has set, of resources that have any."""
-    told = {
-        resource: {it.name: it.value for it in entries if it.value and not it.is_default}
-        for resource, entries in found.items()
-    }
-    return {resource: configs for resource, configs in told.items() if configs}
+    """The configs that somebody has set, by where they are set."""
+    shown: _Shown = {}
+    for resource, entries in found.items():
+        for it in entries:
+            if it.value and not it.is_default:
+                is_broker = resource.scope is ConfigScope.BROKER
+                is_every = is_broker and it.source == _SOURCE_EVERY_BROKER
+                shown.setdefault(EVERY_BROKER if is_every else resource, {})[it.name] = it.value
+    return shown
 
 
 def _left(shown: _Shown, running: RunningMoves) -> Iterator[SetThrottle]:
     for resource, configs in shown.items():
         for config, value in configs.items():
             if resource.scope is ConfigScope.BROKER:
-                if not running.needs_rate(int(resource.name), value):
+                if not running.needs_rate(resource, value):
                     yield SetThrottle(resource=resource, config=config, value=value)
                 continue
             entries = listed_entries(configs, config)

@@ -2,14 +2,18 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kio.schema.errors import ErrorCode
 
-from control.kafka.errors import UnreachableError
+from control.kafka.errors import RefusedError, UnreachableError
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
 from control.model.watched_cluster import Site
 from control.operations.bus.events import EventKind
+from control.operations.catalogue.brokers.clear_throttles import ClearThrottles
+from control.operations.errors import PartlyDoneError
 from control.operations.executor.throttles.left_throttles import (
     LISTS_SHARE,
     LeftThrottles,
@@ -23,6 +27,7 @@ from control.operations.executor.throttles.throttle_record import (
     LEADER_REPLICAS,
     RATES,
 )
+from tests.support.phrases import lacking
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.executor.test_throttle_of_move import RATE, keeper_on
 from tests.unit.control.operations.fake_cluster import (
@@ -101,6 +106,22 @@ async def test_what_somebody_elses_running_move_needs_is_not_left() -> None:
     }
 
 
+async def test_what_one_broker_refuses_to_clear_holds_up_no_other() -> None:
+    admin: Any = FakeCluster({A.key: FROM})
+    admin.configs = {broker(n): {LEADER_RATE: "9"} for n in (1, 2)}
+    admin.configs |= {topic("a"): {LEADER_REPLICAS: "0:1"}}
+    context: Any = SimpleNamespace(admin=admin)
+    clear = ClearThrottles(throttles=tuple((await left(admin)).values()))
+    refused = RefusedError(ErrorCode.cluster_authorization_failed, what="changing configs of 1")
+    admin.removal_refusals = {1: refused}
+    with pytest.raises(PartlyDoneError) as told:
+        await clear.perform(context)
+    assert not lacking(str(told.value), "2 throttles cleared", "broker 1")
+    assert await left(admin) == {f"broker 1 {LEADER_RATE}": clear.throttles[0]}
+    with pytest.raises(RefusedError):
+        await ClearThrottles(throttles=clear.throttles[:1]).perform(context)
+
+
 class CountedCluster(FakeCluster):
     """Counts the topics that are asked for their lists; each takes a second."""
 
@@ -134,6 +155,19 @@ async def test_rounds_read_what_has_lists_and_all_topics_now_and_then(pass_s: Pa
     assert [it.resource for it in await found.read(running)] == [broker(1)], "rates each time"
     pass_s(3 / LISTS_SHARE)()
     assert [it.resource for it in await found.read(running)] == [broker(1), topic("b")]
+
+
+async def test_more_lists_than_a_round_reads_are_all_told_and_read_by_turns(
+    pass_s: PassS, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"{LeftThrottles.__module__}.TOPICS_MAX", 1)
+    cluster: Any = CountedCluster("a", "b", pass_s=pass_s)
+    cluster.configs = {topic(name): {LEADER_REPLICAS: "0:1"} for name in "ab"}
+    found, running = LeftThrottles(cluster), RunningMoves()
+    for _ in range(3):
+        assert len(await found.read(running)) == 2
+    cluster.configs = {}
+    assert [len(await found.read(running)) for _ in range(2)] == [1, 0]
 
 
 class SilentCluster(FakeCluster):
