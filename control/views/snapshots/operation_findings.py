@@ -134,17 +134,15 @@ def _run(loop: asyncio.AbstractEventLoop, following: asyncio.Task[None]) -> None
 
 
 def operations_now(watched: WatchedCluster, bus: str | None) -> tuple[Finding, ...]:
-    """The findings of one cluster, read now; none where it does not answer soon."""
+    """The findings of one cluster, read now, as far as bus and cluster answer soon."""
     return () if watched.bootstrap is None else asyncio.run(_read_soon(watched, bus))
 
 
 async def _read_soon(watched: WatchedCluster, bus: str | None) -> tuple[Finding, ...]:
-    with suppress(TimeoutError):
-        async with asyncio.timeout(NOW_WITHIN_S), _sources(watched, bus) as (admin, moves):
-            within_s = NOW_WITHIN_S / 2
-            throttles = LeftThrottles(admin, rates_within_s=within_s, lists_within_s=within_s)
-            return await _read(admin, throttles, moves, watched)
-    return ()
+    async with _sources(watched, bus) as (admin, moves):
+        soon_s = NOW_WITHIN_S / 2
+        throttles = LeftThrottles(admin, rates_within_s=soon_s, lists_within_s=soon_s)
+        return await _read(admin, throttles, moves, watched, within_s=NOW_WITHIN_S)
 
 
 @asynccontextmanager
@@ -171,13 +169,16 @@ async def _read(
     throttles: LeftThrottles,
     moves: MovesReader | None,
     watched: WatchedCluster,
+    *,
+    within_s: float | None = None,
 ) -> tuple[Finding, ...]:
     """While the bus does not answer nobody knows which throttles are of moves that run: none is
-    told then."""
+    told then. ``within_s``: what is known by then is told."""
     states: list[OperationState] = []
     left: tuple[SetThrottle, ...] = ()
-    with suppress(KafkaPortError, OperationError):
-        states = [] if moves is None else await moves.list()
-        running = RunningMoves.of(states, await admin.list_reassignments(), site=watched.site)
-        left = await throttles.read(running)
+    with suppress(KafkaPortError, OperationError, TimeoutError):
+        async with asyncio.timeout(within_s):
+            states = [] if moves is None else await moves.list()
+            running = RunningMoves.of(states, await admin.list_reassignments(), site=watched.site)
+            left = await throttles.read(running)
     return tuple(operation_findings(states, left, now_ms=time.time_ns() // 1_000_000))

@@ -1,13 +1,19 @@
 """Findings about operations: what is left behind, and who interferes."""
 
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.finding import Finding, Operation
 from control.model.status import Severity
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.events import EventKind, Outcome
-from control.operations.executor.throttles.left_throttles import SetThrottle
+from control.operations.bus.state import OperationState
+from control.operations.executor.throttles.left_throttles import LeftThrottles, SetThrottle
 from control.operations.executor.throttles.throttle_record import LEADER_RATE
 from control.views.next_steps import action_of
-from control.views.snapshots.operation_findings import operation_findings
+from control.views.snapshots.operation_findings import _read, operation_findings
 from control.views.tables.findings import finding_row
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import FakeContext, change, command_of
@@ -52,3 +58,17 @@ def test_a_move_in_which_another_tool_interferes_is_a_finding_while_it_runs() ->
     assert not lacking(finding.title + finding.next_step, "stopped", "moves resume mv-1")
     context.told(EventKind.FINISHED, "over", outcome=Outcome.DONE.value)
     assert found(context) == ()
+
+
+async def test_what_the_bus_tells_is_told_where_the_cluster_is_silent() -> None:
+    context = FakeContext(command_of(change("a")))
+    context.told(EventKind.INTERFERED, "removed", changed=["x"])
+
+    async def list_moves() -> list[OperationState]:
+        return [context.state()]
+
+    moves: Any = SimpleNamespace(list=list_moves)
+    admin: Any = SimpleNamespace(list_reassignments=asyncio.Event().wait)
+    watched = WatchedCluster(bootstrap="c:1")
+    told = await _read(admin, LeftThrottles(admin), moves, watched, within_s=0.05)
+    assert [finding.kind for finding in told] == ["move-interfered"]
