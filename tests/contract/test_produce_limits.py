@@ -1,8 +1,11 @@
 """What a topic does not take is told before it is sent, to the byte, on ours and on Kafka."""
 
+import asyncio
+
 import pytest
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import NoSuchPartitionError, RefusedError
 from control.kafka.ports import NewTopic
 from control.kafka.records.producer import (
@@ -15,6 +18,8 @@ from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.messages.produce_progress import ProduceProgress
 from control.messages.produce_session import ProduceJob, ProduceSession
 from tests.contract.operations_rig import unique, variants
+from tests.support.patience import WAIT_S
+from tests.support.settle import until
 
 MOST_BYTES = 5_000
 
@@ -104,6 +109,23 @@ async def test_no_time_and_no_content_are_taken_as_kafka_takes_them(
         found = await reader.browse(keys, Start(kind=StartKind.EARLIEST), limit=10)
     told = [(each.offset, each.key, each.value, each.timestamp_ms) for each in found.records]
     assert sorted(told) == [(0, None, None, -1), (1, None, b"v", 5)]
+
+
+@pytest.mark.parametrize("is_idempotent", variants([False, True]))
+async def test_a_send_does_not_bring_back_a_topic_that_is_deleted_meanwhile(
+    bootstrap: str, topic: str, admin: KafkaAdmin, is_idempotent: bool
+) -> None:
+    settings = KafkaSettings(bootstrap=bootstrap, request_timeout_ms=3_000)
+    options = ProducerOptions(is_idempotent=is_idempotent)
+    job = ProduceJob(topic=topic, value="{n}", count=10_000_000, rate=100.0, options=options)
+    session = ProduceSession(settings, job)
+    running = asyncio.create_task(session.run_to_end())
+    await until(lambda: session.progress().acked, "it sends")
+    await admin.delete_topic(topic)
+    with pytest.raises(RefusedError, match="UNKNOWN_TOPIC_OR_PARTITION"):
+        await asyncio.wait_for(running, WAIT_S)
+    assert topic not in {found.name for found in await admin.topics()}
+    assert session.progress().unanswered == 0
 
 
 async def test_a_compacted_topic_says_that_it_wants_a_key(

@@ -12,10 +12,13 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
+import aiokafka.client
 from aiokafka.conn import AIOKafkaConnection, CloseReason, create_conn
 from aiokafka.errors import KafkaError
+from aiokafka.protocol.metadata import MetadataRequest
 
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
@@ -29,6 +32,10 @@ from control.kafka.errors import (
     UnsupportedApiError,
     WrongClusterError,
 )
+
+# Brokers create the topics that aiokafka's clients ask for: whoever sends to a topic while it is
+# deleted would bring it back, with the usual configs.
+aiokafka.client.MetadataRequest = partial(MetadataRequest, allow_auto_topic_creation=False)
 
 METADATA_API: Final = 3
 _CORRELATION_ID_AT: Final = 8
