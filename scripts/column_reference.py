@@ -1,10 +1,12 @@
-"""Writes docs/reference/columns.md from the tables' declarations: every column of every table.
+"""Writes docs/reference/columns.md from the tables' declarations, every column of every table, and
+the heads of docs/reference/definitions.md.
 
     .venv/bin/python scripts/column_reference.py [--check]
 
 With --check it writes nothing, and exits with 1 where the document is not what it would write.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -27,6 +29,15 @@ from control.views.tables.partition_parts import REPLICAS, SEGMENTS
 from control.views.tables.topics import LISTED_TOPICS, TOPIC_PARTITIONS
 
 DOCUMENT: Final = ROOT / "docs" / "reference" / "columns.md"
+DEFINITIONS: Final = ROOT / "docs" / "reference" / "definitions.md"
+HEADS: Final = re.compile(r"(?<=\n## Heads of tables\n).*?(?=\n## )", re.DOTALL)
+HEADS_INTRO: Final = """
+One head is one measure in every table and card; a table may sum it over more. The columns'
+declarations write this list (`scripts/column_reference.py`).
+
+| head | unit | measures | in |
+|---|---|---|---|
+"""
 NAMES: Final = {"lags": "partitions of a group"}
 HEAD: Final = """\
 # Columns
@@ -58,6 +69,26 @@ def written() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
+def heads() -> str:
+    """Every head that measures something: what, and where it sums over what."""
+    found: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for table in (*(it.kind for it in LISTS.values()), *OTHERS):
+        name = NAMES.get(table.name, table.name)
+        for it in (*table.columns, *table.unlisted):
+            measure, _, scope = it.help.partition("; ")
+            if it.unit.name in ("id", "ids", "text", "time") or not measure:
+                continue
+            places = found.setdefault((it.title, f"{it.unit.name} | {measure}"), {})
+            places.setdefault(scope, []).append(name)
+    lines = [f"| {title} | {told} | {_places(places)} |" for (title, told), places in found.items()]
+    return HEADS_INTRO + "\n".join(sorted(lines)) + "\n"
+
+
+def _places(places: dict[str, list[str]]) -> str:
+    told = [f"{', '.join(names)}{f': {scope}' if scope else ''}" for scope, names in places.items()]
+    return "; ".join(told)
+
+
 def _large(table: Table) -> Iterator[str]:
     example = f"Example of a filter: `{table.example}`."
     yield f"## {NAMES.get(table.name, table.name).capitalize()}\n\n{table.about}. {example}\n"
@@ -83,3 +114,5 @@ def _fields(column: Column) -> str:
 
 if __name__ == "__main__":
     write_or_check(DOCUMENT, written())
+    definitions = DEFINITIONS.read_text()
+    write_or_check(DEFINITIONS, HEADS.sub(lambda _: heads(), definitions, count=1))

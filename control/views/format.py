@@ -62,7 +62,9 @@ def count_text(value: Number, *, estimated: bool = False) -> str:
     """``12,904``."""
     if value is None or math.isnan(value):
         return NA
-    return f"{estimate_mark(estimated)}{value:,.0f}".replace("-", MINUS)
+    # An offset of 64 bits has more digits than a float.
+    digits = f"{value:,}" if isinstance(value, int) else f"{value:,.0f}"
+    return f"{estimate_mark(estimated)}{digits}".replace("-", MINUS)
 
 
 def record_rate_text(value: Number) -> str:

@@ -18,6 +18,7 @@ from control.views import format as text
 from control.views.tables import cells, units
 from control.views.tables.column import Table, column
 from control.views.tables.moves import CHANGES, change_row
+from control.views.tables.partitions import LEADERS_HELP, REPLICAS_HELP
 from control.views.tables.rows import Cell, Fact, Row
 
 CHANGES_MAX: Final = 200
@@ -162,9 +163,9 @@ PLAN_BROKERS: Final = Table(
     path=lambda it: f"brokers/{it.broker}",
     columns=(
         column("broker", "broker", units.ID, rank=1, cell=lambda it: cells.id_cell(it.broker)),
-        column("replicas", "replicas", units.COUNT, rank=1,
+        column("replicas", "replicas", units.COUNT, REPLICAS_HELP, rank=1,
                cell=lambda it: _change_cell(it.replicas_now, it.replicas_after)),
-        column("leaders", "leaders", units.COUNT, rank=2, cell=_leaders_cell),
+        column("leaders", "leaders", units.COUNT, LEADERS_HELP, rank=2, cell=_leaders_cell),
         column("bytes_now", "bytes now", units.BYTES, rank=2,
                cell=lambda it: cells.bytes_cell(it.bytes_now)),
         column("bytes_during", "during", units.BYTES,

@@ -53,6 +53,11 @@ class Series:
     """The greatest reading of each point; empty where that is not kept."""
 
     @property
+    def newest(self) -> float | None:
+        """Of the newest point; None: unknown then, whatever was known before."""
+        return self.values[-1] if self.values else None
+
+    @property
     def last(self) -> float | None:
         known = [value for value in self.values if value is not None]
         return known[-1] if known else None

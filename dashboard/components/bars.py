@@ -10,6 +10,7 @@ from typing import Any, Final
 from dash import html
 
 from control.views import format as text
+from control.views.tables.brokers import state_away
 from control.views.tables.rows import Row
 from dashboard.components.markup import still
 from dashboard.components.parts import attributes, empty
@@ -19,7 +20,7 @@ MEASURES: Final = {
     "size_bytes": "bytes",
     "replicas": "replicas",
     "leaders": "leaders",
-    "in_bytes": "traffic",
+    "in_bytes": "in/s",
 }
 ROOM: Final = 1.18
 """Of the largest bar: words stand over it."""
@@ -83,8 +84,8 @@ def _bar(
         over, told = text.NA, words
     # An uneven broker is hatched: colour never stands alone.
     uneven = " uneven" if abs(skew) > _SKEW_SHOWN_PERCENT else ""
-    if row.status.text.startswith(("down", "silent")):
-        over, told, uneven = row.status.text.split()[0], f"{words}, {row.status.text}", ""
+    if away := state_away(row):
+        over, told, uneven = away, f"{words}, {row.status.text}", ""
     return html.A(
         [
             html.Span(over, className="bar-skew", style=_up(value, full)),

@@ -25,8 +25,8 @@ MEASURES: Final = {
     "size_bytes": "bytes",
     "replicas": "replicas",
     "leaders": "leaders",
-    "in_bytes_per_s": "traffic",
-    "lag": "lag",
+    "in_bytes_per_s": "in/s",
+    "lag": "lag of all groups",
 }
 ROW_NAMES_MAX: Final = 12
 COLUMN_NAMES_MAX: Final = 20

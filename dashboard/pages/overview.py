@@ -63,7 +63,7 @@ def layout(context: PageContext, path: ViewPath, look: Look) -> list[Any]:
                 ),
                 card("Racks", html.Div(rack_table, id=ids.RACK_TABLE)),
                 card("Groups, worst first", html.Div(group_table, id=ids.GROUP_TABLE)),
-                card("Lag, in records", graph(ids.LAG_CHART, 220, grows=True)),
+                card("Lag by group, in records", graph(ids.LAG_CHART, 220, grows=True)),
                 card("Throughput", graph(ids.THROUGHPUT_CHART, 220, grows=True)),
             ],
             className="columns",

@@ -47,7 +47,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
                     class_name="many-columns",
                 ),
                 card("Throughput", graph(ids.DETAIL_THROUGHPUT)),
-                card("Lag, in records", graph(ids.DETAIL_LAG)),
+                card("Lag by group, in records", graph(ids.DETAIL_LAG)),
                 card(
                     "Segments of the leader",
                     graph(ids.DETAIL_SEGMENTS),
@@ -55,7 +55,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
                         [html.Summary("as a table"), html.Div(id=ids.DETAIL_SEGMENT_TABLE)]
                     ),
                 ),
-                card("Size on disk", graph(ids.DETAIL_SIZE)),
+                card("Log bytes", graph(ids.DETAIL_SIZE)),
             ],
             className="columns",
         ),

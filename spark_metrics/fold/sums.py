@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_metrics.arrow_tables import with_column
-from spark_metrics.window.totals import aggregated, stands_for_all
+from spark_metrics.window.totals import aggregated, has_lag, stands_for_all
 
 RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
 STATUS_ORDER: Final = ("OK", "WARN", "REWIND", "STOP", "STALL", "BEYOND")
@@ -111,14 +111,12 @@ def with_known_rates(sums: pa.Table, key: Sequence[str], count: str) -> pa.Table
 
 def _group_sums(commits: pa.Table) -> pa.Table:
     whole = commits.select(_OF_COMMITS).unify_dictionaries()
-    # A commit beyond the end of its log has no lag, nor what follows from it.
-    is_within = pc.less_equal(whole["committed_offset"], whole["end_offset"])
-    has_lag = pc.and_(pc.is_valid(whole["committed_offset"]), pc.fill_null(is_within, True))
+    inside = has_lag(whole)
     for name in (*GROUP_SUMS, "time_lag_ms"):
-        whole = with_column(whole, name, pc.if_else(has_lag, whole[name], None))
+        whole = with_column(whole, name, pc.if_else(inside, whole[name], None))
     further = {
         "worst": pc.index_in(whole["status"], pa.array(STATUS_ORDER)),
-        "has_lag": has_lag,
+        "has_lag": inside,
         "unjudged": pc.is_null(whole["status"]),
     }
     for name, column in further.items():

@@ -18,6 +18,13 @@ def stands_for_all(told: Any, parts: Any) -> Any:
     return parts - told <= parts * UNKNOWN_SHARE_MAX
 
 
+def has_lag(commits: pa.Table) -> Any:
+    """Per row of ``tables.COMMITS`` whether there is a lag, known or not (Arrow array): nothing
+    committed has none, nor has a commit beyond the end of its log."""
+    is_within = pc.less_equal(commits["committed_offset"], commits["end_offset"])
+    return pc.and_(pc.is_valid(commits["committed_offset"]), pc.fill_null(is_within, True))
+
+
 def aggregated(rows: pa.Table, key: Sequence[str], wanted: Sequence[Any]) -> pa.Table:
     """``rows.group_by(key).aggregate(wanted)``; a whole sum beyond 64 bits is the nearest number
     that they hold, where Arrow would wrap around."""

@@ -815,7 +815,7 @@ def test_a_phone_stacks_the_blocks_without_scrolling_sideways(
         for line in page.locator("#content > .actions, #existing > .actions").all():
             assert line.evaluate("it => it.offsetHeight") < 50
     go(page, server, "partitions")
-    lag = page.locator('.ag-center-cols-container .ag-row[row-index="0"] [col-id="lag"]')
+    lag = page.locator('.ag-center-cols-container .ag-row[row-index="0"] [col-id="max_lag"]')
     expect(lag).to_be_in_viewport(ratio=0.99)
 
 

@@ -14,7 +14,8 @@ from control.views.cluster.overview import trouble_cell
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables import cells, units
 from control.views.tables.column import Table, column, name_column, worded
-from control.views.tables.partitions import IN_HELP, OUT_HELP
+from control.views.tables.commits import LAG_HELP
+from control.views.tables.partitions import AGE_HELP, IN_HELP, OUT_HELP, PARTITIONS_HELP
 from control.views.tables.rows import TONE_OF, Cell, Row, Tone
 
 
@@ -96,17 +97,18 @@ CLUSTERS: Final = Table(
         column("brokers", "brokers", units.TEXT, "Alive of registered", rank=2,
                cell=_known(lambda it: it.headline.brokers)),
         column("topics", "topics", units.COUNT, cell=_known(lambda it: it.headline.topics)),
-        column("partitions", "partitions", units.COUNT, rank=2,
+        column("partitions", "partitions", units.COUNT, PARTITIONS_HELP, rank=2,
                cell=_known(lambda it: it.headline.partitions)),
         column("groups", "groups", units.TEXT,
                "By status, worst first", rank=2, cell=_known(_groups)),
-        column("lag", "lag", units.COUNT, "Sum over all groups", rank=2,
+        column("lag", "lag", units.COUNT,
+               f"{LAG_HELP}; sum over all groups, ≥ while that of some is unknown", rank=2,
                cell=_lag),
         column("in_bytes", "in/s", units.BYTE_RATE, IN_HELP,
                cell=_known(lambda it: it.headline.in_bytes)),
         column("out_bytes", "out/s", units.BYTE_RATE, OUT_HELP,
                cell=_known(lambda it: it.headline.out_bytes)),
-        column("age", "age", units.AGE, "Since the newest figure was read at its source", rank=1,
+        column("age", "age", units.AGE, f"{AGE_HELP}; the newest of them", rank=1,
                cell=_age),
         column("flags", "flags", rank=2, cell=worded(lambda it: " ".join(it.cluster.flags))),
     ),

@@ -60,7 +60,7 @@ def job_document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any] | No
 
 def series_text(series: Series) -> str:
     """The newest value of a line of ``series.job_series``."""
-    return _TEXTS[series.unit](series.last)
+    return _TEXTS[series.unit](series.newest)
 
 
 _TEXTS: Final[Mapping[str, Callable[[float | None], str]]] = {

@@ -18,6 +18,7 @@ from control.views import format as text
 from control.views.tables import cells
 from control.views.tables.cells import UNKNOWN, count_cell
 from control.views.tables.rows import Cell, Tone
+from spark_metrics.window.totals import has_lag
 
 HEAT_TOPICS_MAX: Final = 60
 """The heat map shows the topics with the most of what is measured; the rest is their sum."""
@@ -170,7 +171,7 @@ def _lag_by_partition(evidence: Evidence) -> FloatColumn:
     the lag of one of them is unknown."""
     commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
     place = evidence.snapshot.commit_places
-    found = (place >= 0) & pc.is_valid(commits["committed_offset"]).to_numpy()
+    found = (place >= 0) & has_lag(commits).to_numpy()
     lag = floats(commits["lag"])[found]
     return np.bincount(place[found], weights=lag, minlength=partitions.num_rows).astype(np.float64)
 

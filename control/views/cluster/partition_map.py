@@ -28,17 +28,19 @@ MEASURES: Final = {
     "size_bytes": "bytes",
     "in_bytes_per_s": "in/s",
     "out_bytes_per_s": "out/s",
-    "lag": "lag",
+    "lag": "max lag",
     "isr": "out of sync",
     "isr_short_ms": "short ISR",
 }
 """Of the leader's replica; lag is that of the worst group, "out of sync" counts replicas, "short
 ISR" tells for how long one or more have been."""
+_SOURCES: Final = {"lag": "known_lag"}
+"""Columns of the table that are called otherwise."""
 SORTS: Final = {
     "size_bytes": "-size_bytes",
     "in_bytes_per_s": "-in_bytes",
     "out_bytes_per_s": "-out_bytes",
-    "lag": "-lag",
+    "lag": "-max_lag",
     "isr": "isr",
     "isr_short_ms": "isr",
 }
@@ -154,7 +156,7 @@ def partition_map(
     if measure == "isr":
         values = (list_lengths(table["replicas"]) - list_lengths(table["isr"])).astype(np.float64)
     else:
-        values = floats(table[measure])
+        values = floats(table[_SOURCES.get(measure, measure)])
     columns = columns or math.ceil(math.sqrt(max(len(values), 1) * ASPECT))
     return PartitionMap(measure=measure, table=table, values=values, columns=columns)
 

@@ -8,9 +8,16 @@ from typing import Final, NamedTuple
 
 from control.views import format as text
 from control.views.tables import cells, units
-from control.views.tables.column import Column, Table, column, counted, name_column, worded
-from control.views.tables.partitions import SIZE_HELP
-from control.views.tables.rows import Cell, Row
+from control.views.tables.brokers import SKEW_HELP, state_away
+from control.views.tables.column import Column, Table, column, name_column, worded
+from control.views.tables.partitions import (
+    IN_HELP,
+    LEADERS_HELP,
+    OUT_HELP,
+    REPLICAS_HELP,
+    SIZE_HELP,
+)
+from control.views.tables.rows import Cell, Row, Tone
 from control.views.tables.units import Unit
 
 
@@ -39,6 +46,14 @@ def rack_rows(brokers: Sequence[Row]) -> tuple[Row, ...]:
     return RACKS.rows(racks)
 
 
+def _brokers_cell(rack: _Rack) -> Cell:
+    """``2``; ``2, 1 down``."""
+    told, count = [str(len(rack.brokers))], len(rack.brokers)
+    states = [word for row in rack.brokers if (word := state_away(row))]
+    told += [f"{states.count(word)} {word}" for word in dict.fromkeys(states)]
+    return Cell(count, ", ".join(told), Tone.CRITICAL if states else Tone.PLAIN)
+
+
 def _skew_cell(rack: _Rack) -> Cell:
     size = _sum(row.size_bytes for row in rack.brokers)
     if size is None or not rack.even_bytes:
@@ -46,13 +61,13 @@ def _skew_cell(rack: _Rack) -> Cell:
     return cells.skew_cell((size - rack.even_bytes) / rack.even_bytes * 100.0)
 
 
-def _summed(id: str, title: str, unit: Unit, help: str = "", *, rank: int = 3) -> Column:  # noqa: A002
+def _summed(id: str, title: str, unit: Unit, help: str, *, rank: int = 3) -> Column:  # noqa: A002
     """A column that sums up that of the rack's brokers."""
 
     def cell(rack: _Rack) -> Cell:
         return unit.cell(_sum(row.cell(id) for row in rack.brokers))
 
-    return column(id, title, unit, help, rank=rank, cell=cell)
+    return column(id, title, unit, f"{help}; sum over its brokers", rank=rank, cell=cell)
 
 
 def _sum(found: Iterable[Cell]) -> float | None:
@@ -63,7 +78,6 @@ def _sum(found: Iterable[Cell]) -> float | None:
     return float(sum(float(value) for value in values if isinstance(value, int | float)))
 
 
-_LED: Final = "Bytes per second of the partitions that its brokers lead"
 RACKS: Final = Table(
     name="racks",
     about="A row per rack, summed up from its brokers",
@@ -71,14 +85,14 @@ RACKS: Final = Table(
     path=lambda rack: f"what-if?rack={rack.name}" if rack.name != text.NONE else "brokers",
     columns=(
         name_column("rack", "rack", rank=1, cell=worded(lambda rack: rack.name)),
-        column("brokers", "brokers", units.COUNT, "Registered there", rank=2,
-               cell=counted(lambda rack: len(rack.brokers))),
-        _summed("replicas", "replicas", units.COUNT, rank=2),
-        _summed("leaders", "leaders", units.COUNT, rank=2),
+        column("brokers", "brokers", units.COUNT, "Registered there, and how many are not heard of",
+               rank=2, cell=_brokers_cell),
+        _summed("replicas", "replicas", units.COUNT, REPLICAS_HELP, rank=2),
+        _summed("leaders", "leaders", units.COUNT, LEADERS_HELP, rank=2),
         _summed("size_bytes", "bytes", units.BYTES, SIZE_HELP, rank=1),
-        _summed("in_bytes", "in/s", units.BYTE_RATE, _LED, rank=2),
-        _summed("out_bytes", "out/s", units.BYTE_RATE, _LED),
-        column("skew", "skew", units.PERCENT, "Bytes against the even share of its brokers", rank=1,
+        _summed("in_bytes", "in/s", units.BYTE_RATE, IN_HELP, rank=2),
+        _summed("out_bytes", "out/s", units.BYTE_RATE, OUT_HELP),
+        column("skew", "skew", units.PERCENT, f"{SKEW_HELP}; by its number of brokers", rank=1,
                cell=_skew_cell),
     ),
 )  # fmt: skip

@@ -25,12 +25,20 @@ from control.views import format as text
 from control.views.tables import arrow, cells, units
 from control.views.tables.column import Table, column, name_column, worded
 from control.views.tables.filters import FieldKind, FilterField
-from control.views.tables.partitions import IN_HELP, OUT_HELP, SIZE_HELP
+from control.views.tables.partitions import (
+    AGE_HELP,
+    IN_HELP,
+    LEADERS_HELP,
+    OUT_HELP,
+    REPLICAS_HELP,
+    SIZE_HELP,
+)
 from control.views.tables.rows import TONE_OF, Cell, Row, Tone
 
 _KEPT: Final = ("broker", "host", "port", "rack", "is_fenced", "is_controller", "interval_ms")
 _SINCE: Final = {"fenced": "down", "silent": "silent"}
 """Statuses that tell since when, in the words of a row."""
+SKEW_HELP: Final = "Bytes against an even share"
 OF_LED: Final = "; of the partitions that it leads"
 Record = Mapping[str, Any]
 
@@ -49,6 +57,12 @@ def _status_cell(record: Record) -> Cell:
         now_ms = record["sampled_ms"] + age_ms
         told = f"{told} since {text.clock_text(record['sampled_ms'], now_ms=now_ms)}"
     return Cell(list(BROKER_SEVERITIES).index(word), told, TONE_OF[BROKER_SEVERITIES[word]])
+
+
+def state_away(row: Row) -> str:
+    """``down`` or ``silent``; empty: the broker of this row is heard of."""
+    word = row.status.text.partition(" ")[0]
+    return word if word in _SINCE.values() else ""
 
 
 def _size_cell(record: Record) -> Cell:
@@ -72,18 +86,19 @@ BROKERS: Final = Table(
         column("status", "status", units.TEXT, "Down: the controller has fenced it (status:fenced)",
                rank=1, sort="status_rank", cell=_status_cell, filter="status", width=150),
         name_column("rack", "rack", filter="rack", cell=worded(lambda record: record["rack"])),
-        column("replicas", "replicas", units.COUNT, "Assigned replicas, in sync or not", rank=2,
+        column("replicas", "replicas", units.COUNT, REPLICAS_HELP, rank=2,
                filter="replicas", width=106),
         column("leaders", "leaders", units.COUNT,
-               "Partitions that it leads", rank=2, filter="leaders"),
-        column("size_bytes", "bytes", units.BYTES, SIZE_HELP, rank=1, cell=_size_cell,
+               LEADERS_HELP, rank=2, filter="leaders"),
+        column("size_bytes", "bytes", units.BYTES, f"{SIZE_HELP}; of its replicas", rank=1,
+               cell=_size_cell,
                filter="size bytes"),
         column("in_bytes", "in/s", units.BYTE_RATE, f"{IN_HELP}{OF_LED}", rank=2,
                source="in_bytes_per_s", filter="in"),
         column("out_bytes", "out/s", units.BYTE_RATE,
                f"{OUT_HELP}{OF_LED}", source="out_bytes_per_s", filter="out"),
         column("skew", "skew", units.PERCENT,
-               "Bytes against the mean of all registered brokers; n/a while it is down", rank=2,
+               f"{SKEW_HELP}; of all brokers that tell theirs, n/a while it is down", rank=2,
                source="skew_percent", filter="skew",
                cell=lambda record: cells.skew_cell(record["skew_percent"])),
         column("disk", "disk", units.PERCENT,
@@ -94,7 +109,7 @@ BROKERS: Final = Table(
                "At the earliest, as fast as now and without retention", rank=2, source="full_ms",
                cell=lambda record: cells.full_cell(record["full_ms"]), filter="full",
                is_time_left=True),
-        column("age", "age", units.AGE, "Since it last sampled itself", source="age_ms"),
+        column("age", "age", units.AGE, f"{AGE_HELP}; by itself", source="age_ms"),
     ),
 )  # fmt: skip
 
@@ -202,8 +217,8 @@ LOG_DIRS: Final = Table(
         column("usable_bytes", "free", units.BYTES, "Of its file system", rank=1),
         column("total_bytes", "total", units.BYTES, "Of its file system", rank=2),
         column("replicas", "replicas", units.COUNT,
-               "Kafka puts a new replica where the fewest are", rank=1),
-        column("size_bytes", "bytes", units.BYTES, "Of its replicas", rank=2),
+               f"{REPLICAS_HELP}; Kafka puts a new one where the fewest are", rank=1),
+        column("size_bytes", "bytes", units.BYTES, f"{SIZE_HELP}; of its replicas", rank=2),
         column("shares", "same file system", units.TEXT,
                "Directories of equal size and equal free bytes, assumed to share one file system",
                rank=2, cell=_shared_cell),

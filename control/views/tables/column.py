@@ -150,8 +150,9 @@ class Table:
 
     @cached_property
     def sorts(self) -> Mapping[str, str]:
-        """Column of the Arrow table by which each column is sorted."""
-        return {it.id: it.sort for it in self._every if it.sort}
+        """Column of the Arrow table by which each column is sorted, by id and by its names in
+        filters."""
+        return {name: it.sort for name, it in _by_name(self._every).items() if it.sort}
 
     def cells(self, record: Record) -> dict[str, Cell]:
         """A record's cells by column."""
@@ -184,7 +185,8 @@ class Table:
 
 
 def chosen(columns: Sequence[Column], words: str) -> tuple[Column, ...]:
-    """The columns that ``topic,lag,size_bytes`` names, in that order; all for an empty text.
+    """The columns that ``topic,lag,size_bytes`` names by ids or by their names in filters, in that
+    order; all for an empty text.
 
     The first column is the row's name and always shown first.
 
@@ -192,12 +194,19 @@ def chosen(columns: Sequence[Column], words: str) -> tuple[Column, ...]:
         ColumnError: a word that is no column's id.
     """
     wanted = [word.strip() for word in words.split(",") if word.strip()]
-    known = {it.id: it for it in columns}
+    known = _by_name(columns)
     for word in wanted:
         if word not in known:
-            raise ColumnError(f"no column {word!r}; there are {', '.join(known)}")
-    names = dict.fromkeys([columns[0].id, *wanted]) if wanted else known
-    return tuple(known[name] for name in names)
+            ids = ", ".join(it.id for it in columns)
+            raise ColumnError(f"no column {word!r}; there are {ids}")
+    found = [columns[0], *(known[word] for word in wanted)] if wanted else columns
+    return tuple({it.id: it for it in found}.values())
+
+
+def _by_name(columns: Iterable[Column]) -> dict[str, Column]:
+    """By id, and by each name in filters that is no id."""
+    every = tuple(columns)
+    return {name: it for it in every for name in it.filters} | {it.id: it for it in every}
 
 
 def worded(of: Callable[[Any], str | None], missing: str = text.NONE) -> Callable[[Any], Cell]:

@@ -24,7 +24,9 @@ from control.views.tables.cells import NEVER_MS
 from control.views.tables.column import Table, column, name_column, worded
 from control.views.tables.partitions import STATUSES, partition_path
 from control.views.tables.rows import Cell, Tone
+from spark_metrics.window.totals import has_lag
 
+LAG_HELP: Final = "Records not read: high watermark less committed offset"
 LAG_TIME_HELP: Final = "How old the next unread record is"
 VELOCITY_HELP: Final = "How fast lag grows (+) or shrinks (−)"
 CLEARS_HELP: Final = "When lag reaches 0 at this pace"
@@ -73,8 +75,8 @@ COMMITS: Final = Table(
                cell=lambda record: cells.group_status_cell(record["status"]),
                filter="status", filter_on=STATUSES, width=80),
         column("lag", "lag", units.COUNT,
-               "High watermark less committed offset; – without a commit. Of a share group as its "
-               "broker tells, or ≤ the most that it can be",
+               f"{LAG_HELP}; – without a commit. Of a share group as its broker tells, or ≤ the "
+               "most that it can be",
                rank=1, cell=_lag_cell,
                filter="lag"),
         column("readable", "to read", units.COUNT,
@@ -138,20 +140,21 @@ def commit_table(evidence: Evidence) -> pa.Table:
     commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
     place = evidence.snapshot.commit_places
     leaders = np.append(ints(partitions["leader"]), -1)[place]
-    records = floats(partitions["high_watermark"]) - floats(partitions["log_start_offset"])
-    held = np.append(records, np.nan)[place]
+    records = pc.subtract(partitions["high_watermark"], partitions["log_start_offset"])
+    held = records.take(pa.array(place, mask=place < 0))
     ranks = evidence.commit_ranks
     words = words_of(ranks, GROUP_SEVERITIES)
     is_dead = pc.is_valid(evidence.unjudged).to_numpy(zero_copy_only=False)
-    is_beyond = pc.fill_null(pc.greater(commits["committed_offset"], commits["end_offset"]), False)
-    is_beyond = is_beyond.to_numpy()
     has_commit = pc.is_valid(commits["committed_offset"]).to_numpy()
+    inside = has_lag(commits)
+    is_beyond = has_commit & ~inside.to_numpy()
     lag = np.where(is_beyond, np.nan, floats(commits["lag"]))
     stuck_ms = evidence.now_ms - floats(commits["stuck_since_ms"])
     told_ms = floats(commits["time_lag_ms"])
     time_ms = np.where((lag == 0) & np.isnan(told_ms), 0.0, told_ms)
     lost = _lost(commits, commit_log_starts(evidence.snapshot))
-    readable = np.where(has_commit, lag - lost, held)
+    left = pc.if_else(inside, pc.subtract(commits["lag"], lost), None)
+    readable = pc.if_else(pa.array(has_commit), left, held)
     risk_ms = np.where(ranks == RANKS["LOST"], 0.0, floats(commits["retention_risk_ms"]))
     shares = evidence.snapshot.groups.filter(
         pc.equal(evidence.snapshot.groups["group_type"], SHARE_GROUP)
@@ -160,7 +163,7 @@ def commit_table(evidence: Evidence) -> pa.Table:
         pc.is_in(commits["group_id"], shares["group_id"]), pc.is_null(commits["told_lag"])
     )
     added = {
-        "has_lag": pa.array(has_commit & ~is_beyond),
+        "has_lag": inside,
         "is_bound": pc.and_kleene(is_bound, pc.greater(commits["lag"], 0)),
         "name": pc.binary_join_element_wise(
             commits["group_id"], arrow.partition_names(commits), " "
@@ -175,7 +178,7 @@ def commit_table(evidence: Evidence) -> pa.Table:
         "clears_ms": arrow.nullable(clears_ms(lag, floats(commits["lag_records_per_s"]))),
         "stuck_ms": arrow.nullable(stuck_ms),
         "retention_risk_ms": arrow.nullable(risk_ms),
-        "readable": arrow.nullable(readable),
+        "readable": readable,
         "leader": pa.array(leaders),
         "led_by": arrow.led_by(leaders),
     }
@@ -184,12 +187,12 @@ def commit_table(evidence: Evidence) -> pa.Table:
     return arrow.sorted_by(made, order)
 
 
-def _reasons(words: pa.Array, readable: FloatColumn, reasons: pa.Array) -> pa.Array:
+def _reasons(words: pa.Array, readable: Any, reasons: pa.Array) -> pa.Array:
     """Why there can be no verdict, and of what has no commit what is there to read."""
     rows = np.flatnonzero(np.asarray(words, dtype=object) == NO_COMMIT)
     if not rows.size:
         return reasons
-    counts = (plural_text(it, "record") for it in readable[rows])
+    counts = (plural_text(it, "record") for it in readable.take(pa.array(rows)).to_pylist())
     told = [f"nothing committed; {count} there to read" for count in counts]
     of_commits = pa.array(told, pa.string()).take(_places(rows, len(words)))
     return pc.coalesce(reasons, of_commits)
@@ -219,9 +222,9 @@ def clears_ms(lag: FloatColumn, trend: FloatColumn) -> FloatColumn:
     return np.where(lag == 0, 0.0, np.where(np.isnan(lag) | np.isnan(trend), np.nan, left_ms))
 
 
-def _lost(commits: pa.Table, log_start: IntColumn) -> FloatColumn:
+def _lost(commits: pa.Table, log_start: IntColumn) -> Any:
     """The part of each lag that is deleted: as the job tells it, else by the log's start."""
-    start = np.where(log_start < 0, np.nan, log_start)
-    gone = np.minimum(start, floats(commits["end_offset"])) - floats(commits["committed_offset"])
-    told = floats(commits["lost_records"])
-    return np.where(np.isnan(told), np.maximum(gone, 0.0), told)
+    start = pa.array(log_start, mask=log_start < 0)
+    reached = pc.min_element_wise(start, commits["end_offset"], skip_nulls=False)
+    gone = pc.subtract(reached, commits["committed_offset"])
+    return pc.coalesce(commits["lost_records"], pc.max_element_wise(gone, 0, skip_nulls=False))

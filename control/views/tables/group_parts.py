@@ -10,9 +10,9 @@ from control.model.ids import TopicPartition, path_segment
 from control.model.status import BEYOND
 from control.views.tables import cells, units
 from control.views.tables.column import Table, column, name_column, worded
-from control.views.tables.commits import COMMITS
+from control.views.tables.commits import COMMITS, LAG_HELP
 from control.views.tables.groups import GROUPS
-from control.views.tables.partitions import partition_path
+from control.views.tables.partitions import PARTITIONS_HELP, partition_path
 from control.views.tables.rows import Cell, Row
 
 Lags = Mapping[TopicPartition, int | None]
@@ -57,8 +57,9 @@ SHARE_OFFSETS: Final = Table(
     path=partition_path,
     columns=(
         *_NAMES,
-        column("start", "start", units.OFFSET, "Every record before it is acknowledged or given up",
-               rank=2, source="committed_offset", cell=_start_cell),
+        column("start", "start offset", units.OFFSET,
+               "Every record before it is acknowledged or given up", rank=2,
+               source="committed_offset", cell=_start_cell),
         _END, _LAG, _NOTE,
     ),
 )  # fmt: skip
@@ -74,9 +75,10 @@ MEMBERS: Final = Table(
         name_column("rack", "rack", "client.rack, where the client tells it", rank=3,
                     cell=worded(lambda it: it["rack"])),
         name_column("assigned", "assigned", rank=1, cell=worded(lambda it: it["assigned"])),
-        column("partitions", "partitions", units.COUNT, rank=2),
+        column("partitions", "partitions", units.COUNT, f"{PARTITIONS_HELP}; assigned to it",
+               rank=2),
         column("lag", "lag", units.COUNT,
-               "Sum over its partitions; ≥ while the lag of some is unknown", rank=1,
+               f"{LAG_HELP}; sum over its partitions, ≥ while that of some is unknown", rank=1,
                cell=lambda it: cells.sum_cell(it["lag"], it["known_lag"], cells.count_cell)),
         name_column("worst", "most lag in", rank=2, cell=worded(lambda it: it["worst"])),
         name_column("member", "member id", rank=3),

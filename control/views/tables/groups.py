@@ -19,12 +19,13 @@ from control.views.tables.column import Table, column, counted, name_column, wor
 from control.views.tables.commits import (
     CLEARS_HELP,
     CONSUMES_HELP,
+    LAG_HELP,
     LAG_TIME_HELP,
     LOSES_HELP,
     VELOCITY_HELP,
     clears_ms,
 )
-from control.views.tables.partitions import STATUSES
+from control.views.tables.partitions import PARTITIONS_HELP, STATUSES
 from control.views.tables.rows import Cell, Tone
 from spark_metrics.window.totals import aggregated, stands_for_all
 
@@ -33,20 +34,14 @@ FOREVER_MS: Final = -1
 Record = Mapping[str, Any]
 
 
-def _has_commit(record: Record) -> bool:
-    return bool(record["committed_offset_count"])
-
-
-def _if_committed(cell: Callable[[Record], Cell]) -> Callable[[Record], Cell]:
-    """Cells that show – for a group without commits."""
-    return lambda record: cell(record) if _has_commit(record) else cells.NOTHING
+def _if_lagging(cell: Callable[[Record], Cell]) -> Callable[[Record], Cell]:
+    """Cells that show – for a group that has no lag: without a commit within its log."""
+    return lambda record: cell(record) if record["has_lag_sum"] else cells.NOTHING
 
 
 def _lag_cell(record: Record) -> Cell:
     """Records behind the start offset of a share group may be acknowledged already: where its
     broker tells no lag, at most so many are left."""
-    if not _has_commit(record):
-        return cells.NOTHING
     cell = cells.sum_cell(record["lag_sum"], record["lag_known"], cells.count_cell)
     is_bound = record["is_bound_any"] and cell.value is not None
     return cells.at_most(cell) if is_bound else cell
@@ -90,37 +85,35 @@ GROUPS: Final = Table(
                sort="judged_rank", cell=lambda record: cells.group_status_cell(record["status"]),
                filter="status", filter_on=STATUSES, width=80),
         column("lag", "lag", units.COUNT,
-               "Sum over its partitions; ≥ while the lag of some is unknown (lag:unknown), ≤ where "
-               "no broker tells the lag of a share group",
-               rank=1, source="lag_sum", cell=_lag_cell, filter="lag"),
-        column("lag_time", "time lag", units.DURATION, f"{LAG_TIME_HELP}, of all partitions",
-               rank=2, source="lag_ms", cell=_if_committed(_lag_time_cell),
+               f"{LAG_HELP}; sum over its partitions, ≥ while the lag of some is unknown "
+               "(lag:unknown), ≤ where no broker tells the lag of a share group",
+               rank=1, source="lag_sum", cell=_if_lagging(_lag_cell), filter="lag"),
+        column("lag_time", "time lag", units.DURATION,
+               f"{LAG_TIME_HELP}; of the partition furthest behind, ≥ while some are unknown",
+               rank=2, source="lag_ms", cell=_if_lagging(_lag_time_cell),
                filter="time", width=80),
         column("velocity", "lag trend", units.RECORD_RATE,
                f"{VELOCITY_HELP}; sum over its partitions", rank=2, source="trend_per_s",
-               cell=_if_committed(
+               cell=_if_lagging(
                    lambda it: cells.velocity_cell(it["trend_per_s"], it["lag_known"])),
                filter="trend", width=94),
         column("clears", "clears in", units.DURATION,
-               f"{CLEARS_HELP}: lag over lag trend", rank=2, source="clears_ms",
-               cell=_if_committed(lambda it: cells.clears_cell(it["clears_ms"], it["status"])),
+               f"{CLEARS_HELP}; lag over lag trend", rank=2, source="clears_ms",
+               cell=_if_lagging(lambda it: cells.clears_cell(it["clears_ms"], it["status"])),
                filter="clears", width=84),
-        column("slowest", "slowest clears in", units.DURATION,
-               "The same of the partition that takes longest", source="slowest_ms",
-               cell=_if_committed(lambda it: cells.clears_cell(it["slowest_ms"], it["status"])),
-               filter="slowest", width=120),
         column("loses", "data loss in", units.DURATION,
                f"{LOSES_HELP}; the partition nearest to it",
                rank=2, source="retention_risk_ms_min",
-               cell=_if_committed(_loses_cell),
+               cell=_if_lagging(_loses_cell),
                filter="loses", width=98, is_time_left=True),
         column("consumed", "consumes", units.RECORD_RATE, CONSUMES_HELP,
                source="consumed_per_s",
-               cell=_if_committed(lambda it: cells.record_rate_cell(it["consumed_per_s"])),
+               cell=_if_lagging(lambda it: cells.record_rate_cell(it["consumed_per_s"])),
                filter="consumes", width=80),
         column("members", "members", units.COUNT, rank=2, filter="members", width=76),
-        column("partitions", "partitions", units.COUNT, "Partitions that it committed or owns",
-               source="partition_count", cell=counted(lambda it: it["partition_count"] or 0),
+        column("partitions", "partitions", units.COUNT,
+               f"{PARTITIONS_HELP}; that it committed or owns", source="partition_count",
+               cell=counted(lambda it: it["partition_count"] or 0),
                filter="partitions", width=80),
         name_column("topics", "topics", filter="topic", width=74,
                     cell=worded(lambda it: it["topics"])),
@@ -138,6 +131,12 @@ GROUPS: Final = Table(
                     "For the first partition without one",
                     source="unjudged", cell=worded(lambda it: it["unjudged"]), is_exception=True,
                     width=142),
+    ),
+    unlisted=(
+        column("slowest", "slowest clears in", units.DURATION,
+               "When the slowest partition's lag reaches 0 at its pace", source="slowest_ms",
+               cell=_if_lagging(lambda it: cells.clears_cell(it["slowest_ms"], it["status"])),
+               filter="slowest"),
     ),
 )  # fmt: skip
 

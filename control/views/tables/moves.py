@@ -10,6 +10,7 @@ from control.views import format as text
 from control.views.paths import ViewPath
 from control.views.tables import cells, units
 from control.views.tables.column import Column, Table, column, counted, name_column, worded
+from control.views.tables.partitions import PARTITIONS_HELP
 from control.views.tables.rows import Cell, Fact, Row, Tone
 
 if TYPE_CHECKING:  # a Kafka client comes with them, and terminals start without one
@@ -28,6 +29,7 @@ NONE_YET: Final = Cell(None, text.NONE)
 SOON_S: Final = 600.0
 YIELDS: Final = "yields"
 """Status of a move that runs and holds back for consumers."""
+_COPIED_HELP: Final = "Data copied so far"
 _ENDS_HELP: Final = "An interval, not a promise"
 _TONES: Final = {
     "running": Tone.NOTICE,
@@ -318,10 +320,10 @@ MOVES: Final = Table(
         column("rate", "rate", units.BYTE_RATE, rank=2, cell=_rate_cell),
         column("eta", "ends", units.TIME, _ENDS_HELP, rank=2, cell=_move_eta_cell),
         column("partitions", "partitions", units.COUNT,
-               cell=counted(lambda seen: seen.move.partitions_count)),
+               PARTITIONS_HELP, cell=counted(lambda seen: seen.move.partitions_count)),
         column("size_bytes", "planned", units.BYTES, "Data to copy, as planned", rank=2,
                cell=lambda seen: cells.bytes_cell(seen.move.planned_bytes)),
-        column("copied", "copied", units.BYTES, "Data copied so far",
+        column("copied", "copied", units.BYTES, _COPIED_HELP,
                cell=lambda seen: _copied_cell(seen.move.progress)),
         column("estimated", "estimated", units.DURATION, "Time estimated before it began",
                cell=lambda seen: estimated_cell(seen.move.expected_s)),
@@ -342,7 +344,8 @@ MOVING: Final = Table(
     columns=(
         column("name", "partition", rank=1, cell=worded(lambda it: _name(it.part))),
         column("done", "done", units.PERCENT, rank=1, cell=_part_done_cell),
-        column("size_bytes", "bytes", units.BYTES, rank=2, cell=_part_size_cell),
+        column("size_bytes", "copied", units.BYTES, f"{_COPIED_HELP}; of what is to be copied",
+               rank=2, cell=_part_size_cell),
         column("rate", "rate", units.BYTE_RATE, rank=2,
                cell=lambda it: cells.byte_rate_cell(it.part.rate_bytes_per_s)),
         column("eta", "ends", units.TIME, _ENDS_HELP, rank=1,

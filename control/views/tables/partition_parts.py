@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from control.views.tables import cells, units
 from control.views.tables.column import Table, column, name_column, worded
-from control.views.tables.partitions import SIZE_HELP, partition_path
+from control.views.tables.partitions import AGE_HELP, SEGMENTS_HELP, SIZE_HELP, partition_path
 from control.views.tables.rows import Cell, Row, Tone
 
 Record = Mapping[str, Any]
@@ -46,8 +46,8 @@ REPLICAS: Final = Table(
                cell=_behind_cell),
         column("log_end_offset", "end offset", units.OFFSET),
         column("size_bytes", "bytes", units.BYTES, SIZE_HELP, rank=1),
-        column("segments", "segments", units.COUNT, rank=2),
-        column("age", "age", units.AGE, source="age_ms"),
+        column("segments", "segments", units.COUNT, SEGMENTS_HELP, rank=2),
+        column("age", "age", units.AGE, f"{AGE_HELP}; by its broker", source="age_ms"),
     ),
 )  # fmt: skip
 SEGMENTS: Final = Table(

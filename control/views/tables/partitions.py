@@ -6,10 +6,13 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from control.model.columns import (
     BoolColumn,
     FloatColumn,
+    IntColumn,
+    codes,
     floats,
     ints,
     list_lengths,
@@ -23,14 +26,21 @@ from control.views.tables.column import Column, Table, column, name_column
 from control.views.tables.filters import FieldKind, FilterField
 from control.views.tables.rows import Cell, Tone
 from control.views.tables.units import Unit
+from spark_metrics.window.totals import aggregated, has_lag
 
 STATUSES: Final = FilterField("statuses", FieldKind.WORDS)
 """Filters find any status that applies, not only the worst."""
 SIZE_HELP: Final = "Bytes of the .log files on disk"
+REPLICAS_HELP: Final = "Assigned replicas, in sync or not"
+LEADERS_HELP: Final = "Partitions that it leads"
+PARTITIONS_HELP: Final = "Number of partitions"
+GROUPS_HELP: Final = "Groups that committed an offset in it"
+SEGMENTS_HELP: Final = "Log segments"
+AGE_HELP: Final = "Since its figures were read"
 IN_HELP: Final = "Bytes per second that producers append"
 OUT_HELP: Final = "Bytes per second that consumers read"
 RECORDS_HELP: Final = "Records per second that producers append"
-LAG_HELP: Final = "High watermark less committed offset; the worst group's"
+MAX_LAG_HELP: Final = "Lag of the group that lags most there; ≥ while that of some group is unknown"
 
 Record = Mapping[str, Any]
 
@@ -72,8 +82,11 @@ def _isr_short_cell(record: Record) -> Cell:
     return cells.isr_short_cell(record["isr_short_ms"], is_at_least=record["is_at_least"])
 
 
-def _lag_cell(record: Record) -> Cell:
-    return cells.lag_cell(record["lag"], has_group=bool(record["groups"]))
+def max_lag_cell(record: Record) -> Cell:
+    """Of a partition or topic; – where no group has a commit within the log."""
+    if not record["lags"]:
+        return cells.NOTHING
+    return cells.sum_cell(record["max_lag"], record["known_lag"], cells.count_cell)
 
 
 def _age_cell(record: Record) -> Cell:
@@ -107,29 +120,32 @@ PARTITIONS: Final = Table(
                sort="replica_count", filter="broker replica", width=106),
         column("isr", "ISR", units.IDS, "Replicas in sync", sort="isr_count", cell=_isr_cell,
                filter="isr", width=104),
-        _last_read("size_bytes", "bytes", units.BYTES, f"{SIZE_HELP}, the leader's replica", rank=2,
+        _last_read("size_bytes", "log bytes", units.BYTES,
+                   "Bytes of the .log files of the leader's replica", rank=2,
                    filter="size bytes"),
         _last_read("records", "records", units.COUNT, "High watermark less log start offset",
                    filter="records", width=82),
-        _last_read("segments", "segments", units.COUNT, "Log segments of the leader's replica",
+        _last_read("segments", "segments", units.COUNT, f"{SEGMENTS_HELP}; of the leader's replica",
                    filter="segments", width=84),
         column("in_records", "records/s", units.RECORD_RATE, RECORDS_HELP, rank=2,
                source="in_records_per_s", filter="rate"),
         column("in_bytes", "in/s", units.BYTE_RATE, IN_HELP, source="in_bytes_per_s", filter="in"),
         column("out_bytes", "out/s", units.BYTE_RATE,
                OUT_HELP, source="out_bytes_per_s", filter="out"),
-        column("lag", "lag", units.COUNT, LAG_HELP, rank=1, cell=_lag_cell, filter="lag"),
-        _last_read("log_start_offset", "start", units.OFFSET, "Log start offset", filter="start"),
+        column("max_lag", "max lag", units.COUNT, MAX_LAG_HELP, rank=1, cell=max_lag_cell,
+               filter="lag max_lag", width=74),
+        _last_read("log_start_offset", "start", units.OFFSET, "Log start offset",
+                   filter="start"),
         _last_read("high_watermark", "high watermark", units.OFFSET, "Consumers read below it",
-                   filter="end", width=128),
+                   filter="end", width=124),
         column("age", "age", units.AGE,
-               "Since the leader's figures were read; if offline, since the last known ones",
+               f"{AGE_HELP}; by its leader, if offline the last known ones",
                source="age_ms", cell=_age_cell),
     ),
     unlisted=(
         column("isr_short", "ISR short for", units.DURATION, "How long a replica has been missing",
                source="isr_short_ms", cell=_isr_short_cell, filter="short", is_exception=True),
-        column("groups", "groups", units.COUNT, "Groups that read it", filter="groups"),
+        column("groups", "groups", units.COUNT, GROUPS_HELP, filter="groups"),
     ),
 )  # fmt: skip
 
@@ -141,16 +157,14 @@ def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
     status, 0 worst), judged_rank and arrow.led_by (to sort by: null where unknown), is_preferred,
     isr_short_ms (for how long the ISR is short; null: it is
     whole), is_at_least (it may be short for longer), records, all_bytes (of all replicas; null: of
-    some it is unknown), known_bytes (of the others), lag (of the worst group), groups, age_ms (of
-    its leader's figures).
+    some it is unknown), known_bytes (of the others), age_ms (of its leader's figures),
+    and those of ``max_lags``.
     """
     store = evidence.snapshot.partitions
     ranks = evidence.statuses.ranks()
     words = words_of(ranks, PARTITION_SEVERITIES)
-    lag, groups = _lag_by_partition(evidence)
     short_ms, is_at_least = _isr_short(evidence, short_isr)
     leader = ints(store["leader"])
-    records = floats(store["high_watermark"]) - floats(store["log_start_offset"])
     added = {
         "name": arrow.partition_names(store),
         "status": words,
@@ -163,25 +177,53 @@ def partition_table(evidence: Evidence, short_isr: pa.Table) -> pa.Table:
         "isr_count": pa.array(list_lengths(store["isr"])),
         "isr_short_ms": arrow.nullable(short_ms),
         "is_at_least": pa.array(is_at_least),
-        "records": arrow.nullable(records),
+        "records": pc.subtract(store["high_watermark"], store["log_start_offset"]),
         **_bytes_of_all_replicas(evidence),
-        "lag": arrow.nullable(lag),
-        "groups": pa.array(groups),
+        **max_lags(evidence.snapshot.commits, evidence.snapshot.commit_places, store.num_rows),
         "age_ms": arrow.nullable(np.maximum(evidence.now_ms - floats(store["read_ms"]), 0.0)),
     }
     return arrow.sorted_by(arrow.with_columns(store, added), [arrow.INTERNAL, "topic", "partition"])
 
 
-def _lag_by_partition(evidence: Evidence) -> tuple[FloatColumn, Any]:
-    """The lag of the worst group, NaN where no group reads, and how many groups read."""
-    commits, partitions = evidence.snapshot.commits, evidence.snapshot.partitions
-    place = evidence.snapshot.commit_places
-    lag = floats(commits["lag"])
-    known = (place >= 0) & ~np.isnan(lag)
-    worst = np.full(partitions.num_rows, -np.inf)
-    np.maximum.at(worst, place[known], lag[known])
-    groups = np.bincount(place[place >= 0], minlength=partitions.num_rows)
-    return np.where(np.isinf(worst), np.nan, worst), groups
+def max_lags(commits: pa.Table, places: IntColumn, rows: int) -> dict[str, pa.Array]:
+    """Columns of so many rows: ``groups`` with a commit there, ``lags`` (groups with a lag),
+    ``max_lag`` (the greatest of one group; null: one of them is unknown) and ``known_lag`` (of
+    the others). ``places``: the row that each commit (of the store) is about, -1: none."""
+    inside = has_lag(commits)
+    each = pa.table(
+        {
+            "row": pa.array(places),
+            "group": pa.array(codes(commits["group_id"])[0]),
+            "committed": commits["committed_offset"],
+            "parts": inside,
+            "lag": pc.if_else(inside, commits["lag"], None),
+        }
+    ).filter(pc.field("row") >= 0)
+    wanted = [("committed", "count"), ("parts", "sum"), ("lag", "count"), ("lag", "sum")]
+    each = aggregated(each, ["row", "group"], wanted)
+    told, parts = each["lag_count"], pc.cast(each["parts_sum"], pa.int64())
+    of_groups = pa.table(
+        {
+            "row": each["row"],
+            "groups": pc.cast(pc.greater(each["committed_count"], 0), pa.int64()),
+            "lags": pc.cast(pc.greater(parts, 0), pa.int64()),
+            "known": pc.if_else(pc.greater(told, 0), each["lag_sum"], None),
+            "is_open": pc.less(told, parts),
+        }
+    )
+    worst = of_groups.group_by("row").aggregate(
+        [("groups", "sum"), ("lags", "sum"), ("known", "max"), ("is_open", "any")]
+    )
+    place = np.full(rows, -1)
+    place[ints(worst["row"])] = np.arange(worst.num_rows)
+    found = worst.take(pa.array(place, mask=place < 0)).combine_chunks()
+    is_open = pc.fill_null(found["is_open_any"], False)
+    return {
+        "groups": pc.fill_null(found["groups_sum"], 0),
+        "lags": pc.fill_null(found["lags_sum"], 0),
+        "max_lag": pc.if_else(is_open, None, found["known_max"]),
+        "known_lag": found["known_max"],
+    }
 
 
 def _isr_short(evidence: Evidence, short: pa.Table) -> tuple[FloatColumn, BoolColumn]:

@@ -8,19 +8,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.kafka.ports import PartitionMetadata, TopicMetadata
-from control.model.columns import list_lengths
+from control.model.columns import IntColumn, ints, list_lengths
 from control.model.freshness import RATES
 from control.model.status import OK, PARTITION_SEVERITIES
 from control.views.tables import arrow, cells, units
 from control.views.tables.column import Table, column, name_column, worded
 from control.views.tables.partitions import (
+    GROUPS_HELP,
     IN_HELP,
-    LAG_HELP,
+    MAX_LAG_HELP,
     OUT_HELP,
     PARTITIONS,
+    PARTITIONS_HELP,
     RECORDS_HELP,
     SIZE_HELP,
     STATUSES,
+    max_lag_cell,
+    max_lags,
 )
 from control.views.tables.rows import Cell, Row
 from spark_metrics.window.totals import stands_for_all
@@ -44,11 +48,13 @@ TOPICS: Final = Table(
                "The worst of its partitions", rank=1, sort="judged_rank",
                cell=lambda record: cells.status_cell(record["status"]),
                filter="status", filter_on=STATUSES, width=122),
-        column("partitions", "partitions", units.COUNT, rank=2, source="partition_count",
+        column("partitions", "partitions", units.COUNT, PARTITIONS_HELP, rank=2,
+               source="partition_count",
                filter="partitions", width=86),
-        column("replicas", "replicas", units.COUNT, "Replication factor; a range when it differs",
-               source="replicas_count_max", cell=_factor_cell, width=106),
-        column("size_bytes", "bytes", units.BYTES, f"{SIZE_HELP}, all replicas", rank=1,
+        column("replicas", "replication factor", units.COUNT,
+               "Replicas of a partition; a range where they differ",
+               source="replicas_count_max", cell=_factor_cell, width=142),
+        column("size_bytes", "bytes", units.BYTES, f"{SIZE_HELP}; of all replicas", rank=1,
                source="all_bytes", filter="size bytes",
                cell=lambda it: cells.sum_cell(it["all_bytes"], it["known_bytes_sum"],
                                               cells.bytes_cell)),
@@ -58,9 +64,9 @@ TOPICS: Final = Table(
                source="in_bytes_per_s", filter="in"),
         column("out_bytes", "out/s", units.BYTE_RATE, OUT_HELP, source="out_bytes_per_s",
                filter="out"),
-        column("lag", "lag", units.COUNT, LAG_HELP, rank=2, source="lag_max", filter="lag",
-               cell=lambda record: cells.lag_cell(record["lag_max"], has_group=False)),
-        column("groups", "groups", units.COUNT, "Groups that committed an offset in it",
+        column("max_lag", "max lag", units.COUNT, MAX_LAG_HELP, rank=2,
+               filter="lag max_lag", cell=max_lag_cell, width=74),
+        column("groups", "groups", units.COUNT, GROUPS_HELP,
                source="group_count", filter="groups"),
         name_column("read_by", "read by", "Names of these groups", source="group_names",
                     filter="group reader", cell=worded(lambda record: record["group_names"])),
@@ -94,7 +100,6 @@ def topic_table(partitions: pa.Table, commits: pa.Table) -> pa.Table:
             ("statuses", "distinct"),
             ("replicas_count", "min"),
             ("replicas_count", "max"),
-            ("lag", "max"),
             *((name, how) for name in ("all_bytes", "known_bytes") for how in ("sum", "count")),
             *((name, how) for name in RATES for how in ("sum", "count")),
         ]
@@ -111,6 +116,7 @@ def topic_table(partitions: pa.Table, commits: pa.Table) -> pa.Table:
             "all_bytes": arrow.whole(grouped, "all_bytes", "sum", parts),
             **{name: arrow.whole(grouped, name, "sum", parts, stands_for_all) for name in RATES},
             **_readers(grouped["topic"], commits),
+            **max_lags(commits, _rows_of(grouped["topic"], commits), grouped.num_rows),
         },
     )
     return arrow.sorted_by(named, [arrow.INTERNAL, "topic"])
@@ -135,6 +141,11 @@ def _readers(topics: pa.ChunkedArray, commits: pa.Table) -> dict[str, pa.Array]:
     names = read["group_id_list"].combine_chunks()
     counts = pc.fill_null(pc.list_value_length(names).take(place), 0)
     return {"group_count": counts, "group_names": pc.binary_join(names, ", ").take(place)}
+
+
+def _rows_of(topics: pa.ChunkedArray, commits: pa.Table) -> IntColumn:
+    """The topic that each commit is about, -1: none."""
+    return ints(pc.index_in(commits["topic"], topics.combine_chunks()))
 
 
 def _united(told: Sequence[str]) -> str:

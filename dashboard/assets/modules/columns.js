@@ -57,7 +57,8 @@ export function showColumns(api) {
 function lagInSight(api) {
   const ids = api.getColumns().map((column) => column.getColId());
   const place = ids.indexOf("status");
-  if (ids.includes("partition") && ids.indexOf("lag") > place) api.moveColumns(["lag"], place);
+  const lag = ids.find((id) => id === "lag" || id === "max_lag");
+  if (ids.includes("partition") && ids.indexOf(lag) > place) api.moveColumns([lag], place);
 }
 
 // The address line names the columns that are shown; where a path names none, those that this

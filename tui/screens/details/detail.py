@@ -192,7 +192,7 @@ class GroupScreen(DetailScreen):
     def read_history(self, cluster: str, frame: Frame) -> Text:
         """Its lag as a whole."""
         lag = total_lag(self.services.history, cluster, self.name_here, frame.span)
-        words = f"  {plural_text(lag.last, 'record')}  "
+        words = f"  {plural_text(lag.newest, 'record')}  "
         room = max(20, self.line_width - len("LAG  ") - len(words) - len(frame.title))
         return Text.assemble(
             ("LAG  ", "bold"), frame.line(lag, room, "yellow"), words, (frame.title, "dim")

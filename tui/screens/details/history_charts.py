@@ -69,7 +69,7 @@ class HistoryScreen(ViewScreen):
 def throughput_line(series: Sequence[Series], frame: Frame, width: int) -> Text:
     """``THROUGHPUT  in ▂▃▅ 1.2 MiB/s  out ▃▃▃ 4.0 MiB/s  last 10 minutes``, as wide as there is
     room; ``series`` are bytes in and out first."""
-    both = [(item, byte_rate_text(item.last)) for item in series[:2]]
+    both = [(item, byte_rate_text(item.newest)) for item in series[:2]]
     words = sum(len(f"{item.name}  {now}  ") for item, now in both)
     room = max(8, (width - len("THROUGHPUT  ") - words - len(frame.title)) // 2)
     line = Text("THROUGHPUT  ", style="bold")

@@ -13,6 +13,7 @@ from control.views.next_steps import action_of
 from control.views.paths import ViewPath, parse_path
 from control.views.series import Series, cluster_throughput, total_lag
 from control.views.snapshots.snapshot import OperatorSnapshot, broker_page, group_page
+from control.views.tables.brokers import state_away
 from control.views.tables.query import Page, TableQuery
 from control.views.tables.rows import Row
 from tui.screens.base import heading
@@ -60,7 +61,7 @@ class OverviewScreen(HistoryScreen):
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Every block."""
         brokers = broker_page(snapshot, TableQuery(limit=BROKERS_MAX))
-        groups = group_page(snapshot, TableQuery(sort="-lag", limit=GROUPS_MAX))
+        groups = group_page(snapshot, TableQuery(limit=GROUPS_MAX))
         self.query_one(FindingsList).show(snapshot)
         self.put("#brokers-title", _totals(snapshot, brokers.total, self.line_width))
         self.query_one("#brokers", RowTable).show(brokers)
@@ -112,9 +113,10 @@ class OverviewScreen(HistoryScreen):
         line = Text(" bytes  ", style="dim")
         for row, size in known[: max(1, self.size.width // 16)]:
             line.append(f"{row.broker.value} ")
-            is_known = row.size_bytes.value is not None
+            away, is_known = state_away(row), row.size_bytes.value is not None
             shown = bar(size / top, room) if is_known else row.size_bytes.text
-            line.append(shown.ljust(room), style=STYLES[row.skew.tone])
+            style = STYLES[row.status.tone] if away else STYLES[row.skew.tone]
+            line.append((away or shown).ljust(room), style=style)
             line.append("  ")
         return line
 
@@ -147,6 +149,6 @@ def _totals(snapshot: OperatorSnapshot, brokers: int, width: int) -> Text:
 
 def _lag_line(lag: Series, frame: Frame, width: int) -> Text:
     """One group's."""
-    head, now = f"LAG {lag.name:<16.16} ", f" {plural_text(lag.last, 'record')}"
+    head, now = f"LAG {lag.name:<16.16} ", f" {plural_text(lag.newest, 'record')}"
     room = max(8, width - len(head) - len(now))
     return Text.assemble((head[:4], "bold"), head[4:], frame.line(lag, room, "yellow"), now)

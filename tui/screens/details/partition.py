@@ -134,7 +134,7 @@ def _history(series: list[Series], width: int, frame: Frame) -> Text:
             Text.assemble(
                 (f"{item.name:<18.18} ", "dim"),
                 frame.line(item, width, "cyan"),
-                f"  {to_text(item.last)}",
+                f"  {to_text(item.newest)}",
             )
         )
     lines.append(Text(f"{frame.title}, newest on the right", style="dim"))

@@ -44,7 +44,7 @@ class BrokersScreen(HistoryScreen, TableScreen):
                 Text.assemble(
                     (f"{item.name:>7} ", "dim"),
                     frame.line(item, max(20, self.line_width - 20), "cyan", values=far),
-                    f"  {signed_percent_text(item.last)}",
+                    f"  {signed_percent_text(item.newest)}",
                 )
             )
         return Text("\n").join(lines) if found else Text()

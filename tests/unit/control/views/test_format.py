@@ -106,3 +106,8 @@ def test_a_phrase_is_filled_with_facts() -> None:
     )
 
     assert shown == "1 partition on orders: 2.0 KiB, 4 m 10 s, n/a"
+
+
+def test_an_offset_of_64_bits_keeps_all_its_digits() -> None:
+    assert text.count_text(2**62 - 10) == "4,611,686,018,427,387,894"
+    assert text.count_text(-(2**62) + 1) == "−4,611,686,018,427,387,903"

@@ -88,3 +88,9 @@ def test_a_young_clusters_chart_begins_with_its_figures(
     shown = series.known_stretch([line], Span(since_ms=0, until_ms=600_000))
 
     assert (shown.until_ms - shown.since_ms, shown.until_ms) == (shown_ms, 600_000)
+
+
+def test_the_newest_figure_is_unknown_where_the_last_known_one_is_older() -> None:
+    line = series.Series(name="lag", unit="records", at_ms=[1, 2, 3], values=[7.0, 8.0, None])
+    assert (line.newest, line.last) == (None, 8.0)
+    assert series.Series(name="lag", unit="records", at_ms=[], values=[]).newest is None

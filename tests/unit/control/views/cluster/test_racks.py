@@ -2,6 +2,7 @@
 
 from control.views.cluster.racks import rack_rows
 from control.views.snapshots.snapshot import broker_page, build_snapshot
+from control.views.tables.rows import Tone
 from tests.unit.control.clusters import MIB, NOW_MS, broker, partition, replica, tables
 
 
@@ -22,3 +23,15 @@ def test_a_broker_without_bytes_leaves_only_its_own_rack_without_a_skew() -> Non
         "c": "−25 %",
         "–": "n/a",
     }
+
+
+def test_a_rack_tells_which_of_its_brokers_are_down() -> None:
+    racks = {1: "a", 2: "b", 3: "b", 4: "b"}
+    rows = tables(
+        brokers=[broker(b, rack=rack, is_fenced=b in (2, 3)) for b, rack in racks.items()],
+        partitions=[partition("t", 0, [1, 2, 3, 4], isr=[1, 4])],
+    )
+    snapshot = build_snapshot(rows, version=1, now_ms=NOW_MS)
+    first, second = (row.brokers for row in rack_rows(broker_page(snapshot).rows))
+    assert (first.text, first.tone) == ("1", Tone.PLAIN)
+    assert (second.value, second.text, second.tone) == (3, "3, 2 down", Tone.CRITICAL)

@@ -172,6 +172,8 @@ def test_a_commit_beyond_the_end_adds_no_lag() -> None:
     beyond = {"committed_offset": 500, "end_offset": 100, "lag": 0, "status": BEYOND}
     told = paced({"lag": 7, "lag_records_per_s": 2.0}, beyond)
     assert (told["lag"], told["velocity"]) == ("7", "+2.0 /s")
+    alone = paced(beyond)
+    assert {alone[it] for it in ("lag", "lag_time", "velocity", "clears", "loses")} == {"–"}
 
 
 def test_no_time_lag_is_told_where_the_job_knows_none() -> None:
@@ -182,3 +184,21 @@ def test_no_time_lag_is_told_where_the_job_knows_none() -> None:
     (row,), (whole,) = list_page(snapshot, "lags").rows, group_page(snapshot).rows
     assert [it.lag_time.text for it in (row, whole)] == ["n/a", "n/a"]
     assert row.lag_time.value is None
+
+
+def test_offsets_of_64_bits_are_told_to_the_last_digit() -> None:
+    end = 2**62
+    told = {"committed_offset": 10, "end_offset": end, "lag": end - 10, "lost_records": 3}
+    rows = tables(
+        commits=[commit("g", "t", 0, **told), commit("g", "t", 1, lag=5)],
+        groups=[group("g")],
+        partitions=[partition("t", 0, [1], high_watermark=end, log_start_offset=13)],
+    )
+    snapshot = build_snapshot(rows, version=1, now_ms=NOW_MS)
+    (whole,), (topic,) = group_page(snapshot).rows, topic_page(snapshot).rows
+    row = next(it for it in list_page(snapshot, "lags").rows if it.partition.value == 0)
+    (held,) = list_page(snapshot, "partitions").rows
+    assert [row.lag.text, row.readable.text, row.end.text, held.records.text] == [
+        f"{it:,}" for it in (end - 10, end - 13, end, end - 13)
+    ]
+    assert (whole.lag.value, topic.max_lag.value) == (end - 5, end - 5)
