@@ -22,7 +22,10 @@ class Operation(StrEnum):
     REASSIGN = "reassign"
     ELECT = "elect"
     CLEAR_THROTTLES = "clear_throttles"
+    RESET_OFFSETS = "reset_offsets"
     OPEN = "open"
+    OUTSIDE = "outside"
+    """Something that is not done here, as to start a consumer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,10 @@ class Finding:
     reason: str
     next_step: str
     operation: Operation = Operation.OPEN
+    step: str = ""
+    """View path where the next step is taken; empty: the subject's."""
+    given: tuple[tuple[str, str], ...] = ()
+    """Values that the operation's form begins with."""
     since_ms: int | None = None
     is_date_final: bool = True
     """False: history could not date it yet (``control.views.snapshots.finding_dates``)."""

@@ -240,7 +240,7 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
         told.add(broker)
         unit = "bytes" if measure == "size_bytes" else "count"
         told_by = "all brokers" if known.size == values.size else "those that tell theirs"
-        next_step, operation = _skew_step(measure, evidence)
+        next_step, operation, step = _skew_step(measure, evidence)
         yield Finding(
             kind=f"skew-{word}",
             severity=Severity.WARNING if skew > 0 else Severity.NOTICE,
@@ -251,6 +251,7 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
             f"({{share:percent}}); the mean of {told_by} is {{mean:{unit}}}.",
             next_step=next_step,
             operation=operation,
+            step=step,
             facts={
                 "skew": skew,
                 "value": float(values[place]),
@@ -260,15 +261,20 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
-def _skew_step(measure: str, evidence: Evidence) -> tuple[str, Operation]:
+def _skew_step(measure: str, evidence: Evidence) -> tuple[str, Operation, str]:
+    """The next step, its operation and the path where it is taken."""
     if measure != "leaders":
-        return "Plan moves", Operation.REASSIGN
+        return "Plan moves", Operation.REASSIGN, ""
     if down := sorted(evidence.freshness.down):
         names = f"broker{'s' if len(down) > 1 else ''} {', '.join(map(str, down))}"
-        return f"Bring back {names}: the others lead meanwhile", Operation.OPEN
+        return (
+            f"Bring back {names}: the others lead meanwhile",
+            Operation.OPEN,
+            f"brokers/{down[0]}",
+        )
     if _is_even_once_elected(evidence):
-        return _ELECT, Operation.ELECT
-    return "Plan moves", Operation.REASSIGN
+        return _ELECT, Operation.ELECT, ""
+    return "Plan moves", Operation.REASSIGN, ""
 
 
 def _is_even_once_elected(evidence: Evidence) -> bool:
@@ -284,7 +290,7 @@ _GROUP_TEXTS: Final = {
     "LOST": (
         "data lost on {partition}",
         "Retention deleted records from offset {offset:count} on, its commit, before it read them.",
-        "Reset the offsets, or accept the gap",
+        "Reset its offsets, or accept the gap",
     ),
     BEYOND: (
         "committed beyond the end of {partition}",
@@ -343,6 +349,28 @@ def _group_texts(word: str, row: Mapping[str, Any], *, is_share: bool) -> tuple[
     return _GROUP_TEXTS[word]
 
 
+def _group_step(word: str, next_step: str, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Where the next step of a group's finding is taken: fields of the finding."""
+    if word in _RESETS:
+        given = {"group": row["group_id"], "topic": row["topic"], "partitions": row["partition"]}
+        filled = tuple((name, str(value)) for name, value in given.items())
+        return {
+            "operation": Operation.RESET_OFFSETS,
+            "given": (*filled, ("to", _RESETS[word])),
+        }
+    if next_step.startswith("Browse"):
+        where = f"partition={row['partition']}&offset={row['committed_offset']}"
+        return {"step": f"browse/{path_segment(row['topic'])}?{where}"}
+    if word == "REWIND":
+        return {"step": "journal"}
+    is_here = row["member_id"] is not None or word != "STOP"
+    return {} if is_here else {"operation": Operation.OUTSIDE}
+
+
+_RESETS: Final = {"LOST": "earliest", BEYOND: "latest"}
+"""Where the offsets are reset to, unless the operator says otherwise."""
+
+
 def find_groups(evidence: Evidence) -> Iterator[Finding]:
     """One finding per group and word, about the partition with the most lag."""
     words = list(GROUP_SEVERITIES)
@@ -360,6 +388,7 @@ def find_groups(evidence: Evidence) -> Iterator[Finding]:
             title=title,
             reason=reason,
             next_step=next_step,
+            **_group_step(word, next_step, row),
             since_ms=since if isinstance(since, int) else None,
             facts={
                 "partition": f"{row['topic']}-{row['partition']}",
@@ -405,6 +434,7 @@ def find_silent(evidence: Evidence) -> Iterator[Finding]:
                 reason=f"No figures came from it for {{age:duration}}, while {others}. Its "
                 "rates and verdicts are unknown; its other figures are the last known.",
                 next_step="Check the broker and its network: it may hang, or be cut off",
+                operation=Operation.OUTSIDE,
                 since_ms=row["sampled_ms"],
                 facts={"age": max(now_ms - row["sampled_ms"], 0)},
             )
@@ -424,6 +454,7 @@ def _cluster_silent(fresh: Freshness, now_ms: int) -> Finding:
         title="silent for {age:duration}",
         reason=f"{why} Rates and verdicts are unknown; other figures are the last known.",
         next_step="Run `partiscope doctor`; see logs/broker-*.log and logs/metrics.log",
+        operation=Operation.OUTSIDE,
         since_ms=fresh.since_ms,
         facts={"age": _age_ms(fresh, now_ms)},
     )
@@ -434,12 +465,13 @@ def _metrics_late(fresh: Freshness, now_ms: int) -> Finding:
     return Finding(
         kind="metrics-late",
         severity=Severity.CRITICAL if age_ms > LATE_MS_MAX else Severity.WARNING,
-        subject="overview",
+        subject="job",
         label="figures",
         title="late: {age:duration} old",
         reason="Brokers answer, but their figures do not arrive: the metrics job has stopped, or "
         "cannot read its topic. Rates and verdicts are unknown until it goes on.",
         next_step="Run `partiscope doctor`; see logs/metrics.log",
+        operation=Operation.OUTSIDE,
         since_ms=fresh.since_ms,
         facts={"age": age_ms},
     )
@@ -476,6 +508,7 @@ def _clock_finding(whose: str, path: str, skew_ms: int, other: str) -> Finding:
         reason=f"Its clock is {{skew:duration}} {way} of {other}. Figures are corrected for it; "
         "timestamps that it writes, and retention by them, stay wrong.",
         next_step="Set its clock, and keep it by NTP or chrony",
+        operation=Operation.OUTSIDE,
         facts={"skew": abs(skew_ms)},
     )
 

@@ -10,14 +10,14 @@ from control.views.tables.findings import FindingRow
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
     """A next step: a view path, or a form of the catalogue by name with ``given`` values of its
-    fields (``form`` empty: the path)."""
+    fields (``form`` empty: the path). Both are empty where the step is not taken here."""
 
     path: str
     form: str = ""
     given: tuple[tuple[str, str], ...] = ()
 
 
-_FORMS: Final = ("elect", "clear_throttles")
+_FORMS: Final = ("elect", "clear_throttles", "reset_offsets")
 """Operations that have a form of their own."""
 _DISKS: Final = ("disk", "log-dir-full", "disk-filling")
 _GOALS: Final = {"skew-leaders": "leaders", **dict.fromkeys(_DISKS, "relieve")}
@@ -26,11 +26,13 @@ _GOALS: Final = {"skew-leaders": "leaders", **dict.fromkeys(_DISKS, "relieve")}
 
 def action_of(row: FindingRow) -> Action:
     """``reassign`` opens the plan with goal and scope filled in; some others their own form;
-    everything else the subject."""
+    everything else the view that the step names, else the subject."""
     operation = row.operation.text
     kind = row.key.partition(" ")[0]
     if operation in _FORMS:
-        return Action(path=row.path, form=operation)
+        return Action(path=row.path, form=operation, given=row.given)
+    if operation == "outside":
+        return Action(path="")
     if operation == "reassign":
         query = {
             "goal": _GOALS.get(kind, "balance"),
@@ -38,7 +40,7 @@ def action_of(row: FindingRow) -> Action:
             "reason": _reason(row),
         }
         return Action(path=str(ViewPath(view="plan", query=query)))
-    return Action(path=row.path)
+    return Action(path=row.step or row.path)
 
 
 def _scope(kind: str, path: str) -> dict[str, str]:

@@ -158,8 +158,11 @@ def _title(row: FindingRow) -> list[html.Span]:
 
 
 def _next_step(row: FindingRow) -> Any:
-    """A link to what mends it, filled in, or a button that opens its form."""
+    """A link to what mends it, filled in, or a button that opens its form; words alone where it is
+    not done here."""
     action, words = action_of(row), f"{row.next_step.text} →"
+    if not action.form and not action.path:
+        return html.Span(row.next_step.text, className="finding-step")
     if not action.form:
         return dcc.Link(words, href=f"/{action.path}", className="finding-step")
     return opener(

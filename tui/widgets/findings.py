@@ -1,15 +1,18 @@
-"""Findings first: one line each, worst on top; Enter opens what it is about."""
+"""Findings first: one line each, worst on top; Enter opens what it is about, ``d`` takes its next
+step."""
 
-from typing import Final
+from typing import ClassVar, Final
 
 from rich.text import Text
+from textual.binding import Binding, BindingType
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from control.model.command_line import typed
+from control.views.next_steps import action_of
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.findings import FindingRow, consequence_words
-from tui.messages import PathChosen
+from tui.messages import FormChosen, PathChosen
 from tui.tones import STYLES
 
 SHOWN_MAX: Final = 6
@@ -27,6 +30,10 @@ class _Finding(Option):
 
 class FindingsList(OptionList):
     """The strip of findings on the overview, and the whole list on its own view."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("d", "take_step", "its next step", show=True),
+    ]
 
     def __init__(
         self,
@@ -73,6 +80,19 @@ class FindingsList(OptionList):
         self.can_focus = bool(self._rows)
         if pointed is not None and pointed in keys:
             self.highlighted = keys.index(pointed)
+
+    def action_take_step(self) -> None:
+        """Open the view or the form of the next step under the cursor."""
+        row = self.pointed
+        if row is None:
+            return
+        action = action_of(row)
+        if action.form:
+            self.post_message(FormChosen(action.form, dict(action.given)))
+        elif action.path:
+            self.post_message(PathChosen(action.path))
+        else:
+            self.notify(f"not done here: {row.next_step.text}", markup=False)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Open what the finding is about."""

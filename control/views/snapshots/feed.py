@@ -17,7 +17,7 @@ from typing import Final
 
 from control.kafka.collector.report_writer import WatchReport
 from control.kafka.connection.broker_probe import BrokerProbe
-from control.model.finding import Finding, sorted_findings
+from control.model.finding import Finding, Operation, sorted_findings
 from control.model.freshness import doubtful_brokers
 from control.model.ids import ClusterId
 from control.model.status import Severity
@@ -269,6 +269,7 @@ def _unreadable(error: MetricsError, *, now_ms: int) -> Finding:
         title="cannot be read",
         reason="{what}: {why}",
         next_step=error.what_next,
+        operation=Operation.OUTSIDE,
         since_ms=now_ms,
         facts={"what": error.what, "why": error.why},
     )
@@ -283,6 +284,7 @@ def _unexpected(error: Exception, *, now_ms: int) -> Finding:
         title="cannot be read",
         reason="{error}: {why}. The figures shown are the last that could be read",
         next_step="It is tried again every second; this is a fault of Partiscope, please report it",
+        operation=Operation.OUTSIDE,
         since_ms=now_ms,
         facts={"error": type(error).__name__, "why": str(error)[:WHY_CHARACTERS] or "no reason"},
     )

@@ -20,6 +20,10 @@ class _Told(NamedTuple):
 class FindingRow(Row):
     """A finding in words."""
 
+    step: str = ""
+    """View path where its next step is taken; empty: its own."""
+    given: tuple[tuple[str, str], ...] = ()
+    """Values that the form of its next step begins with."""
     consequences: tuple["FindingRow", ...] = ()
     """What it explains."""
 
@@ -69,6 +73,8 @@ def finding_row(finding: Finding, *, now_ms: int) -> FindingRow:
         key=FINDINGS.key(told),
         path=FINDINGS.path(told),
         cells=FINDINGS.cells(told),
+        step=finding.step,
+        given=finding.given,
         consequences=tuple(finding_row(it, now_ms=now_ms) for it in finding.consequences),
     )
 
