@@ -60,9 +60,14 @@ def find_job_errors(snapshot: ClusterSnapshot) -> Iterator[Finding]:
             subject="job",
             label="metrics job",
             title="{total:plural:unreadable sample} so far",
-            reason="{now:count} in its newest batch; the job counted them and set them aside.",
+            reason="{now:count} in its newest batch; the job counted them and set them "
+            "aside.{rows}",
             next_step="See in store/bad what was sent",
-            facts={"total": health.bad_records_total, "now": health.bad_records},
+            facts={
+                "total": health.bad_records_total,
+                "now": health.bad_records,
+                "rows": f" Left out: {'; '.join(health.bad_rows)}." if health.bad_rows else "",
+            },
         )
     if health.lost_records_total:
         yield Finding(

@@ -27,6 +27,8 @@ class JobHealth:
     records: int
     bad_records: int
     bad_records_total: int
+    bad_rows: Sequence[str] | None = None
+    """The newest rows that were left out: which, and why."""
     lost_records_total: int | None = None
     """Samples that were gone from the topic before the job read them."""
     late_rounds_total: int | None = None

@@ -49,7 +49,11 @@ def read_rows(records: Records) -> tuple[Rows, dict[int, dict[str, Any]]]:
     """All rows of these records, each replica and commit once, and what is kept of bad records."""
     replicas, commits = (parse_rows(kind, records) for kind in ("replicas", "commits"))
     numbers = replicas.bad_numbers | commits.bad_numbers
-    bad = {number: bad_value(head) for number, head in records if number in numbers}
+    bad = {
+        number: bad_value(head, [*replicas.named.get(number, ()), *commits.named.get(number, ())])
+        for number, head in records
+        if number in numbers
+    }
     return Rows(replicas=replicas.rows, commits=commits.rows), bad
 
 

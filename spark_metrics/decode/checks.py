@@ -143,6 +143,20 @@ def is_out_of_range(kind: str, rows: pa.Table) -> Any:
     return is_bad
 
 
+def complaint(row: Mapping[str, Any]) -> str:
+    """Why a row is bad: the first value that is out of its range, quoted."""
+    for name, value in row.items():
+        items = value if isinstance(value, list) else [value]
+        low, high = COLUMNS.get(name) or _ITEMS.get(name) or (None, None)
+        if low is not None and high is not None:
+            odd = [it for it in items if it is not None and not low <= it <= high]
+            if odd:
+                return f"{name} {odd[0]} is not from {low} to {high}"
+        elif isinstance(value, str) and len(value.encode()) > TEXT_BYTES_MAX:
+            return f"{name} is longer than {TEXT_BYTES_MAX} bytes"
+    return "it lacks a figure, or claims another time or bucket than its record"
+
+
 def with_readable(rows: pa.Table) -> pa.Table:
     """The rows without what users may set to anything: a retention of Kafka's "for ever" is
     ``FOREVER``, records' own timestamps that are no times are unknown."""

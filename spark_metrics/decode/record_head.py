@@ -322,9 +322,11 @@ def _offsets(records: Iterable[KafkaRecord]) -> dict[int, tuple[int, int]]:
     return ends
 
 
-def bad_value(head: Head) -> dict[str, Any]:
-    """The fields that are kept of a record that could not be read."""
+def bad_value(head: Head, bad_rows: Sequence[str] = ()) -> dict[str, Any]:
+    """The fields that are kept of a record that could not be read, or of which some rows could
+    not: these are named."""
     return {
+        "bad_rows": list(bad_rows),
         "kafka_partition": head.record.partition,
         "kafka_offset": head.record.offset,
         "kafka_ms": head.record.timestamp_ms,

@@ -5,8 +5,8 @@ those are. A wave usually has one round of each source, so no row comes twice; w
 batch that catches up, a record that was sent again) the newest counts.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +16,12 @@ import pyarrow.compute as pc
 from broker.metrics.columns import TEXTS
 from broker.metrics_schema import BUCKETS, RANGE_PARTITIONS, hash_of
 from spark_metrics.arrow_tables import with_column
-from spark_metrics.decode.checks import AHEAD_MS_MAX, is_out_of_range, with_readable
+from spark_metrics.decode.checks import (
+    AHEAD_MS_MAX,
+    complaint,
+    is_out_of_range,
+    with_readable,
+)
 from spark_metrics.decode.json_columns import Body, Rows, read_bodies
 from spark_metrics.decode.record_head import Head
 from spark_metrics.keys import coded, key_codes
@@ -24,6 +29,8 @@ from spark_metrics.schema import ROWS, coded_schema
 from spark_metrics.state.rounds import source_of
 from spark_metrics.state.source_clocks import Shift
 
+NAMED_MAX: Final = 5
+"""So many bad rows of a kind are named."""
 _TIMES: Final = ("read_ms", "since_ms", "round_ms")
 _IDS: Final = {
     "replicas": ("cluster", "topic", "partition", "source"),
@@ -40,6 +47,8 @@ class Parsed:
 
     rows: pa.Table
     bad_numbers: frozenset[int]
+    named: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    """Of these records the first bad rows: which, and why."""
 
 
 def parse_rows(kind: str, heads: Sequence[tuple[int, Head]]) -> Parsed:
@@ -58,11 +67,23 @@ def parse_rows(kind: str, heads: Sequence[tuple[int, Head]]) -> Parsed:
     numbers = np.array([body.number for body in bodies])
     bad = {int(number) for number in np.unique(numbers[read.place[is_bad]])}
     bad |= {bodies[place].number for place in read.unreadable}
+    named = _named(kind, rows, is_bad, numbers[read.place])
     if is_bad.any():
         rows = rows.filter(pa.array(~is_bad))
     if kind == "commits":
         rows = _committed(rows)
-    return Parsed(rows=_newest(kind, rows, schema), bad_numbers=frozenset(bad))
+    return Parsed(rows=_newest(kind, rows, schema), bad_numbers=frozenset(bad), named=named)
+
+
+def _named(kind: str, rows: pa.Table, is_bad: Any, numbers: Any) -> dict[int, list[str]]:
+    """The first bad rows in words, by the number of their record."""
+    places = np.flatnonzero(is_bad)[:NAMED_MAX]
+    found: dict[int, list[str]] = {}
+    for number, row in zip(numbers[places], rows.take(pa.array(places)).to_pylist(), strict=True):
+        whose = f"group {row['group_id']}" if kind == "commits" else f"broker {row['source']}"
+        name = f"{whose}, {row['topic']}-{row['partition']}: {complaint(row)}"
+        found.setdefault(int(number), []).append(name)
+    return found
 
 
 def _body(number: int, head: Head) -> Body:

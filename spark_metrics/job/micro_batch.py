@@ -16,6 +16,7 @@ from spark_metrics.buckets.on_driver import DriverFold
 from spark_metrics.buckets.plan import BucketFold, FoldPlan, Phases
 from spark_metrics.buckets.shares import buckets_for
 from spark_metrics.buckets.waves import Known, clocks_of
+from spark_metrics.decode.record_rows import NAMED_MAX
 from spark_metrics.fold.new_points import job_points, sum_points
 from spark_metrics.fold.now_tables import broker_table, decode_groups, group_table
 from spark_metrics.fold.sums import added_sums
@@ -68,6 +69,7 @@ class MicroBatchSink:
         self._on_batch = on_batch
         self._on_notice = on_notice
         self._buckets = buckets or DriverFold()
+        self._bad_rows: list[str] = []
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Commit what is not in the store already of the batch.
@@ -128,6 +130,7 @@ class MicroBatchSink:
             duration_ms=wall_clock_ms() - began_ms,
         )
         state_rows = sum(it.state_rows for it in buckets)
+        self._bad_rows = [it for each in bad for it in each["bad_rows"]] or self._bad_rows
         health = self._health(report, memory, state_rows)
         made = Commit(
             query_id=query_id,
@@ -192,6 +195,7 @@ class MicroBatchSink:
             "records": report.records,
             "bad_records": report.bad_records,
             "bad_records_total": self._writer.bad_records_total + report.bad_records,
+            "bad_rows": self._bad_rows[:NAMED_MAX],
             "lost_records_total": memory.lost_records_total,
             "late_rounds_total": memory.late_rounds_total,
             "records_per_s": report.records * 1_000 / span_ms if span_ms else None,

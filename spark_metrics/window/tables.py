@@ -165,6 +165,7 @@ HEALTH: Final = pa.schema(
         "records": pa.int64(),
         "bad_records": pa.int64(),  # in this batch
         "bad_records_total": pa.int64(),
+        "bad_rows": pa.list_(pa.string()),  # the newest rows that were left out, and why
         "lost_records_total": pa.int64(),  # gone from the topic before they were read
         "late_rounds_total": pa.int64(),  # rounds that came after a newer one of their source
         "records_per_s": pa.float64(),  # input rate, over this batch and the pause before it

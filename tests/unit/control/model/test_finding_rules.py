@@ -433,6 +433,17 @@ def test_stale_figures_and_bad_records() -> None:
     ]
 
 
+def test_rows_that_were_left_out_are_named() -> None:
+    row = "group billing, orders-3: committed_offset -7 is not from -1 to 9"
+    health = {
+        "batch_id": 1, "batch_ms": 5, "records": 9, "bad_records": 1, "bad_records_total": 4,
+        "newest_round_ms": 1, "written_ms": NOW_MS, "bad_rows": [row],
+    }  # fmt: skip
+    (found,) = find(health=[health])
+    told = phrase(found.reason, found.facts)
+    assert not lacking(told, "group billing", "orders-3", "-7")
+
+
 def test_a_clock_that_differs_is_named_with_its_skew() -> None:
     brokers = [
         clusters.broker(1, clock_skew_ms=0),

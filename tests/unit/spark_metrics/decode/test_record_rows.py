@@ -21,6 +21,7 @@ from broker.metrics_schema import (
 )
 from spark_metrics.decode.record_head import Head, KafkaRecord, read_head
 from spark_metrics.decode.record_rows import Parsed, cut_rows, parse_rows
+from tests.support.phrases import lacking
 
 T0_MS = 1_800_000_000_000
 
@@ -107,6 +108,23 @@ def test_bad_rows_are_left_out_and_their_records_named() -> None:
         ("good", 6),
     ]
     assert found.bad_numbers == {0, 1, 2, 3, 4}
+
+
+def test_a_row_that_is_left_out_is_named_with_the_reason() -> None:
+    commit = {"topic": "t", "read_ms": T0_MS, "committed_offset": 5, "member_id": None}
+    rows = [{**commit, "group_id": "good", "partition": 0}]
+    rows.append({**commit, "group_id": "odd", "partition": 3, "committed_offset": -7})
+    rows.append({**commit, "group_id": "late", "partition": 4, "read_ms": T0_MS + 90_000_000})
+    document = {"v": 1, "cluster": "c", "broker": 1, "round_ms": T0_MS, "commits": rows}
+    found = parsed(json.dumps(document).encode(), kind="commits")
+    assert [row["group_id"] for row in found.rows.to_pylist()] == ["good"]
+    (named,) = found.named.values()
+    first, second = named
+    assert not lacking(first, "group odd", "t-3", "committed_offset -7", "-1")
+    assert not lacking(second, "group late", "t-4", "another time")
+    odd = round_of(replica(7, partition=2, size_bytes=5)).replace(b"[5]", b"[-5]")
+    (named,) = parsed(odd).named.values()
+    assert not lacking(named[0], "broker 1", "t-2", "size_bytes -5")
 
 
 def packed(*rows: Any, broker: int = 1, at_ms: int = 0) -> bytes:
