@@ -54,7 +54,7 @@ class Series:
 
     @property
     def newest(self) -> float | None:
-        """Of the newest point; None: unknown then, whatever was known before."""
+        """The value of the newest point; None: unknown then, whatever was known before."""
         return self.values[-1] if self.values else None
 
     @property

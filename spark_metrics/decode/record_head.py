@@ -323,8 +323,7 @@ def _offsets(records: Iterable[KafkaRecord]) -> dict[int, tuple[int, int]]:
 
 
 def bad_value(head: Head, bad_rows: Sequence[str] = ()) -> dict[str, Any]:
-    """The fields that are kept of a record that could not be read, or of which some rows could
-    not: these are named."""
+    """The fields that are kept of a record that could not be read, wholly or in its bad rows."""
     return {
         "bad_rows": list(bad_rows),
         "kafka_partition": head.record.partition,

@@ -82,8 +82,8 @@ class FindingsList(OptionList):
             self.highlighted = keys.index(pointed)
 
     def action_take_step(self) -> None:
-        """Open the view or the form of the next step under the cursor."""
-        row = self.pointed
+        """Open the view or form of the next step under the cursor, else of the first finding."""
+        row = self.pointed or next(iter(self._rows), None)
         if row is None:
             return
         action = action_of(row)

@@ -177,7 +177,8 @@ def commit_table(evidence: Evidence) -> pa.Table:
         "lag_ms": arrow.nullable(np.where(is_dead | is_beyond, np.nan, time_ms)),
         "clears_ms": arrow.nullable(clears_ms(lag, floats(commits["lag_records_per_s"]))),
         "stuck_ms": arrow.nullable(stuck_ms),
-        "retention_risk_ms": arrow.nullable(risk_ms),
+        "retention_risk_ms": arrow.nullable(np.where(inside.to_numpy(), risk_ms, np.nan)),
+        **{name: pc.if_else(inside, commits[name], None) for name in _SPEEDS},
         "readable": readable,
         "leader": pa.array(leaders),
         "led_by": arrow.led_by(leaders),
@@ -185,6 +186,10 @@ def commit_table(evidence: Evidence) -> pa.Table:
     made = arrow.with_columns(commits, added)
     order = ["group_id", "rank", "-lag", arrow.INTERNAL, "topic", "partition"]
     return arrow.sorted_by(made, order)
+
+
+_SPEEDS: Final = ("lag_records_per_s", "consumed_records_per_s")
+"""They say nothing where there is no lag."""
 
 
 def _reasons(words: pa.Array, readable: Any, reasons: pa.Array) -> pa.Array:

@@ -15,7 +15,7 @@ from control.model.status import GROUP_SEVERITIES, NO_COMMIT, RANKS, UNJUDGED, w
 from control.views.format import NA, count_text, plural_text
 from control.views.tables import arrow, cells, units
 from control.views.tables.cells import NEVER_MS
-from control.views.tables.column import Table, column, counted, name_column, worded
+from control.views.tables.column import Table, column, name_column, worded
 from control.views.tables.commits import (
     CLEARS_HELP,
     CONSUMES_HELP,
@@ -113,7 +113,6 @@ GROUPS: Final = Table(
         column("members", "members", units.COUNT, rank=2, filter="members", width=76),
         column("partitions", "partitions", units.COUNT,
                f"{PARTITIONS_HELP}; that it committed or owns", source="partition_count",
-               cell=counted(lambda it: it["partition_count"] or 0),
                filter="partitions", width=80),
         name_column("topics", "topics", filter="topic", width=74,
                     cell=worded(lambda it: it["topics"])),
@@ -157,6 +156,7 @@ def group_table(evidence: Evidence, commits: pa.Table) -> pa.Table:
     statuses = words_of(ranks, GROUP_SEVERITIES)
     has_nothing = pc.is_null(joined["rank_min"]).to_numpy()
     added = {
+        "partition_count": pc.fill_null(joined["partition_count"], 0),
         "status": statuses,
         "statuses": pc.binary_join_element_wise("", statuses, "", " "),
         # What reads nothing comes after all others.
@@ -240,7 +240,7 @@ def _bases(groups: pa.Table, commits: pa.Table) -> dict[str, pa.Array]:
     rests, reasons = [], []
     wanted = ("group_id", "partition_count", "status", "is_owned_sum", "unread_sum")
     for row in groups.select(wanted).to_pylist():
-        partitions = row["partition_count"] or 0
+        partitions = row["partition_count"]
         lacking, reason = found.get(row["group_id"], (0, None))
         if row["status"] == NO_COMMIT and row["is_owned_sum"]:
             owned, unread = row["is_owned_sum"], plural_text(row["unread_sum"], "record")

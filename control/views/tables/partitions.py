@@ -83,7 +83,7 @@ def _isr_short_cell(record: Record) -> Cell:
 
 
 def max_lag_cell(record: Record) -> Cell:
-    """Of a partition or topic; – where no group has a commit within the log."""
+    """The max lag of a partition or topic; – where no group has a commit within the log."""
     if not record["lags"]:
         return cells.NOTHING
     return cells.sum_cell(record["max_lag"], record["known_lag"], cells.count_cell)

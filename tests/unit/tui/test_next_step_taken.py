@@ -34,7 +34,7 @@ async def test_d_takes_the_next_step(
     app = PartiscopeApp(services, path="findings")
     async with app.run_test(size=(120, 40)) as pilot:
         strip = app.screen.query_one(FindingsList)
-        await settle(pilot, lambda: bool(strip.pointed), "a finding under the cursor")
+        await settle(pilot, lambda: strip.has_focus, "the list")
         names = [row.label.text for row in app.session.snapshot.finding_rows]
         strip.highlighted = names.index("group-0")
         before = app.screen

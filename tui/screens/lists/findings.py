@@ -33,4 +33,7 @@ class FindingsScreen(ViewScreen):
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """As the snapshot has them."""
-        self.query_one(FindingsList).show(snapshot)
+        strip = self.query_one(FindingsList)
+        strip.show(snapshot)
+        if self.focused is None:  # without findings it takes no keys
+            strip.focus()
