@@ -28,13 +28,15 @@ class ReplicaChanges:
         self._change = change
         self._waiting: dict[Key, None] = {}
         self._tasks = Tasks(owner, log_failure)
+        self._is_closed = False
 
     def add(self, keys: Iterable[Key]) -> None:
         """A few are changed now, also if they wait already."""
         changed = dict.fromkeys(keys)
         if len(changed) > AT_ONCE_MAX:
-            self._waiting |= changed
-            if not self._tasks:
+            if not self._is_closed:
+                self._waiting |= changed
+            if self._waiting and not self._tasks:
                 self._tasks.keep(self._run)
             return
         for key in changed:
@@ -43,6 +45,7 @@ class ReplicaChanges:
 
     async def close(self) -> None:
         """Those that wait stay as they are."""
+        self._is_closed = True
         self._waiting.clear()
         await self._tasks.wait(None)
 

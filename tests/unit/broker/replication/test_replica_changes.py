@@ -61,6 +61,8 @@ async def test_after_the_end_nothing_changes() -> None:
     changes = ReplicaChanges("test", changed.append)
     changes.add(KEYS)
     await changes.close()
+    changes.add(KEYS)
+    await asyncio.sleep(0)
     assert changed == []
 
 
