@@ -85,6 +85,7 @@ def test_names_of_clients(address: str, name: str, version: str, error: int) -> 
         ({"local_retention_bytes": "1000", "remote_log_copy_disable": "false"}, 0),
         ({"remote_storage_enable": "true"}, INVALID_CONFIG),
         ({"local_retention_ms": "-3"}, INVALID_CONFIG),
+        ({"internal_segment_bytes": "1048576"}, 0),
     ],
 )
 def test_configs_of_new_topics(address: str, values: dict[str, str], error: int) -> None:

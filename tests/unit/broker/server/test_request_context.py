@@ -49,6 +49,7 @@ async def test_the_context_of_a_client_travels_to_the_active_controller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[RequestContext] = []
+    load_registry(Listener.CLIENT)
     execute = CONTROLLER_APIS[CREATE_TOPICS]
 
     async def note(active: ActiveController, asked: ControllerRequest) -> Any:
