@@ -22,17 +22,19 @@ def use_connections(connections: Iterable[KafkaSettings]) -> None:
 
 def are_plain() -> bool:
     """Whether address and id are all there is to know of the connections."""
-    return all(
-        known == KafkaSettings(bootstrap=known.bootstrap, cluster_id=known.cluster_id)
-        for known in _known.values()
-    )
+    return all(map(_is_plain, _known.values()))
+
+
+def _is_plain(known: KafkaSettings) -> bool:
+    return known == KafkaSettings(bootstrap=known.bootstrap, cluster_id=known.cluster_id)
 
 
 def settings_of(where: KafkaSettings | str, *, cluster_id: str = "") -> KafkaSettings:
     """The connection of a cluster that is named by its address, or the settings as given;
     ``cluster_id`` (empty: not told) is the cluster that must answer there.
 
-    Some of its addresses are enough to know how it is reached, not to know which cluster it is.
+    Some of its addresses are enough to know how it is reached, not to know which cluster it is. Who
+    names others beside them (a forged command does) gets no login sent there: they are left out.
     """
     if isinstance(where, KafkaSettings):
         return where
@@ -42,6 +44,7 @@ def settings_of(where: KafkaSettings | str, *, cluster_id: str = "") -> KafkaSet
     if wanted in _known:
         return _known[wanted]
     for addresses, settings in _known.items():
-        if not addresses.isdisjoint(wanted):
-            return replace(settings, bootstrap=where, cluster_id=None)
+        if shared := addresses & wanted:
+            reached = where if _is_plain(settings) else ",".join(sorted(shared))
+            return replace(settings, bootstrap=reached, cluster_id=None)
     return KafkaSettings(bootstrap=where)

@@ -109,6 +109,8 @@ def test_a_named_cluster_brings_its_connection_to_every_command(tmp_path: Path) 
     found = settings_of("b2.example:9093, b1.example:9093")
     assert (found.sasl_username, found.sasl_password) == ("watcher", "hunter2")
     assert settings_of("other:9092").security_protocol == "PLAINTEXT"
+    forged = settings_of("evil.example:5555,b1.example:9093")
+    assert (forged.bootstrap, forged.sasl_password) == ("b1.example:9093", "hunter2")
     with pytest.raises(SettingsError, match=r"no cluster 'test'.*known: prod"):
         settings_with(bootstrap="test")
 
