@@ -78,3 +78,28 @@ async def test_a_move_is_done_beside_records_that_nobody_can_read(
         assert lacking(said, "left out", EVENTS_TOPIC, "offset") == []
     assert len(line.moves()) == 2
     assert len(json.dumps(line.json("journal")["journal"])) > 2
+
+
+async def test_the_executor_moves_nothing_on_a_cluster_that_its_settings_leave_alone(
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "partiscope.toml"
+    config.write_text(f'[clusters.prod]\nbootstrap = "{cluster.bootstrap}"\nread_only = true\n')
+    monkeypatch.setenv("PARTISCOPE_CONFIG", str(config))
+    async with KafkaAdmin.to(cluster.bootstrap) as admin:
+        await admin.create_topic(NewTopic(name="t", partitions=1, replication_factor=1))
+        (topic,) = await admin.topics(["t"])
+        (here,) = before = topic.partitions[0].replicas
+        there = next(each for each in cluster.ids if each != here)
+        change = PartitionChange(
+            topic="t", partition=0, before=tuple(before), after=(there,), size_bytes=0
+        )
+        with ExecutorProcess(cluster.bootstrap, tmp_path / "executor.log"):
+            async with OperationsClient(cluster.bootstrap, who="somebody else") as client:
+                moved = await client.submit_reassign(
+                    Proposal(name="forged", changes=(change,)), bootstrap=cluster.bootstrap
+                )
+                ended = await wait_for(client, moved)
+        assert (ended.outcome, "read_only" in ended.message) == (Outcome.REFUSED, True)
+        (topic,) = await admin.topics(["t"])
+        assert topic.partitions[0].replicas == before

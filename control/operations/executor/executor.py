@@ -51,6 +51,8 @@ AWAY_S: Final = 5.0
 """The same while the whole cluster does not answer."""
 OWNER_WAIT_S: Final = 3.0
 
+READ_ONLY_WORDS: Final = "refused: the executor's settings say read_only of this cluster"
+
 Say = Callable[[str], None]
 
 
@@ -59,6 +61,8 @@ class ExecutorSettings:
     """`bus` is the bundled cluster. The cluster to change is named in each command."""
 
     bus: KafkaSettings
+    is_read_only: Callable[[Site], bool] = lambda _: False
+    """Whether this installation leaves a cluster alone, whoever asks on the bus."""
 
 
 class Executor:
@@ -147,6 +151,8 @@ class Executor:
                 for command in memory.unanswered():
                     context = _Context(self, ownership, command.operation_id)
                     await context.emit(EventKind.ACCEPTED, "accepted", **accepted_data(command))
+                    if self._settings.is_read_only(command.site):
+                        await context.emit(EventKind.REFUSED, READ_ONLY_WORDS)
                 for cluster in memory.busy_clusters() - lanes.keys():
                     lanes[cluster] = asyncio.create_task(self._lane(ownership, cluster))
                 await _first_of(arrived, lanes.values())
