@@ -16,6 +16,8 @@ from control.planner.search.placement import Placement
 _REPLICAS_MAX: Final = 400
 _LOOKED_AT_MAX: Final = 600_000
 """Moves: a second or two."""
+_JUDGED_COST: Final = 600
+"""Of judging one placement, in moves."""
 _KEPT_MAX: Final = 12_000_000
 """Partitions times states: some hundred MB."""
 
@@ -77,6 +79,7 @@ class _Search:
         while queue:
             (lacks, _), cost, left, state, held = heappop(queue)
             if not left and self._keeps_racks(state):
+                self._looked_at += _JUDGED_COST
                 placement = self._made(state)
                 if self._is_fine(placement):
                     return placement
