@@ -175,7 +175,8 @@ class LeftThrottles:
         shown = await self._rates()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._lists_within_s):
-                shown |= await self._lists()
+                lists = await self._lists()
+                shown |= sorted(lists.items(), key=lambda found: found[0].name)
         return tuple(_left(shown, running))
 
     async def _rates(self) -> _Shown:
