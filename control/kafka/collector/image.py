@@ -213,8 +213,8 @@ class ClusterImage:
                 )
 
     def _add_hidden(self) -> None:
-        """Brokers that answers leave out for lack of our listener, though they run: who does not
-        run is in no ISR with others."""
+        """Adds brokers that run but lack our listener, so that answers leave them out: a broker
+        that does not run is in no ISR with others."""
         if self._in_sync[0] != self.version:
             isrs = (state.isr for state in self.partitions.values() if len(state.isr) > 1)
             led = (state.leader for state in self.partitions.values() if state.leader >= 0)
