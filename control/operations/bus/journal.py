@@ -28,7 +28,7 @@ from control.model.watched_cluster import Site, WatchedCluster
 from control.operations.bus.events import Event, EventKind
 from control.operations.bus.state import OperationState, take_event
 from control.operations.bus.topics import Bus
-from control.operations.errors import NotJournaledError
+from control.operations.errors import NotJournaledError, PartlyDoneError
 
 VALUES_MAX: Final = 200
 """Values before and after that one line keeps; the rest is counted."""
@@ -141,7 +141,8 @@ class Journal:
             raise
         except Exception as error:
             words = str(error) or type(error).__name__
-            await self._write_outcome(begun, FAILED, outcome(), error=words)
+            how = PARTLY if isinstance(error, PartlyDoneError) else FAILED
+            await self._write_outcome(begun, how, outcome(), error=words)
             raise
         lacks = shortfall()
         await self._write_outcome(begun, PARTLY if lacks else DONE, outcome(), error=lacks)

@@ -1,12 +1,12 @@
 """Delete the records of a topic up to an offset or a time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
-from control.kafka.errors import KafkaPortError
+from control.kafka.errors import KafkaPortError, UnreachableError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.ids import TopicPartition, partition_numbers
 from control.model.moments import MOMENT_FORMS, TimeError
@@ -36,6 +36,9 @@ from control.operations.protected_topics import check_topic, doubts
 BEFORE_HELP: Final = f"an offset, latest (all records), or a time: {MOMENT_FORMS}"
 
 GONE: Final = "they are gone for good, also for groups that have not read them"
+NOT_DELETED, NOT_KNOWN = "not deleted", "no answer: deleted or not"
+NAMED_MAX: Final = 100
+"""Partitions whose new beginnings an error tells; the preview names all."""
 
 
 def before_problem(text: str) -> str | None:
@@ -81,6 +84,8 @@ class DeleteRecords(Operation):
     """Empty: every partition."""
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Of the frozen command: the new log start offsets."""
+    left: dict[TopicPartition, str] = field(default_factory=dict, compare=False)
+    """Partitions that are not known to be done, and what is known of them."""
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
@@ -102,6 +107,11 @@ class DeleteRecords(Operation):
     def thing(self) -> str:
         """The topic."""
         return self.topic
+
+    @property
+    def outcome(self) -> Mapping[str, str]:
+        """Partitions whose records were not deleted, or nobody knows."""
+        return {str(key): words for key, words in sorted(self.left.items())}
 
     def check(self) -> None:
         """:raises ProtectedTopicError: Kafka, or Partiscope, keeps its own state there."""
@@ -130,7 +140,7 @@ class DeleteRecords(Operation):
         lost = counted(sum(then - bounds[key].first for key, then in offsets.items()), "offset")
         where = counted(len(offsets), "partition")
         return Effect(
-            command=replace(self, offsets=offsets),
+            command=replace(self, offsets=offsets, left={}),
             changes=tuple(changes),
             summary=f"{self.topic}: {lost} deleted in {where}",
             notes=(*_left_notes(begun), *moved_notes(target, bounds, {}),
@@ -144,20 +154,27 @@ class DeleteRecords(Operation):
         :raises PartlyDoneError: some partitions refused it.
         """
         refused: dict[TopicPartition, KafkaPortError] = {}
+        self.left.update(dict.fromkeys(self.offsets, NOT_DELETED))
         for key, offset in sorted(self.offsets.items()):
+            self.left[key] = NOT_KNOWN
             try:
                 await context.admin.offsets.delete_records({key: offset})
             except KafkaPortError as error:
                 refused[key] = error
-        done = len(self.offsets) - len(refused)
+                if not isinstance(error, UnreachableError):
+                    self.left[key] = NOT_DELETED
+            else:
+                del self.left[key]
+        done = sorted(self.offsets.keys() - refused.keys())
         if refused and not done:
             raise next(iter(refused.values()))
         if refused:
             words = (
-                f"records of {self.topic} are deleted in {done} of {len(self.offsets)} partitions"
+                f"records of {self.topic} are deleted in {len(done)} of {len(self.offsets)} "
+                f"partitions: {_begins_words(done, self.offsets)}"
             )
             raise PartlyDoneError(words, [f"{key}: {error}" for key, error in refused.items()])
-        words = f"records deleted in {counted(done, 'partition')} of {self.topic}"
+        words = f"records deleted in {counted(len(done), 'partition')} of {self.topic}"
         return Done(words=words, view="topic", params={"topic": self.topic})
 
     async def _require_delete_policy(self, admin: KafkaAdmin) -> None:
@@ -175,6 +192,13 @@ def _begun_after(
     if target.kind is not TargetKind.OFFSET:
         return set()
     return {key for key, log in bounds.items() if log.first > target.value}
+
+
+def _begins_words(done: Sequence[TopicPartition], offsets: Mapping[TopicPartition, int]) -> str:
+    """``orders-0 begins at 7, orders-2 at 9``."""
+    told = ", ".join(f"{key} begins at {offsets[key]:,}" for key in done[:NAMED_MAX])
+    more = len(done) - NAMED_MAX
+    return f"{told} and {more:,} more" if more > 0 else told
 
 
 def _left_notes(begun: set[TopicPartition]) -> tuple[str, ...]:
