@@ -26,7 +26,7 @@ MEASURES: Final = {
     "replicas": "replicas",
     "leaders": "leaders",
     "in_bytes_per_s": "in/s",
-    "lag": "lag of all groups",
+    "lag": "total lag",
 }
 ROW_NAMES_MAX: Final = 12
 COLUMN_NAMES_MAX: Final = 20

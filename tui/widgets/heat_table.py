@@ -105,6 +105,8 @@ def _cell(value: float, words: str, low: float, high: float) -> Text:
     if isnan(value):
         return Text(words or NONE, style="dim", justify="right")
     level = _level(value, low, high)
+    if len(words) > VALUE_WIDTH and "," in words:  # a number that is cut would be another one
+        words = f"{'≥ ' if words[0] == '≥' else ''}{value:.1e}"
     shaded = f"{words} {SHADES[level] * 2}"
     return Text(shaded, style=SHADE_STYLES[level], justify="right", no_wrap=True)
 

@@ -18,7 +18,7 @@ MEASURES: Final[dict[str, tuple[str, ToText]]] = {
     "replicas": ("replicas", count_text),
     "leaders": ("leaders", count_text),
     "in_bytes_per_s": ("in/s", byte_rate_text),
-    "lag": ("lag of all groups", count_text),
+    "lag": ("total lag", count_text),
 }
 
 

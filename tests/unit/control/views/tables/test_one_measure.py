@@ -64,7 +64,7 @@ def test_maps_and_bars_have_the_heads_of_the_columns(columns: list[tuple[str, Co
     words = [*partition_map.MEASURES.values(), *bars.MEASURES.values()]
     words += heat_box.MEASURES.values()
     words += [it for it, _ in map_screen.MEASURES.values()]
-    others = {"lag of all groups", "out of sync", "short ISR"}
+    others = {"total lag", "out of sync", "short ISR"}
     assert {it for it in words if it not in heads} <= others
 
 
