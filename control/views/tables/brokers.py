@@ -34,6 +34,7 @@ from control.views.tables.partitions import (
     SIZE_HELP,
 )
 from control.views.tables.rows import TONE_OF, Cell, Row, Tone
+from spark_metrics.window.totals import stands_for_all
 
 _KEPT: Final = ("broker", "host", "port", "rack", "is_fenced", "is_controller", "interval_ms")
 _SINCE: Final = {"fenced": "down", "silent": "silent"}
@@ -162,16 +163,20 @@ def _status(row: Record, silent: frozenset[int]) -> str:
 
 def _full_ms(evidence: Evidence, usable: FloatColumn) -> FloatColumn:
     """When the first disk of each broker is full at the earliest: what is free over what is written
-    to its replicas. Retention, which makes room meanwhile, is not counted."""
+    to its replicas. Retention, which makes room meanwhile, is not counted. Unknown while
+    too few of its replicas' rates are known."""
     placed, brokers = evidence.placement, evidence.loads.brokers
-    rates = floats(evidence.snapshot.partitions["in_bytes_per_s"])[placed.row]
-    is_known = np.isin(placed.broker, brokers) & ~np.isnan(rates)
-    place = np.searchsorted(brokers, placed.broker[is_known])
-    written = np.bincount(place, weights=rates[is_known], minlength=len(brokers))
+    is_here = np.isin(placed.broker, brokers)
+    rates = floats(evidence.snapshot.partitions["in_bytes_per_s"])[placed.row][is_here]
+    place, count = np.searchsorted(brokers, placed.broker[is_here]), len(brokers)
+    written = np.bincount(place, weights=np.nan_to_num(rates), minlength=count)
+    told = np.bincount(place, weights=~np.isnan(rates), minlength=count)
+    is_known = stands_for_all(told, np.bincount(place, minlength=count))
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(
-            written > 0, usable / written * 1000.0, np.where(usable > 0, np.inf, np.nan)
+        left_ms = np.where(
+            usable > 0, usable / written * 1000.0, np.where(usable == 0, 0.0, np.nan)
         )
+    return np.where(is_known, left_ms, np.nan)
 
 
 def load_columns(loads: BrokerLoads) -> dict[str, pa.Array]:

@@ -183,7 +183,7 @@ def loses_cell(value: float | None, lag: float | None) -> Cell:
         return NOTHING
     if value is None:
         return UNKNOWN
-    return Cell(0.0, "now", Tone.CRITICAL) if value <= 0 else soon_cell(value)
+    return Cell(0.0, "now", Tone.CRITICAL) if value <= 0 else full_cell(value)
 
 
 def soon_cell(left_ms: float) -> Cell:

@@ -6,7 +6,7 @@ import pytest
 
 from control.views.format import clock_text
 from control.views.snapshots.snapshot import broker_page, build_snapshot
-from control.views.tables.cells import full_cell
+from control.views.tables.cells import full_cell, loses_cell
 from control.views.tables.rows import Tone
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
@@ -57,3 +57,25 @@ def test_nothing_is_foretold_of_a_broker_that_is_down() -> None:
     assert second.status.text == f"down since {clock_text(since_ms, now_ms=NOW_MS)}"
     assert [cell.text for cell in (second.full_in, second.skew)] == ["n/a", "n/a"]
     assert first.full_in.value is not None
+
+
+@pytest.mark.parametrize(
+    ("rates", "told"), [([None, None], "n/a"), ([1.0, None], "n/a"), ([0.5, 0.5], "≈ 1.0 s")]
+)
+def test_of_traffic_that_is_unknown_nothing_is_foretold(
+    rates: list[float | None], told: str
+) -> None:
+    """As after an election or a restart, with a disk that is 99 % full."""
+    rows = clusters.tables(
+        brokers=[clusters.broker(1, sampled_ms=NOW_MS, disk_total_bytes=100, disk_usable_bytes=1)],
+        partitions=[
+            clusters.partition("t", number, [1], in_bytes_per_s=rate)
+            for number, rate in enumerate(rates)
+        ],
+    )
+    (row,) = broker_page(build_snapshot(rows, version=1, now_ms=NOW_MS)).rows
+    assert row.full_in.text == told
+
+
+def test_a_group_that_loses_nothing_at_its_pace_reads_as_a_disk_that_never_fills() -> None:
+    assert loses_cell(400 * 86_400_000, lag=5).text == "> 1 y"
