@@ -36,6 +36,7 @@ from broker.protocol.resource_configs import (
     CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,
     problem_of_group,
+    problem_of_interval,
     problem_of_subscription,
 )
 
@@ -145,6 +146,9 @@ def _alter(resource: AlterResource, image: MetadataImage) -> list[MetadataRecord
     elif resource.resource.type is ResourceType.GROUP:
         _raise_if(problem_of_group(after))
     elif resource.resource.type is ResourceType.CLIENT_METRICS:
+        problem = problem_of_interval(after)
+        if problem:
+            raise InvalidConfigRequestError(problem)
         _raise_if(problem_of_subscription(after))
     return [
         ConfigRecord(
@@ -187,8 +191,7 @@ def _check_cluster_wide(names: Sequence[str]) -> None:
 
 def _as_told(resource: ConfigResource, error: ControllerError) -> ControllerError:
     """Kafka finds a wrong config of a broker before its controller does, and says so otherwise."""
-    is_foretold = resource.type in (ResourceType.BROKER, ResourceType.CLIENT_METRICS)
-    if is_foretold and isinstance(error, InvalidConfigError):
+    if resource.type is ResourceType.BROKER and isinstance(error, InvalidConfigError):
         return InvalidConfigRequestError(error.reason)
     return error
 
@@ -228,7 +231,9 @@ def _apply(change: ConfigChange, known: Mapping[str, KnownConfig], after: dict[s
         after.pop(change.name, None)
         return
     if config is None:
-        raise InvalidConfigError(_unknown_reason(change.name, known))
+        is_request = known is CLIENT_METRICS_CONFIGS
+        kind = InvalidConfigRequestError if is_request else InvalidConfigError
+        raise kind(_unknown_reason(change.name, known))
     if change.value is None:
         raise InvalidConfigRequestError(f"Null value not supported for: {change.name}")
     value = change.value

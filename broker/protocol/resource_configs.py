@@ -84,7 +84,7 @@ CLIENT_METRICS_CONFIGS: Final[Mapping[str, KnownConfig]] = {
         name="interval.ms",
         type=ConfigType.INT,
         default="300000",
-        valid="[100,...,3600000]",
+        valid="",
         doc="Metrics push interval in milliseconds",
     ),
     "match": KnownConfig(
@@ -107,6 +107,17 @@ def problem_of_group(values: Mapping[str, str]) -> str:
     ):
         return "share.auto.offset.reset must be latest, earliest or by_duration:<ISO duration>"
     return ""
+
+
+def problem_of_interval(values: Mapping[str, str]) -> str:
+    """What is wrong with the push interval of a subscription; empty: nothing."""
+    interval_ms = int(values.get("interval.ms", CLIENT_METRICS_CONFIGS["interval.ms"].default or 0))
+    if 100 <= interval_ms <= 3_600_000:
+        return ""
+    return (
+        f"Invalid value {interval_ms} for interval.ms, interval must be between 100 and 3600000 "
+        "(1 hour)"
+    )
 
 
 def problem_of_subscription(values: Mapping[str, str]) -> str:
