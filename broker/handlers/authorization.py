@@ -36,7 +36,7 @@ class ResourceKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource:
-    """What an operation is done to."""
+    """The object of an operation."""
 
     kind: ResourceKind
     name: str
@@ -68,7 +68,7 @@ class Authorization:
         return self._authorizer is None or self._authorizer(context, operation, resource)
 
     def operations(self, context: RequestContext, resource: Resource) -> int:
-        """What the principal may do, as the bits of `authorized_operations`."""
+        """Operations that the principal may do, as the bits of `authorized_operations`."""
         if self._authorizer is None:
             return _ALL[resource.kind]
         supported = map(Operation, _OPERATIONS[resource.kind])

@@ -1,4 +1,4 @@
-"""Who asks, and by which way he came: what every request carries (Kafka's RequestContext).
+"""The principal, client and listener of a request (Kafka's RequestContext).
 
 A principal travels in an Envelope as Kafka's DefaultPrincipalData, version 0.
 """

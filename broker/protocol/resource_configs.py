@@ -100,7 +100,7 @@ _DURATION: Final = re.compile(r"by_duration:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\
 
 
 def problem_of_group(values: Mapping[str, str]) -> str:
-    """What is wrong with all configs of a group together; empty: nothing."""
+    """The fault of all configs of a group together; empty: none."""
     reset = values.get("share.auto.offset.reset", "latest").lower()
     if reset not in ("latest", "earliest") and not _DURATION.fullmatch(
         reset.upper().replace("BY_DURATION", "by_duration")
@@ -110,7 +110,7 @@ def problem_of_group(values: Mapping[str, str]) -> str:
 
 
 def problem_of_interval(values: Mapping[str, str]) -> str:
-    """What is wrong with the push interval of a subscription; empty: nothing."""
+    """The fault of the push interval of a subscription; empty: none."""
     interval_ms = int(values.get("interval.ms", CLIENT_METRICS_CONFIGS["interval.ms"].default or 0))
     if 100 <= interval_ms <= 3_600_000:
         return ""
@@ -121,7 +121,7 @@ def problem_of_interval(values: Mapping[str, str]) -> str:
 
 
 def problem_of_subscription(values: Mapping[str, str]) -> str:
-    """What is wrong with all configs of a client metrics subscription; empty: nothing."""
+    """The fault of all configs of a client metrics subscription; empty: none."""
     for pattern in filter(None, (item.strip() for item in values.get("match", "").split(","))):
         field, _, expression = pattern.partition("=")
         if field.strip() not in CLIENT_FIELDS or not _is_expression(expression):

@@ -272,6 +272,6 @@ def _column_def(column: Column, sort: str, *, is_first: bool) -> dict[str, Any]:
         "width": width,
         "flex": None if is_first else 1,
     }
-    if sort.removeprefix("-") == column.id and ordered:
+    if sort.removeprefix("-") in (column.id, *column.filters) and ordered:
         shown["sort"] = "desc" if sort.startswith("-") else "asc"
     return shown

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 from control.views.tour import STEPS
 from tests.support.browser import open_page
 from tests.support.installation import Installation
-from tests.support.patience import WAIT_S
+from tests.support.patience import WAIT_S, patience_s
 from tests.support.settle import wait_until
 
 pytestmark = [
@@ -95,4 +95,4 @@ def _assert_every_broker_is_told(running: Installation) -> None:
 
 def test_it_ends_within_five_seconds_and_leaves_nothing(running: Installation) -> None:
     """The last of the story."""
-    assert running.stop() < 5.0
+    assert running.stop() < patience_s(5.0)

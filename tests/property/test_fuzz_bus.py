@@ -13,7 +13,7 @@ from control.operations.bus.commands import ReassignCommand, decode_command
 from control.operations.bus.events import Event, EventKind, decode_event, encode_event
 from control.operations.bus.journal import line_of_event, lines_of_state
 from control.operations.bus.known_states import KnownStates
-from control.operations.bus.record_shapes import INFLATED_BYTES_MAX, MESSAGE_LENGTH_MAX
+from control.operations.bus.record_bounds import INFLATED_BYTES_MAX, MESSAGE_LENGTH_MAX
 from control.operations.bus.state import OperationState, submitted
 from control.operations.errors import CommandDecodeError
 from control.views.tables.journal import JOURNAL

@@ -144,6 +144,8 @@ LINES: Final = (
 class CannedMoves:
     """What OperationsClient would read from the bus."""
 
+    unreadable = ""
+
     async def list(self) -> list[OperationState]:
         return [_RUNNING, _DONE]
 
@@ -166,7 +168,7 @@ class CannedSession:
 
     def __init__(self) -> None:
         self.moves = CannedMoves()
-        self.journal = SimpleNamespace(lines=self._lines)
+        self.journal = SimpleNamespace(lines=self._lines, unreadable="")
         self.plans = KeptPlans()
         self.watched = WatchedCluster()
         self.admin = SimpleNamespace(groups=self)

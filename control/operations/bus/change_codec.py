@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from control.model.units import bytes_text
-from control.operations.bus.record_shapes import INFLATED_BYTES_MAX, columns_of
+from control.operations.bus.record_bounds import INFLATED_BYTES_MAX
 from control.operations.errors import InvalidInputError
 from control.planner.proposal import PartitionChange
 
@@ -70,6 +70,8 @@ def unpack(packed: Packed) -> tuple[PartitionChange, ...]:
 
     :raises ValueError: it is no packed plan.
     """
+    from control.operations.bus.record_shapes import columns_of
+
     if isinstance(packed, str):
         return tuple(_of_columns(columns_of(packed)))
     return tuple(_of_entry(entry) for entry in packed)

@@ -155,6 +155,7 @@ class MovesReader:
 
         :raises KafkaPortError: the bus does not answer, and has not for as long as `outage` bears.
         """
+        await self._bus.unreadable.load()
         outage, slices = outage or Outage(0.0), Slices()
         start = Start(kind=StartKind.EARLIEST)
         while True:

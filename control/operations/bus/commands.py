@@ -13,7 +13,6 @@ from typing import Any, Final
 
 from control.model.watched_cluster import Site
 from control.operations.bus.change_codec import pack, unpack
-from control.operations.bus.record_shapes import command_document
 from control.operations.errors import CommandDecodeError
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
 from control.planner.proposal import PartitionChange, Proposal
@@ -138,6 +137,8 @@ def decode_command(value: bytes | None) -> Command:
 
     :raises CommandDecodeError: not a command.
     """
+    from control.operations.bus.record_shapes import command_document
+
     try:
         document = command_document(value or b"")
         shared: dict[str, Any] = {

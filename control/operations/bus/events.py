@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final
 
-from control.operations.bus.record_shapes import MESSAGE_LENGTH_MAX, event_document
+from control.operations.bus.record_bounds import MESSAGE_LENGTH_MAX
 from control.operations.errors import CommandDecodeError
 
 EVENTS_TOPIC: Final = "__partiscope_events"
@@ -163,6 +163,9 @@ def decode_event(value: bytes | None) -> Event:
 
     :raises CommandDecodeError: not an event of a kind we know.
     """
+    # Screens start without it: who judges shapes takes a tenth of a second to load.
+    from control.operations.bus.record_shapes import event_document
+
     try:
         document = event_document(value or b"")
     except ValueError as error:

@@ -13,10 +13,8 @@ from typing import Annotated, Any, Final, Literal, NotRequired
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-INFLATED_BYTES_MAX: Final = 16 << 20
-"""Of a packed plan: some 350,000 partitions."""
-MESSAGE_LENGTH_MAX: Final = 64 << 10
-"""Characters of the line for people."""
+from control.operations.bus.record_bounds import INFLATED_BYTES_MAX, MESSAGE_LENGTH_MAX
+
 _YEAR_10000_MS: Final = 253_402_300_800_000
 
 OperationId = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{1,100}\z")]

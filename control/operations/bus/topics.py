@@ -235,6 +235,7 @@ class Bus:
         self, partition: TopicPartition, offset: int = 0
     ) -> AsyncIterator[FetchedRecord]:
         """In order, to the end as it was at the beginning; after an outage from where it was."""
+        await self.unreadable.load()
         outage, start = Outage(ELECTION_S), Start(kind=StartKind.EARLIEST)
         if offset:
             start = Start(kind=StartKind.OFFSET, value=offset)

@@ -1,6 +1,8 @@
 """Records of the bus that cannot be read: they are left out, counted and named."""
 
+import asyncio
 import logging
+from importlib import import_module
 from typing import Final, Protocol
 
 from control.model.units import counted
@@ -48,6 +50,11 @@ class Unreadable:
         except CommandDecodeError as error:
             self._remember(record, error)
         return None
+
+    @staticmethod
+    async def load() -> None:
+        """Load what judges records, beside the event loop: it takes half a second once."""
+        await asyncio.to_thread(import_module, "control.operations.bus.record_shapes")
 
     def clear(self) -> None:
         """All is read anew."""

@@ -22,14 +22,14 @@ from control.kafka.connection.connections import settings_of
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
 from control.model.units import counted
-from control.model.watched_cluster import Site
+from control.model.watched_cluster import Site, WatchedCluster
 from control.operations.bus.commands import ControlAction, ControlCommand, ReassignCommand
 from control.operations.bus.commands_topic import take_over, without_plan
 from control.operations.bus.events import Event, EventKind, Outcome
 from control.operations.bus.journal import EXECUTOR
 from control.operations.bus.state import OperationState, accepted_data
 from control.operations.bus.topics import Bus, BusUnreachableError
-from control.operations.errors import FencedError, OperationError
+from control.operations.errors import FencedError, OperationError, ReadOnlyError
 from control.operations.executor.cancellation import give_up
 from control.operations.executor.cluster_outage import ANSWERED, ClusterOutage
 from control.operations.executor.known_operations import Memory
@@ -40,6 +40,7 @@ from control.operations.executor.throttles.throttle_of_move import MoveThrottle
 from control.operations.executor.throttles.throttle_record import ThrottleRecord, brokers_between
 from control.operations.executor.yielding.consumer_probe import ConsumerProbe
 from control.operations.executor.yielding.rules import YieldMode
+from control.operations.permission import check_writable
 from control.operations.reassignment.partition_results import pack_fates
 
 RETRY_S: Final = 2.0
@@ -61,8 +62,9 @@ class ExecutorSettings:
     """`bus` is the bundled cluster. The cluster to change is named in each command."""
 
     bus: KafkaSettings
-    is_read_only: Callable[[Site], bool] = lambda _: False
-    """Whether this installation leaves a cluster alone, whoever asks on the bus."""
+    cluster_of: Callable[[Site], WatchedCluster] = lambda _: WatchedCluster()
+    """Names a cluster as this installation knows it: one that it only reads is left alone, whoever
+    asks on the bus."""
 
 
 class Executor:
@@ -151,7 +153,9 @@ class Executor:
                 for command in memory.unanswered():
                     context = _Context(self, ownership, command.operation_id)
                     await context.emit(EventKind.ACCEPTED, "accepted", **accepted_data(command))
-                    if self._settings.is_read_only(command.site):
+                    try:
+                        check_writable(self._settings.cluster_of(command.site), "the move")
+                    except ReadOnlyError:
                         await context.emit(EventKind.REFUSED, READ_ONLY_WORDS)
                 for cluster in memory.busy_clusters() - lanes.keys():
                     lanes[cluster] = asyncio.create_task(self._lane(ownership, cluster))

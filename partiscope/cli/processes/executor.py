@@ -2,7 +2,6 @@
 
 import typer
 
-from control.model.watched_cluster import Site
 from partiscope.cli.shared.options import Bus, known_bus, note, settings_with
 from partiscope.identity import cluster_of_move
 from partiscope.running import say
@@ -18,11 +17,9 @@ def executor(
     # Also where the bus is given: commands name clusters by address, connections come from here.
     known = settings_with()
     address = bus or known_bus(known)
-
-    def is_read_only(site: Site) -> bool:
-        return cluster_of_move(known, *site).is_read_only
-
-    settings = ExecutorSettings(bus=settings_of(address), is_read_only=is_read_only)
+    settings = ExecutorSettings(
+        bus=settings_of(address), cluster_of=lambda site: cluster_of_move(known, *site)
+    )
     raise typer.Exit(run(settings, say=_say))
 
 

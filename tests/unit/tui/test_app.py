@@ -489,5 +489,5 @@ async def test_essential_columns_are_whole_on_a_narrow_screen(services: Services
         await pilot.pause()
         table = app.screen.query_one(RowTable)
         titles = [str(column.label) for column in table.ordered_columns]
-        assert {"topic", "partition", "status", "lag"} <= set(titles)
+        assert {"topic", "partition", "status", "max lag"} <= set(titles)
         assert table.virtual_size.width <= 80

@@ -105,10 +105,10 @@ async def test_sorting_by_a_hidden_column_shows_it(services: Services) -> None:
         await pilot.press("s")
         await settle(pilot, lambda: bool(app.screen.query("#sort")), "the columns")
         chooser = app.screen.query_one("#sort", OptionList)
-        chooser.highlighted = chooser.get_option_index("lag")
+        chooser.highlighted = chooser.get_option_index("max_lag")
         await pilot.press("enter")
-        await settle(pilot, lambda: "lag" in table.shown, "the column")
-        assert "by lag ↓" in str(app.screen.query_one("#table-title").render())
+        await settle(pilot, lambda: "max_lag" in table.shown, "the column")
+        assert "by max lag ↓" in str(app.screen.query_one("#table-title").render())
 
 
 async def test_colour_never_stands_alone(services: Services, tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ async def test_offsets_are_written_in_the_configured_codec(tmp_path: Path) -> No
     ) as (node,):
         await create_topic([node], "orders")
         await request(node, 10, 2, codec.build_request(10, 2, key="g", key_type=0))
-        await until(lambda: any(parts(node).groups.offsets._partitions.loaded()))
+        await until(lambda: any(parts(node).groups.offsets._runtime.loaded()))
         assert await _commit(node) == 0
         log = replica(node, "__consumer_offsets").log
         data = log.read_bytes(0, max_bytes=1 << 20, max_offset=log.log_end_offset)

@@ -9,9 +9,8 @@ from typing import Final
 
 import pytest
 
-from broker.handlers.registry import load_registry
-from broker.handlers.services import Listener
 from broker.protocol import codec
+from broker.server.dispatch import ListenerContext
 from tests.support.mutations import mutated
 from tests.unit.broker.protocol.messages import sample
 from tests.unit.broker.server.nodes import create_topic, fetch, parts, produce, running
@@ -35,10 +34,10 @@ async def send(port: int, frame: bytes) -> None:
         await writer.wait_closed()
 
 
-def frames(listener: Listener, seed: int) -> list[bytes]:
+def frames(listener: ListenerContext, seed: int) -> list[bytes]:
     """Sound and changed requests of each API and version that a listener serves."""
-    dice, made = random.Random(f"{listener} {seed}"), list[bytes]()
-    for api in load_registry(listener).apis():
+    dice, made = random.Random(f"{listener.listener_name} {seed}"), list[bytes]()
+    for api in listener.registry.apis():
         for version in range(api.version_min, api.version_max + 1):
             message = sample(codec.request_type(api.api_key, version))
             sound = codec.encode_request(message, correlation_id=7, client_id="c")[4:]
@@ -57,8 +56,7 @@ async def test_a_node_survives_changed_requests_of_every_api(
         await create_topic([node], "orders")
         assert (await produce(node, "orders", b"kept")).error is None
         for listener in parts(node).listeners:
-            kind, port = listener.context.listener, listener.port
-            made = frames(kind, seed)
+            port, made = listener.port, frames(listener.context, seed)
             for start in range(0, len(made), AT_ONCE):
                 group = made[start : start + AT_ONCE]
                 await asyncio.gather(*(send(port, frame) for frame in group))

@@ -18,7 +18,7 @@ def test_a_view_path_sets_filter_and_sort(sort: str) -> None:
 
     grid = block.children[2]
     sorted_columns = {item["field"]: item["sort"] for item in grid.columnDefs if "sort" in item}
-    wanted = {"-lag": {"lag": "desc"}, "topic": {"topic": "asc"}, "": {}}
+    wanted = {"-lag": {"max_lag": "desc"}, "topic": {"topic": "asc"}, "": {}}
     assert sorted_columns == wanted[sort]
     assert 'value="lag&gt;1"' in getattr(block.children[1].children[1], MARKUP)
 

@@ -53,6 +53,7 @@ class FakeBus:
         return {partition: len(records) for partition, records in self.records.items()}
 
     async def read_from(self, partition: TopicPartition, offset: int = 0) -> AsyncIterator[Any]:
+        await self.unreadable.load()
         for record in self.records[partition][offset:]:
             self.read += 1
             yield record
