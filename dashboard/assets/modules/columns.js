@@ -7,7 +7,7 @@ import { inBrowser } from "./storage.js";
 // Columns by the operator's choice, which the address line keeps; null while there is none.
 function chosenColumns() {
   const words = new URLSearchParams(window.location.search).get("cols");
-  return words ? words.split(",") : null;
+  return words ? words.split(",").flatMap((id) => (id === "lag" ? ["lag", "max_lag"] : id)) : null;
 }
 
 // Which columns this browser hides in tables of a kind; views leave out columns of their own.
