@@ -97,7 +97,9 @@ async def test_the_executor_moves_nothing_on_a_cluster_that_its_settings_leave_a
         with ExecutorProcess(cluster.bootstrap, tmp_path / "executor.log"):
             async with OperationsClient(cluster.bootstrap, who="somebody else") as client:
                 moved = await client.submit_reassign(
-                    Proposal(name="forged", changes=(change,)), bootstrap=cluster.bootstrap
+                    Proposal(name="forged", changes=(change,)),
+                    bootstrap=cluster.bootstrap,
+                    cluster_id=(await admin.describe_cluster()).cluster_id,
                 )
                 ended = await wait_for(client, moved)
         assert (ended.outcome, "read_only" in ended.message) == (Outcome.REFUSED, True)

@@ -153,8 +153,10 @@ class Executor:
                 for command in memory.unanswered():
                     context = _Context(self, ownership, command.operation_id)
                     await context.emit(EventKind.ACCEPTED, "accepted", **accepted_data(command))
+                    # In a thread: clusters may have to be asked who they are.
+                    known = await asyncio.to_thread(self._settings.cluster_of, command.site)
                     try:
-                        check_writable(self._settings.cluster_of(command.site), "the move")
+                        check_writable(known, "the move")
                     except ReadOnlyError:
                         await context.emit(EventKind.REFUSED, READ_ONLY_WORDS)
                 for cluster in memory.busy_clusters() - lanes.keys():
