@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, quote
 from control.model.watched_cluster import WatchedCluster
 from control.views.paths import PathError, parse_path
 from dashboard.server.document import LeanDash
-from dashboard.server.origin_check import App, Message, Receive, Scope, Send
+from dashboard.server.origin_check import DATA, App, Message, Receive, Scope, Send
 
 QUERY: Final = "cluster"
 _MARK: Final = "/@"
@@ -83,7 +83,7 @@ class ClusterDash(LeanDash):
 
 def _with_status(send: Send, scope: Scope) -> Send:
     """A page that says that there is no such view has status 404, as scripts and crawlers ask."""
-    if scope["type"] != "http" or _is_view(scope["path"]):
+    if scope["type"] != "http" or DATA.match(scope["path"]) or _is_view(scope["path"]):
         return send
 
     async def send_with_status(message: Message) -> None:

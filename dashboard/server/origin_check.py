@@ -48,7 +48,7 @@ _HEADERS: Final = (
 _NO_STORE: Final = (b"cache-control", b"no-store")
 _OWN_SITES: Final = frozenset({"", "none", "same-origin"})
 """Empty: no browser asks, or an old one."""
-_DATA: Final = re.compile(r"^(/@[^/]*)?/(messages|record|rows|export|report|_dash)[/-]")
+DATA: Final = re.compile(r"^(/@[^/]*)?/(messages|record|rows|export|report|_dash)[/-]")
 """Answers made of what the cluster holds, which no other site may have made."""
 
 
@@ -100,7 +100,7 @@ def _is_link(scope: Scope, headers: Mapping[bytes, str]) -> bool:
     """Whether somebody has followed a link to a view."""
     asked = headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest")
     is_followed = scope.get("method") == "GET" and asked == ("navigate", "document")
-    return is_followed and not _DATA.match(scope["path"])
+    return is_followed and not DATA.match(scope["path"])
 
 
 def _name_of(host: str) -> str | None:
@@ -129,7 +129,7 @@ async def _refuse_websocket(scope: Scope, receive: Receive, send: Send, reason: 
 
 
 def _with_headers(send: Send, scope: Scope) -> Send:
-    is_data = _DATA.match(scope.get("path", "")) is not None
+    is_data = DATA.match(scope.get("path", "")) is not None
 
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
