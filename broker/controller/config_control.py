@@ -238,7 +238,12 @@ def _apply(change: ConfigChange, known: Mapping[str, KnownConfig], after: dict[s
         raise InvalidConfigRequestError(f"Null value not supported for: {change.name}")
     value = change.value
     if change.operation is not AlterOperation.SET:
-        value = _changed_list(config, change, after.get(change.name, config.default or ""))
+        # Kafka's KafkaConfigSchema has no types of client metrics: none of them is a list.
+        if config.type is not ConfigType.LIST or known is CLIENT_METRICS_CONFIGS:
+            raise InvalidConfigError(
+                f"Can't {change.operation.name} to key {config.name} because its type is not LIST."
+            )
+        value = _changed_list(change, after.get(change.name, config.default or ""))
     check_value(config, value)
     after[change.name] = value
 
@@ -264,11 +269,7 @@ def _unknown_reason(name: str, known: Mapping[str, KnownConfig]) -> str:
     return f"Unknown broker config name: {name}"
 
 
-def _changed_list(config: KnownConfig, change: ConfigChange, current: str) -> str:
-    if config.type is not ConfigType.LIST:
-        raise InvalidConfigError(
-            f"Can't {change.operation.name} to key {config.name} because its type is not LIST."
-        )
+def _changed_list(change: ConfigChange, current: str) -> str:
     items = [item for item in current.split(",") if item]
     named = [item for item in (change.value or "").split(",") if item]
     if change.operation is AlterOperation.APPEND:

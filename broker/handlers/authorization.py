@@ -44,10 +44,26 @@ class Resource:
 
 CLUSTER: Final = Resource(kind=ResourceKind.CLUSTER, name="kafka-cluster")
 
-_OPERATIONS: Final[Mapping[ResourceKind, tuple[int, ...]]] = {
-    ResourceKind.TOPIC: (3, 4, 5, 6, 7, 8, 10, 11),
-    ResourceKind.GROUP: (3, 6, 8, 10, 11),
-    ResourceKind.CLUSTER: (5, 7, 8, 9, 10, 11, 12),
+_CONFIGS: Final = (Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS)
+_OPERATIONS: Final[Mapping[ResourceKind, tuple[Operation, ...]]] = {
+    ResourceKind.TOPIC: (
+        Operation.READ,
+        Operation.WRITE,
+        Operation.CREATE,
+        Operation.DELETE,
+        Operation.ALTER,
+        Operation.DESCRIBE,
+        *_CONFIGS,
+    ),
+    ResourceKind.GROUP: (Operation.READ, Operation.DELETE, Operation.DESCRIBE, *_CONFIGS),
+    ResourceKind.CLUSTER: (
+        Operation.CREATE,
+        Operation.ALTER,
+        Operation.DESCRIBE,
+        Operation.CLUSTER_ACTION,
+        *_CONFIGS,
+        Operation.IDEMPOTENT_WRITE,
+    ),
 }
 """Those that Kafka lists as authorized operations of a resource (AclEntry.supportedOperations)."""
 _ALL: Final = {kind: sum(1 << it for it in supported) for kind, supported in _OPERATIONS.items()}
@@ -71,5 +87,5 @@ class Authorization:
         """Operations that the principal may do, as the bits of `authorized_operations`."""
         if self._authorizer is None:
             return _ALL[resource.kind]
-        supported = map(Operation, _OPERATIONS[resource.kind])
+        supported = _OPERATIONS[resource.kind]
         return sum(1 << it for it in supported if self.is_allowed(context, it, resource))

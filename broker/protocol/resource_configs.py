@@ -24,8 +24,10 @@ CLIENT_FIELDS: Final = frozenset(
 """What a subscription can match."""
 
 
-def _group(name: str, default: int | str, valid: str, doc: str) -> KnownConfig:
-    type_ = ConfigType.INT if isinstance(default, int) else ConfigType.STRING
+def _config(
+    name: str, default: int | str, valid: str, doc: str, type_: ConfigType | None = None
+) -> KnownConfig:
+    type_ = type_ or (ConfigType.INT if isinstance(default, int) else ConfigType.STRING)
     return KnownConfig(name=name, type=type_, default=str(default), valid=valid, doc=doc)
 
 
@@ -38,32 +40,32 @@ GROUP_CONFIGS: Final[Mapping[str, KnownConfig]] = {
     config.name: config
     for config in (
         *(
-            _group(f"{kind}.session.timeout.ms", 45_000, _SESSION_MS, _SESSION.format(kind))
+            _config(f"{kind}.session.timeout.ms", 45_000, _SESSION_MS, _SESSION.format(kind))
             for kind in ("consumer", "share", "streams")
         ),
         *(
-            _group(f"{kind}.heartbeat.interval.ms", 5_000, _HEARTBEAT_MS, _HEARTBEAT.format(kind))
+            _config(f"{kind}.heartbeat.interval.ms", 5_000, _HEARTBEAT_MS, _HEARTBEAT.format(kind))
             for kind in ("consumer", "share", "streams")
         ),
-        _group(
+        _config(
             "share.record.lock.duration.ms",
             30_000,
             "[15000,...,60000]",
             "The record acquisition lock duration in milliseconds for share groups.",
         ),
-        _group(
+        _config(
             "share.auto.offset.reset",
             "latest",
             "offset reset",
             "The strategy to initialize the share-partition start offset.",
         ),
-        _group(
+        _config(
             "share.isolation.level",
             "read_uncommitted",
             "[read_committed, read_uncommitted]",
             "Controls how to read records written transactionally.",
         ),
-        _group(
+        _config(
             "streams.num.standby.replicas",
             0,
             "[0,...,2]",
@@ -73,27 +75,12 @@ GROUP_CONFIGS: Final[Mapping[str, KnownConfig]] = {
 }
 
 CLIENT_METRICS_CONFIGS: Final[Mapping[str, KnownConfig]] = {
-    "metrics": KnownConfig(
-        name="metrics",
-        type=ConfigType.LIST,
-        default="",
-        valid="",
-        doc="Telemetry metric name prefix list",
-    ),
-    "interval.ms": KnownConfig(
-        name="interval.ms",
-        type=ConfigType.INT,
-        default="300000",
-        valid="",
-        doc="Metrics push interval in milliseconds",
-    ),
-    "match": KnownConfig(
-        name="match",
-        type=ConfigType.LIST,
-        default="",
-        valid="",
-        doc="Client match criteria",
-    ),
+    config.name: config
+    for config in (
+        _config("metrics", "", "", "Telemetry metric name prefix list", ConfigType.LIST),
+        _config("interval.ms", 300_000, "", "Metrics push interval in milliseconds"),
+        _config("match", "", "", "Client match criteria", ConfigType.LIST),
+    )
 }
 
 _DURATION: Final = re.compile(r"by_duration:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?")
@@ -132,6 +119,6 @@ def problem_of_subscription(values: Mapping[str, str]) -> str:
 def _is_expression(text: str) -> bool:
     try:
         re.compile(text.strip())
-    except re.error:
+    except (re.error, RecursionError, OverflowError):  # nested too deeply, repeated too often
         return False
     return bool(text) and "=" not in text
