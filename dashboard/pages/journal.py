@@ -37,10 +37,11 @@ def journal_block(context: PageContext) -> Any:
     moves = context.actions.moves
     if not moves.journal and moves.trouble:
         return empty("The journal cannot be read at the moment", moves.trouble)
-    if not moves.journal:
-        return empty("Nothing was changed yet", "Moves, new topics and resets are listed here")
-    rows = [JOURNAL.row(line) for line in moves.journal[:LINES_SHOWN_MAX]]
     notes: list[Any] = warnings(moves.unreadable)
+    if not moves.journal:
+        nothing = empty("Nothing was changed yet", "Moves, new topics and resets are listed here")
+        return [*notes, nothing]
+    rows = [JOURNAL.row(line) for line in moves.journal[:LINES_SHOWN_MAX]]
     if len(moves.journal) > LINES_SHOWN_MAX:
         more = f"the newest {LINES_SHOWN_MAX} of {len(moves.journal):,}"
         notes.append(html.P(more, className="note"))

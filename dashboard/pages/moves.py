@@ -34,16 +34,15 @@ def register(app: Dash, context: PageContext) -> None:
 
 def moves_block(context: PageContext) -> Any:
     """The newest of them, or why there is none."""
-    moves = context.actions.moves.newest_first
-    if not moves and context.actions.moves.trouble:
-        return empty("Moves cannot be read at the moment", context.actions.moves.trouble)
+    moves, trouble = context.actions.moves.newest_first, context.actions.moves.trouble
+    unreadable = context.actions.moves.unreadable
+    if not moves and trouble:
+        return empty("Moves cannot be read at the moment", trouble)
     if not moves:
-        return empty("No reassignments yet", "Plan moves: press g n, or R on a topic")
+        nothing = empty("No reassignments yet", "Plan moves: press g n, or R on a topic")
+        return html.Div([*warnings(unreadable), nothing])
     now_ms = context.now_ms()
-    trouble = context.actions.moves.trouble
-    notes: list[Any] = warnings(
-        trouble and f"as they were; no news: {trouble}", context.actions.moves.unreadable
-    )
+    notes: list[Any] = warnings(trouble and f"as they were; no news: {trouble}", unreadable)
     if len(moves) > ROWS_MAX:
         words = f"the newest {ROWS_MAX} of {len(moves):,}; `partiscope moves` lists all"
         notes.append(html.P(typed(words), className="note"))

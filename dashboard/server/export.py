@@ -9,11 +9,10 @@ from control.views.plans import plan_files
 from control.views.snapshots.snapshot import LISTS, list_page
 from control.views.tables.export import ExportError, export
 from control.views.tables.query import TableQuery
-from control.views.times import TimeError, parse_moment
 from dashboard.context import PageContext
 from dashboard.live.displayed_snapshot import displayed_snapshot
 from dashboard.pages.plan_map import find_plan
-from dashboard.server.table_rows import hides_internal, no_such_table
+from dashboard.server.table_rows import hides_internal, no_such_moment, no_such_table
 
 _TYPES: Final = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
@@ -27,19 +26,16 @@ def register(server: FastAPI, context: PageContext) -> None:
         given = request.query_params
         if kind not in LISTS:
             return no_such_table(kind)
-        at = given.get("at", "")
-        try:
-            if at:
-                parse_moment(at, now_ms=context.now_ms())
-        except TimeError as error:
-            return PlainTextResponse(f"400: {error}\n", 400)
+        if refusal := no_such_moment(context, given):
+            return refusal
         query = TableQuery(
             filter=given.get("q", ""),
             sort=given.get("sort", ""),
             columns=given.get("cols", ""),
             hides_internal=hides_internal(given),
         )
-        snapshot, scope = displayed_snapshot(context, {"at": at}), given.get("scope")
+        snapshot = displayed_snapshot(context, {"at": given.get("at", "")})
+        scope = given.get("scope")
         if snapshot.why_empty:
             return PlainTextResponse(f"404: {snapshot.why_empty}\n", 404)
         try:

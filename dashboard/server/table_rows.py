@@ -40,11 +40,8 @@ def register(server: FastAPI, context: PageContext) -> None:
             query = query_of(given)
         except ValueError as error:
             return PlainTextResponse(f"400: from and to are row numbers: {error}\n", 400)
-        try:
-            if given.get("at"):
-                parse_moment(given["at"], now_ms=context.now_ms())
-        except TimeError as error:
-            return PlainTextResponse(f"400: {error}\n", 400)
+        if refusal := no_such_moment(context, given):
+            return refusal
         context.chosen.prefetch.asked()
         snapshot = displayed_snapshot(context, {"at": given.get("at", "")})
         body = json.dumps(
@@ -57,6 +54,16 @@ def register(server: FastAPI, context: PageContext) -> None:
             body = gzip.compress(body, LEVEL)
             headers["content-encoding"] = _GZIP
         return Response(body, media_type="application/json", headers=headers)
+
+
+def no_such_moment(context: PageContext, given: Mapping[str, str]) -> Response | None:
+    """The answer to a question about a time that is none; None: it is one, or none is asked for."""
+    try:
+        if at := given.get("at", ""):
+            parse_moment(at, now_ms=context.now_ms())
+    except TimeError as error:
+        return PlainTextResponse(f"400: {error}\n", 400)
+    return None
 
 
 def no_such_table(name: str) -> Response:

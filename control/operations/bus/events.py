@@ -163,7 +163,7 @@ def decode_event(value: bytes | None) -> Event:
 
     :raises CommandDecodeError: not an event of a kind we know.
     """
-    # Screens start without it: who judges shapes takes a tenth of a second to load.
+    # Screens start without it: who judges shapes takes 0.2 s to load.
     from control.operations.bus.record_shapes import event_document
 
     try:

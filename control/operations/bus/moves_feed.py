@@ -45,8 +45,7 @@ class Moves:
         self._following: asyncio.Task[None] | None = None
         self.trouble = ""
         """Why moves cannot be followed at the moment; empty: they are."""
-        self.unreadable = ""
-        """Count and places of records that could not be read; empty: all could."""
+        self._client: MovesReader | None = None
         self.version = 0
         """Grows with every event."""
 
@@ -54,6 +53,11 @@ class Moves:
     def newest_first(self) -> tuple[OperationState, ...]:
         """All that are known of the cluster."""
         return tuple(sorted(self._ours(), key=lambda s: s.submitted_ms, reverse=True))
+
+    @property
+    def unreadable(self) -> str:
+        """Count and places of records that could not be read so far; empty: all could."""
+        return "" if self._client is None else self._client.unreadable
 
     def get(self, operation_id: str) -> OperationState | None:
         """One of them, with its changes as far as they are kept."""
@@ -116,14 +120,13 @@ class Moves:
         while True:
             is_first = True
             try:
-                client = open_client()
-                async for event in client.events():
+                self._client = open_client()
+                async for event in self._client.events():
                     if is_first:  # of all there are: what is known is told once more
                         self._states.clear()
                         self._lines.clear()
                         is_first = False
                     pause_s, self.trouble = FIRST_RETRY_S, ""
-                    self.unreadable = client.unreadable
                     self.take(event)
             except (KafkaPortError, OperationError, OSError, ValueError) as error:
                 self.trouble = str(error)

@@ -53,7 +53,7 @@ class Unreadable:
 
     @staticmethod
     async def load() -> None:
-        """Load what judges records, beside the event loop: it takes half a second once."""
+        """Load what judges records, beside the event loop: it takes 0.2 s once."""
         await asyncio.to_thread(import_module, "control.operations.bus.record_shapes")
 
     def clear(self) -> None:

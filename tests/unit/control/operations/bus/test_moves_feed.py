@@ -12,6 +12,7 @@ from control.operations.bus import moves_feed as following
 from control.operations.bus.events import Event, EventKind
 from control.operations.bus.moves_feed import Moves
 from control.operations.bus.state import Phase
+from tests.support.patience import WAIT_S
 
 
 def accepted(operation_id: str, submitted_ms: int) -> Event:
@@ -119,3 +120,23 @@ async def test_what_is_told_again_after_an_outage_is_there_once(
     state = moves.get("mv-1")
     assert state is not None
     assert state.notes == ("a note",)
+
+
+class PoisonedBus:
+    """Nothing that can be read."""
+
+    unreadable = "1 record of the bus cannot be read"
+
+    async def events(self) -> AsyncIterator[Event]:
+        raise UnreachableError("the bus", reason="away", next_step="wait")
+        yield accepted("mv-1", 10)
+
+
+async def test_what_cannot_be_read_is_told_also_where_nothing_else_is() -> None:
+    moves = Moves(PoisonedBus)  # type: ignore[arg-type]
+    told = asyncio.Event()
+    moves.subscribe(told.set)
+    moves.maybe_follow()
+    await asyncio.wait_for(told.wait(), WAIT_S)
+    await moves.close()
+    assert (moves.newest_first, moves.unreadable) == ((), PoisonedBus.unreadable)
