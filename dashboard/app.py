@@ -11,7 +11,7 @@ import uvicorn
 from dash import Dash
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import PlainTextResponse, Response
+from fastapi.responses import FileResponse, PlainTextResponse, Response
 
 from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.feed import feed_of
@@ -46,6 +46,7 @@ def create_app(context: PageContext) -> Dash:
     message_files.register(server, context)
     report_files.register(server, context)
     register_follow(server, context)
+    server.add_api_route("/favicon.ico", _favicon, include_in_schema=False)
     server.add_exception_handler(RequestValidationError, _tell_bad_request)
     app = ClusterDash(
         "dashboard",
@@ -71,6 +72,11 @@ def create_app(context: PageContext) -> Dash:
     # would be served without our scripts and styles.
     app._setup_server()  # type: ignore[no-untyped-call]
     return app
+
+
+def _favicon() -> FileResponse:
+    """Where a browser looks by itself when it opens a file of ours alone."""
+    return FileResponse(ASSETS / "favicon.ico")
 
 
 async def _tell_bad_request(_: Request, error: Any) -> Response:

@@ -34,6 +34,7 @@ from tests.contract.operations_rig import (
 )
 from tests.support.kafka_oracle import KafkaCluster, run_tool
 from tests.support.node_cluster import NodeCluster
+from tests.support.patience import SLOWNESS
 from tests.support.phrases import lacking
 from tests.support.settle import eventually
 
@@ -71,10 +72,12 @@ async def client(bootstrap: str) -> AsyncIterator[OperationsClient]:
 
 
 async def begin(admin: KafkaAdmin, client: OperationsClient) -> tuple[str, str]:
-    """A topic of three partitions on its way, one a wave; (topic, operation)."""
-    topic = await topic_with_data(admin, dict.fromkeys(ALL, FROM), records=200)
+    """A topic of three partitions on its way, one a wave; (topic, operation). The slower the
+    machine, the more there is to copy: each wave has to last until somebody interferes."""
+    topic = await topic_with_data(admin, dict.fromkeys(ALL, FROM), records=round(200 * SLOWNESS))
     for partition, records in ((SECOND, 2_000), (THIRD, 3_000)):
-        await add_data(admin, TopicPartition(topic, partition), records=records)
+        much = round(records * SLOWNESS)
+        await add_data(admin, TopicPartition(topic, partition), records=much)
     targets = {TopicPartition(topic, partition): TO for partition in ALL}
     proposal = await Planning(admin).proposal(targets)
     bootstrap = admin.wire.settings.bootstrap

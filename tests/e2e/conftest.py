@@ -131,7 +131,7 @@ def page(_tab: Page, server: PageServer) -> Iterator[Page]:
 
     def keep(message: ConsoleMessage) -> None:
         if message.type == "error":
-            errors.append(message.text)
+            errors.append(f"{message.text} {message.location['url']}")
 
     def keep_thrown(error: Error) -> None:
         errors.append(str(error))

@@ -66,7 +66,7 @@ def store_rows(cluster: LocalCluster) -> dict[str, list[dict[str, Any]]]:
     return {
         "brokers": [
             {**shared, "broker": broker, "rack": f"rack-{broker}", "is_fenced": False,
-             "interval_ms": 1_000, "sampled_ms": now_ms}
+             "interval_ms": 120_000, "sampled_ms": now_ms}
             for broker in cluster.ids
         ],
         "partitions": [

@@ -57,7 +57,7 @@ def rows(cluster: LocalCluster, topics: dict[str, int]) -> dict[str, list[dict[s
     broker = cluster.ids[0]
     at_home = {"leader": broker, "replicas": [broker], "isr": [broker], "min_isr": 1}
     return {
-        "brokers": [{**shared, "broker": broker, "is_fenced": False, "interval_ms": 1_000,
+        "brokers": [{**shared, "broker": broker, "is_fenced": False, "interval_ms": 120_000,
                      "sampled_ms": now_ms}],
         "partitions": [
             {**shared, **at_home, "topic": topic, "partition": number,

@@ -111,7 +111,7 @@ def store_rows(site: Site, topic: str) -> dict[str, list[dict[str, Any]]]:
     leaders = site.eyes.leaders(topic)
     return {
         "brokers": [
-            {**shared, "broker": broker, "is_fenced": False, "interval_ms": 1_000,
+            {**shared, "broker": broker, "is_fenced": False, "interval_ms": 120_000,
              "sampled_ms": now_ms}
             for broker in site.cluster.ids
         ],

@@ -1,7 +1,8 @@
 """How long tests wait: the one place of their time-outs, which grow with a slow or busy machine.
 
 A time-out is written as what a quiet machine needs at most, in seconds. ``SLOWNESS`` stretches it:
-how many times longer than there a piece of work takes here, measured once at the start of a run.
+how many times longer than there two pieces of work take here, measured once at the start of a run.
+One computes; one makes objects, since memory can be tenfold slower where arithmetic is not.
 """
 
 import os
@@ -11,23 +12,34 @@ from typing import Final
 
 VARIABLE: Final = "TESTS_SLOWNESS"
 """Carries the factor to the processes of a run; set by hand, nothing is measured."""
-QUIET_S: Final = 0.09
-"""The piece of work, on one quiet core of the machine that the time-outs are written for."""
-_WORK: Final = (
-    "import time; a = time.monotonic(); sum(range(6_000_000)); print(time.monotonic() - a)"
-)
-_MAX: Final = 20.0
+WORK: Final = {
+    "sum(range(6_000_000))": 0.09,
+    "[{'number': [n]} for n in range(50_000)]": 0.04,
+}
+"""Pieces of work, and the seconds of each on one quiet core of the machine that the time-outs are
+written for."""
+LEAST: Final = 2.0
+"""A run is long: the machine may become slower than it was at the start."""
+MOST: Final = 20.0
+_TIMED: Final = "import time; a = time.monotonic(); {work}; print(time.monotonic() - a)"
 
 
 def _measured() -> float:
+    """The slowest piece of work decides."""
+    slowest = max(_seconds(work) / quiet_s for work, quiet_s in WORK.items())
+    return min(max(slowest, LEAST), MOST)
+
+
+def _seconds(work: str) -> float:
     """One process a core does the work at the same time: neighbours that keep the cores busy
     show, and so does a core that is slow by itself."""
     asked = [
-        subprocess.Popen((sys.executable, "-c", _WORK), stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            (sys.executable, "-c", _TIMED.format(work=work)), stdout=subprocess.PIPE, text=True
+        )
         for _ in range(os.cpu_count() or 1)
     ]
-    slowest_s = max(float(process.communicate()[0]) for process in asked)
-    return min(max(slowest_s / QUIET_S, 1.0), _MAX)
+    return max(float(process.communicate()[0]) for process in asked)
 
 
 def _slowness() -> float:

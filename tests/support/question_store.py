@@ -18,6 +18,8 @@ from tests.support.store_builder import (
     synthetic_rows,
 )
 
+INTERVAL_MS: Final = 120_000
+"""Nobody writes on: no broker is silent while a question is answered."""
 SIZES: Final = SyntheticSizes(topics=4, partitions=12, brokers=3, groups=3)
 HOUR_MS: Final = 3_600_000
 HISTORY_S: Final = 120
@@ -31,6 +33,7 @@ def write_story(store: Path, *, at_ms: int) -> None:
     partitions["topic-2", 4].update(leader=partitions["topic-2", 4]["replicas"][1])
     partitions["topic-3", 7].update(in_bytes_per_s=50e6, in_records_per_s=40_000.0)
     for row in rows["brokers"]:
+        row["interval_ms"] = INTERVAL_MS
         if row["broker"] == 103:
             row["disk_usable_bytes"] = 3 << 30
     for row in rows["commits"]:
