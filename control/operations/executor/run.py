@@ -24,6 +24,7 @@ from control.operations.bus.events import EventKind, MoveProgress, Outcome
 from control.operations.bus.state import HELD
 from control.operations.executor.cancellation import cancel_begun, went_back_before
 from control.operations.executor.election import elect_preferred
+from control.operations.executor.interference_response import restored_orders, unsafe_by_now
 from control.operations.executor.move_watch import MoveWatch
 from control.operations.executor.pacing.polling_interval import (
     FIRST_TICK_S,
@@ -226,6 +227,11 @@ class ReassignRun:
             if is_over:
                 continue
             await self._watch.refresh()
+            if is_new:
+                unsafe = await unsafe_by_now(self._admin, left, self._watch.places)
+                await self._refuse(unsafe, EventKind.INTERFERED)
+                if all(change.key in self._refused for change in left):
+                    continue
             await self._run_wave(number, wave)
             if context.flags().is_cancelled or self._asking.dropped:
                 return await self._cancel()
@@ -281,7 +287,7 @@ class ReassignRun:
                 rates = await rates_of_others(self._admin, self._command, context)
                 self._watch.take_standing(rates)
             tick_s = next_tick_s(tick_s, progress)
-            taken = await _restored_orders(self._admin, self._watch, context)
+            taken = await restored_orders(self._admin, self._watch, context)
             await self._refuse(taken | self._watch.others.taken(), EventKind.INTERFERED)
             for words in self._watch.cordons.take_news():
                 await context.emit(EventKind.INTERFERED, words)
@@ -468,27 +474,6 @@ async def _read(admin: AdminPort, command: ReassignCommand) -> ClusterFacts:
         fetch_backoff_ms=backoffs.result(),
         standing_rates=standing.result(),
     )
-
-
-async def _restored_orders(
-    admin: AdminPort, watch: MoveWatch, context: RunContext
-) -> dict[TopicPartition, str]:
-    """Sets orders of replicas again that another tool has changed, each once; answers those that
-    stay, and why."""
-    stays: dict[TopicPartition, str] = {}
-    for key in watch.others.reordered():
-        after, item = watch.change_of[key].after, f"order of {key}"
-        now = list(watch.places.placed[key].replicas)
-        words = f"another tool has put its replicas into the order {now}"
-        if item in context.state().interfered:
-            stays[key] = f"{words}, for the second time"
-            continue
-        told = f"{key}: {words}; {list(after)} is set again"
-        await context.emit(EventKind.INTERFERED, told, changed=[item])
-        await context.hold()
-        refused = await admin.alter_reassignments({key: after})
-        stays |= {key: f"{words}: {error}" for key, error in refused.items()}
-    return stays
 
 
 def _is_unknown(error: Exception) -> bool:

@@ -256,7 +256,7 @@ async def read_facts(admin: AdminPort, *, changes: Iterable[PartitionChange] = (
         ),
         hidden=hidden,
         listener=await _listener(admin, cluster.brokers) if hidden else "",
-        min_isr=await _min_isr(admin, near),
+        min_isr=await read_min_isr(admin, near),
         missing_rights=await _missing_rights(admin, {change.topic for change in changes} & known),
     )
 
@@ -445,7 +445,7 @@ def cordoned_of(log_dirs: Iterable[LogDir]) -> frozenset[int]:
     return frozenset(log_dir.broker for log_dir in live) - open_brokers
 
 
-async def _min_isr(admin: AdminPort, topics: Iterable[str]) -> dict[str, int]:
+async def read_min_isr(admin: AdminPort, topics: Iterable[str]) -> dict[str, int]:
     """min.insync.replicas of the topics that may be described."""
 
     async def of_one(topic: str) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from control.kafka.ports import ConfigResource, ConfigScope, LogDir
+from control.model.ids import TopicPartition
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.bus.journal import lines_of_state
 from control.operations.bus.state import OperationState, Phase
@@ -23,6 +24,7 @@ from control.operations.executor.throttles.throttle_record import (
     REPLICA_LISTS,
 )
 from control.operations.executor.timing.calibration import Calibration
+from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.conftest import PassS
@@ -348,3 +350,46 @@ def _dir(**known: bool) -> LogDir:
 
 def test_both_rates_are_compared() -> None:
     assert RATES == (LEADER_RATE, FOLLOWER_RATE)
+
+
+def fewer() -> tuple[FakeCluster, FakeContext]:
+    """Two partitions, one a wave; the later and larger one goes from three replicas to two."""
+    first = PartitionChange(topic="a", partition=0, before=(1, 2), after=(3, 2), size_bytes=0)
+    second = PartitionChange(topic="b", partition=0, before=(1, 2, 3), after=(4, 1), size_bytes=1)
+    cluster = FakeCluster({first.key: first.before, second.key: second.before})
+    return cluster, FakeContext(command_of(first, second, allows_replication_factor_change=True))
+
+
+async def test_a_min_isr_that_another_tool_raises_in_between_keeps_a_later_wave_from_it() -> None:
+    cluster, context = fewer()
+
+    def raise_it() -> None:
+        topic = ConfigResource(scope=ConfigScope.TOPIC, name="b")
+        cluster.configs[topic] = {"min.insync.replicas": "3"}
+        cluster.arrive()
+
+    ended = await run(cluster, context, raise_it)
+    assert cluster.placed[TopicPartition("b", 0)] == (1, 2, 3)
+    (told,) = context.said(EventKind.INTERFERED)
+    assert not lacking(told, "b-0", "min.insync.replicas 3", "left as it is")
+    assert ended.outcome is Outcome.FAILED
+
+
+async def test_a_later_wave_drops_no_replica_that_alone_is_in_sync_by_now() -> None:
+    cluster, context = fewer()
+
+    def lag() -> None:
+        cluster.isr[TopicPartition("b", 0)] = (3,)
+        cluster.arrive()
+
+    ended = await run(cluster, context, lag)
+    assert cluster.placed[TopicPartition("b", 0)] == (1, 2, 3)
+    (told,) = context.said(EventKind.INTERFERED)
+    assert not lacking(told, "b-0", "keeps 1", "drops 3")
+    assert ended.outcome is Outcome.FAILED
+
+
+async def test_a_later_wave_goes_on_where_nothing_is_lost() -> None:
+    cluster, context = fewer()
+    ended = await run(cluster, context, cluster.arrive, cluster.arrive)
+    assert (ended.outcome, cluster.placed[TopicPartition("b", 0)]) == (Outcome.DONE, (4, 1))
