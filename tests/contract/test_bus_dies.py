@@ -19,7 +19,7 @@ from tests.support.phrases import lacking
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
 
 UNREACHABLE: Final = 4
-WORDS_MAX: Final = 60
+WORDS_MAX: Final = 80
 BEFORE: Final = {0: (101, 102), 1: (101, 102)}
 AFTER: Final = {0: (103, 102), 1: (103, 102)}
 

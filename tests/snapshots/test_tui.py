@@ -5,6 +5,7 @@
 """
 
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -133,9 +134,21 @@ def _until(ready: Ready, keys: Keys) -> Callable[[Pilot[None]], Awaitable[None]]
         await settle(pilot, lambda: ready(app), f"{app.screen}")
         for field in (*app.screen.query(Input), *app.screen.query(TextArea)):
             field.cursor_blink = False
-        await pilot.pause()
+        await _rest(pilot)
 
     return run
+
+
+async def _rest(pilot: Pilot[None]) -> None:
+    """Until the screen is drawn alike twice: on a slow machine what is beneath a dialog may
+    still be laid out."""
+    drawn: deque[str] = deque(maxlen=2)
+
+    def is_still() -> bool:
+        drawn.append(pilot.app.export_screenshot())
+        return len(drawn) == drawn.maxlen and len(set(drawn)) == 1
+
+    await settle(pilot, is_still, "a rest")
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
