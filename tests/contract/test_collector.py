@@ -14,7 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupTopicPartitions,
+    KafkaException,
+    Producer,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -114,7 +120,10 @@ def _commit(admin: AdminClient, group: str, offsets: dict[tuple[str, int], int])
     def is_committed() -> bool:
         """Not while the offsets topic is still being made; the result says so per partition."""
         (future,) = admin.alter_consumer_group_offsets(request).values()
-        return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
+        try:
+            return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
+        except KafkaException:
+            return False
 
     wait_until(is_committed, f"{group} has offsets")
 

@@ -129,10 +129,15 @@ def run_tool(
     return tool_jvm(kafka_libs(version)).run(main_class, args, stdin)
 
 
+ANSWER_MS_MAX: Final = 300_000
+"""The most that librdkafka takes as the time-out of a request."""
+
+
 def ready_admin(**config: str | int) -> AdminClient:
     """An admin client that has met the brokers: a first request may go to a handle that the first
-    metadata replaces, and is lost with it."""
-    admin = AdminClient({"log_level": 0, **config})
+    metadata replaces, and is lost with it. It waits as long for answers as tests do."""
+    waits = {"socket.timeout.ms": min(round(WAIT_S * 1_000), ANSWER_MS_MAX)}
+    admin = AdminClient({"log_level": 0, **waits, **config})
     admin.list_topics(timeout=WAIT_S)
     return admin
 
