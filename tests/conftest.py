@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
@@ -72,8 +73,13 @@ def pytest_make_parametrize_id(val: object) -> str | None:
 
 
 def pytest_collection_finish() -> None:
-    """From here on no path is relative to where the tests were started."""
+    """From here on no path is relative to where the tests were started, and Textual's pilot waits
+    for a screen as long as tests do."""
     os.chdir(working_directory())
+    if "textual" in sys.modules:
+        from textual.pilot import Pilot
+
+        Pilot._wait_for_screen.__defaults__ = (patience_s(30.0),)
 
 
 @pytest.hookimpl(tryfirst=True)

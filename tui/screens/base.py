@@ -20,6 +20,7 @@ from tui.messages import FormChosen, PathChosen
 from tui.terminal_session import Services, TerminalSession
 from tui.widgets.key_line import GotoLine, KeyLine
 from tui.widgets.top_bar import TopBar
+from tui.work import WorksWhileShown
 
 if TYPE_CHECKING:
     from textual.widget import Widget
@@ -31,7 +32,7 @@ VIEWS_OF_FORMS: Final = {"reassign": "plan", "produce": "produce"}
 _RIGHTS_OF_VIEWS: Final = {view: form for form, view in VIEWS_OF_FORMS.items()}
 
 
-class ViewScreen(Screen[Any]):
+class ViewScreen(WorksWhileShown, Screen[Any]):
     """One view; subclasses compose their body and show snapshots.
 
     It asks the session, and posts messages about where to go: it does not know the application.

@@ -23,6 +23,7 @@ from control.views.paths import ViewPath
 from tui.screens.dialogs.confirm import Confirming
 from tui.terminal_session import TerminalSession
 from tui.widgets.form import OFFERED, FormPanel
+from tui.work import WorksWhileShown
 
 HINT: Final = "Enter goes on · Esc changes nothing"
 LINES_MAX: Final = 12
@@ -31,7 +32,7 @@ LINES_MAX: Final = 12
 Values = Mapping[str, str]
 
 
-class OperationScreen(ModalScreen[str]):
+class OperationScreen(WorksWhileShown, ModalScreen[str]):
     """Answers the path of the view that shows what was done; empty: there is none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave it")]

@@ -14,6 +14,7 @@ from control.kafka.errors import KafkaPortError
 from control.operations.errors import InvalidInputError, OperationError
 from control.planner.by_hand import LeaderOrder
 from control.views.plan_choices import PlanChoice, PlanChoices
+from tui.work import WorksWhileShown
 
 JUDGE_AFTER_S: Final = 0.3
 Typed = tuple[str, str]
@@ -21,7 +22,7 @@ Typed = tuple[str, str]
 Judge = Callable[[str, str], Awaitable[PlanChoices]]
 
 
-class HandScreen(ModalScreen[PlanChoices | None]):
+class HandScreen(WorksWhileShown, ModalScreen[PlanChoices | None]):
     """ctrl+s takes what is judged; Esc leaves the plan as it was."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

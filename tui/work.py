@@ -1,0 +1,39 @@
+"""Work beside a screen, which may be gone when the work is done."""
+
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import Any
+
+from textual.css.query import NoMatches
+from textual.dom import DOMNode
+from textual.worker import Worker
+
+
+class WorksWhileShown(DOMNode):
+    """A screen that is left while its work goes on: its widgets go first, and the work, which is
+    cancelled only then, may look for one in between."""
+
+    def run_worker(self, work: Any, *names: Any, **options: Any) -> Worker[Any]:
+        beside = self._awaited(work) if isawaitable(work) else self._called(work)
+        return super().run_worker(beside, *names, **options)
+
+    async def _awaited(self, work: Awaitable[Any]) -> Any:
+        try:
+            return await work
+        except NoMatches:
+            if self._is_shown:
+                raise
+
+    def _called(self, work: Callable[[], Any]) -> Callable[[], Any]:
+        def called() -> Any:
+            try:
+                return work()
+            except NoMatches:
+                if self._is_shown:
+                    raise
+
+        return called
+
+    @property
+    def _is_shown(self) -> bool:
+        return self.is_running and self.is_attached and not self._pruning
