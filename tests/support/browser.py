@@ -39,9 +39,11 @@ def find_chromium() -> str | None:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser for as long as the context lasts."""
+    """A browser for as long as the context lasts; what is done in it may take as long as other
+    things in tests."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=list(FLAGS))
+        browser.on("context", lambda context: context.set_default_timeout(1_000 * WAIT_S))
         try:
             yield browser
         finally:
