@@ -17,14 +17,17 @@ class RegistryOfTexts:
 
     def __init__(self, schemas: Mapping[int, tuple[str, str] | int | bytes]) -> None:
         self.asked: list[str] = []
+        self.hangs = Event()
+        """While it is set, no question is answered."""
         self._is_over = Event()
-        asked, is_over = self.asked, self._is_over
+        asked, hangs, is_over = self.asked, self.hangs, self._is_over
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 asked.append(self.path)
-                found = schemas.get(int(self.path.rpartition("/")[2]), 404)
-                if found == HANGS:
+                last = self.path.rpartition("/")[2]
+                found = schemas.get(int(last), 404) if last.isdecimal() else 404
+                if found == HANGS or hangs.is_set():
                     is_over.wait()
                     return
                 body = found if isinstance(found, bytes) else b'{"error_code": 40403}'

@@ -31,6 +31,8 @@ REFERENCES_MAX: Final = 200
 """Of one schema, theirs included."""
 RESTS_S: Final = 10.0
 """A registry that does not answer is asked again after so long."""
+PROBE_S: Final = 1.0
+"""Where a schema does not come in time, the registry has so long to answer another question."""
 UNKNOWN_S: Final = 60.0
 """An id that the registry does not know is asked for again after so long."""
 FAILED_MAX: Final = 100
@@ -96,8 +98,6 @@ class SchemaRegistry:
         """Until when, and why, schemas are not asked for."""
         self._failure = ""
         self._rests_until_s = 0.0
-        self._slow_id: int | None = None
-        """The schema that did not come in time, with no answer since."""
 
     def schema(self, schema_id: int) -> Schema:
         """The schema with this id.
@@ -119,18 +119,24 @@ class SchemaRegistry:
         return found
 
     def _handle_failure(self, schema_id: int, error: RegistryError) -> None:
-        """One schema that does not come in time says nothing of the others; two in a row do."""
+        """A schema that does not come in time says nothing of the others, if anything comes."""
+        is_slow = isinstance(error, _SlowError) and self._is_answering()
         with self._lock:
-            is_silent = isinstance(error, _SilentError)
-            if isinstance(error, _SlowError):
-                is_silent = self._slow_id not in (None, schema_id)
-                self._slow_id = schema_id
-            if is_silent:
+            if isinstance(error, _SilentError) and not is_slow:
                 self._failure = str(error)
                 self._rests_until_s = time.monotonic() + RESTS_S
             else:
                 left_s = UNKNOWN_S if isinstance(error, UnknownSchemaError) else RESTS_S
                 self._failed[schema_id] = (time.monotonic() + left_s, error)
+
+    def _is_answering(self) -> bool:
+        """Whether it answers another question at once."""
+        url = f"{self.settings.url.rstrip('/')}/schemas/types"
+        try:
+            status, _ = self._body(url, time.monotonic() + min(PROBE_S, self.settings.timeout_s))
+        except (OSError, RegistryError):
+            return False
+        return status not in _IN_VAIN
 
     def _kept(self, schema_id: int) -> Schema | None:
         with self._lock:
@@ -224,8 +230,6 @@ class SchemaRegistry:
             ) from error
         if status in _IN_VAIN:
             raise _SlowError(f"the schema registry at {host} does not answer (HTTP {status})")
-        with self._lock:
-            self._slow_id = None
         document = _document(body)
         if status == 404 and (self._has_answered or _names_missing(document)):
             raise _MissingError
