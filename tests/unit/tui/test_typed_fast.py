@@ -1,7 +1,11 @@
 """Keys that come faster than the screen follows, and Escape among them."""
 
+from typing import Any
+
 import pytest
 from textual.events import Key
+from textual.screen import Screen
+from textual.widget import Widget
 from textual.widgets import Input
 
 from tests.support.settle import settle
@@ -73,6 +77,27 @@ async def test_a_key_right_after_going_to_a_view_finds_it_ready(
         for view in "ftpgmwrjh":
             _arrive(app, "g", view, key, "escape", "escape")
         await settle(pilot, lambda: not app._keys and app._on_its_way is None, "all keys")
+
+
+@pytest.mark.parametrize(
+    "path", ["browse/topic-1?q=needle", "topics/topic-1/configs", "groups?filter=group"]
+)
+async def test_no_field_has_the_keys_while_a_view_opens(
+    services: Services, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    focused: list[Widget] = []
+    set_focus = Screen.set_focus
+
+    def keep(screen: Screen[object], widget: Widget | None, *more: Any, **options: Any) -> None:
+        focused.extend([] if widget is None else [widget])
+        set_focus(screen, widget, *more, **options)
+
+    monkeypatch.setattr(Screen, "set_focus", keep)
+    app = PartiscopeApp(services, path=path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query(Input)), "the view")
+        await settle(pilot, lambda: isinstance(app.screen.focused, RowTable), "the table")
+    assert [it for it in focused if isinstance(it, Input)] == []
 
 
 async def test_enter_in_a_filter_gives_the_next_keys_to_the_table(services: Services) -> None:

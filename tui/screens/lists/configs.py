@@ -38,6 +38,8 @@ FIELDS = {"q": "filter", "with": "compare with"}
 class ConfigsScreen(ViewScreen):
     """Read from the cluster when it opens, and after each change."""
 
+    AUTO_FOCUS: ClassVar[str | None] = "RowTable"
+    """From the first moment: a key that comes with the view is no text of its filter."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "go_to('q')", "filter", show=True),
         Binding("d", "go_to('with')", "compare", show=True),
@@ -69,9 +71,8 @@ class ConfigsScreen(ViewScreen):
         yield RowTable(id="table", opens=False)
 
     def on_mount(self) -> None:
-        """The table has the keys, and nothing to point at yet."""
+        """Nothing to point at yet."""
         self._title("reading …")
-        self.query_one(RowTable).focus()
 
     def on_screen_resume(self) -> None:
         """Opened, or back from a dialog that may have changed something."""

@@ -26,6 +26,8 @@ ROWS_MAX: Final = 500
 class TableScreen(ViewScreen):
     """A filter line, a table, and how many rows it shows of how many."""
 
+    AUTO_FOCUS: ClassVar[str | None] = "RowTable"
+    """From the first moment: a key that comes with the view is no text of its filter."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "filter", "filter", show=True),
         Binding("s", "sort", "sort", show=True),
@@ -75,10 +77,6 @@ class TableScreen(ViewScreen):
         yield filter_line
         yield Static(id="table-title")
         yield RowTable(id="table")
-
-    def on_mount(self) -> None:
-        """The table has the keys first, not the filter."""
-        self.query_one(RowTable).focus()
 
     @property
     def marks_words(self) -> str:

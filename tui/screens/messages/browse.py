@@ -81,6 +81,8 @@ FOLLOWING: Final = "yes"
 class BrowseScreen(ViewScreen):
     """Where from and which, then the messages."""
 
+    AUTO_FOCUS: ClassVar[str | None] = "RowTable"
+    """From the first moment: a key that comes with the view is no text of its filter."""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("slash", "go_to('contains')", "filter", show=True),
         Binding("f", "go_to('from')", "from", show=True),
@@ -114,7 +116,6 @@ class BrowseScreen(ViewScreen):
 
     def on_mount(self) -> None:
         """Read at once."""
-        self.query_one(RowTable).focus()
         self.set_interval(PAINT_EVERY_S, self._paint)
         self._begin()
 
