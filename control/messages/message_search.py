@@ -101,6 +101,14 @@ class MessageSearch:
         """Whether some records may be left out."""
         return bool(self.texts or self.until)
 
+    @property
+    def scan_max(self) -> int:
+        """Records that are scanned at a time.
+
+        :raises FilterError: it is no number.
+        """
+        return self._bounds().records
+
     def decoder(self, settings: KafkaSettings | str) -> Decoder:
         """Reads keys and values as the search says, else as was chosen for the topic.
 

@@ -229,8 +229,9 @@ def _files(seen: Seen) -> html.P:
     links = [
         html.A(words, href=f"{at}.{kind}?{query}") for kind, words in message_files.FILES.items()
     ]
-    most = f" (at most {message_files.RECORDS_MAX:,} messages)"
-    return html.P(["Download: ", links[0], " · ", links[1], most], className="note")
+    most = f"at most {message_files.RECORDS_MAX:,} messages"
+    part = f"the name of a file that lacks some ends in {message_files.PART}"
+    return html.P(["Download: ", links[0], " · ", links[1], f" ({most}; {part})"], className="note")
 
 
 def _told(lines: Sequence[str]) -> html.Div | None:

@@ -18,6 +18,8 @@ from dashboard.cluster_actions import ClusterActionError
 from dashboard.context import PageContext
 
 RECORDS_MAX: Final = 10_000
+PART: Final = "-part"
+"""In the name of a file that lacks messages: more than these, or not scanned, or not read."""
 FILES: Final = {"jsonl": "JSON lines", "csv": "CSV"}
 _TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 
@@ -38,10 +40,15 @@ def register(server: FastAPI, context: PageContext) -> None:
             found = await search.read(settings, now_ms=context.now_ms(), limit=RECORDS_MAX)
         except ClusterActionError as error:
             return PlainTextResponse(f"400: {error}\n", 400)
+        is_cut = bool(found.skipped.unread) or (
+            bool(found.rest)
+            and (len(found.records) >= RECORDS_MAX or found.read_count >= search.scan_max)
+        )
+        name = f"messages{PART if is_cut else ''}.{kind}"
         return StreamingResponse(
             _lines(kind, found.records, decoder, settings),
             media_type=_TYPES[kind],
-            headers={"content-disposition": f'attachment; filename="messages.{kind}"'},
+            headers={"content-disposition": f'attachment; filename="{name}"'},
         )
 
 

@@ -10,6 +10,7 @@ import typer
 from control.kafka.records.reader import Bounds, Browsed, Looking, RecordReader, Start, StartKind
 from control.kafka.records.record import FetchedRecord
 from control.messages.decoding.decoder import DecodedRecord
+from control.messages.message_search import chosen_partitions
 from control.model.ids import TopicPartition
 from control.views.messages.details import (
     decoded_words,
@@ -19,6 +20,7 @@ from control.views.messages.details import (
 )
 from control.views.printable import json_text, printable, readable
 from control.views.tables.messages import skipped_words
+from partiscope.cli.messages.record_format import record_writer
 from partiscope.cli.messages.tail import KeyFormat, Topic, ValueFormat, decoder_for
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import (
@@ -42,7 +44,8 @@ def browse(
     value_format: ValueFormat = "",
     schema_registry: SchemaRegistry = None,
     output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the value's bytes to a file.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the value's bytes to a file; -: standard output."),
     ] = None,
     bootstrap: Bootstrap = None,
     as_json: Json = False,
@@ -64,6 +67,7 @@ def browse(
 
 async def _read(address: str, key: TopicPartition, offset: int) -> FetchedRecord:
     async with RecordReader(address) as reader:
+        chosen_partitions(await reader.partitions(key.topic), str(key.partition))
         start = Start(kind=StartKind.OFFSET, value=offset)
         found = await reader.browse([key], start, limit=1, looking=_WHOLE, bounds=_ONE)
     for record in found.records:
@@ -87,6 +91,9 @@ def _missing(found: Browsed, key: TopicPartition, offset: int) -> str:
 def _write_value(record: FetchedRecord, output: Path) -> None:
     if record.value is None:
         raise CommandError("the value is null: there are no bytes to write", Exit.FAILED)
+    if output == Path("-"):
+        record_writer("%s")(record)
+        return
     try:
         output.write_bytes(record.value)
     except OSError as error:

@@ -1,0 +1,76 @@
+"""The search as a file: its name tells where the file does not hold all."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from broker.protocol.records import NewRecord, build_batch
+from control.kafka.errors import UnreachableError
+from control.model.ids import TopicPartition
+from dashboard.server import message_files
+from tests.support.memory_log import MemoryCluster, MemoryLog
+from tests.unit.dashboard.page_context import context_on
+
+COUNT = 40
+FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
+    """Forty records in each of two partitions."""
+    logs = {}
+    for key in (FIRST, SECOND):
+        logs[key] = log = MemoryLog()
+        records = [NewRecord(value=b"%d" % number, timestamp=number) for number in range(COUNT)]
+        log.append(build_batch(records), first=0, last=COUNT - 1)
+    found = MemoryCluster(logs)
+    monkeypatch.setattr("control.messages.message_search.RecordReader", lambda _: found.reader())
+    return found
+
+
+async def file_of(folder: Path, **query: str) -> tuple[str, int]:
+    """Its name, and how many lines it has."""
+    server = FastAPI()
+    message_files.register(server, context_on(folder, bootstrap="memory:1"))
+    route: Any = server.routes[-1]
+    answer = await route.endpoint("orders", "jsonl", SimpleNamespace(query_params=query))
+    name = answer.headers["content-disposition"].partition("filename=")[2]
+    lines = [line async for line in answer.body_iterator]
+    return name.strip('"'), sum(map(bool, lines))
+
+
+@pytest.mark.usefixtures("cluster")
+@pytest.mark.parametrize(
+    ("query", "name", "count"),
+    [
+        ({"since": "earliest"}, "messages.jsonl", 2 * COUNT),
+        ({"since": "-10"}, "messages.jsonl", 10),
+        ({"since": "earliest", "limit": "30"}, "messages-part.jsonl", 30),
+        ({"since": "earliest", "limit": "80"}, "messages.jsonl", 2 * COUNT),
+        ({"since": "-60", "limit": "30"}, "messages-part.jsonl", 30),
+        ({"since": "earliest", "q": "39", "limit": "79"}, "messages-part.jsonl", 1),
+    ],
+)
+async def test_a_file_that_lacks_messages_says_so_in_its_name(
+    tmp_path: Path, query: dict[str, str], name: str, count: int
+) -> None:
+    assert await file_of(tmp_path, **query) == (name, count)
+
+
+@pytest.mark.usefixtures("cluster")
+async def test_a_file_holds_so_many_messages_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(message_files, "RECORDS_MAX", 50)
+    assert await file_of(tmp_path, since="earliest") == ("messages-part.jsonl", 50)
+
+
+async def test_a_file_without_a_partition_that_cannot_be_read_says_so(
+    tmp_path: Path, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("control.kafka.records.browsing.STALLED_S", 0.1)
+    cluster.refused[SECOND] = UnreachableError("gone", reason="no answer", next_step="wait")
+    assert await file_of(tmp_path, since="earliest") == ("messages-part.jsonl", COUNT)
