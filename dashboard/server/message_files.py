@@ -9,17 +9,22 @@ from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
 from control.kafka.connection.connections import settings_of
 from control.kafka.connection.settings import KafkaSettings
+from control.kafka.records.reader import Browsed
 from control.kafka.records.record import FetchedRecord
 from control.messages.decoding.decoder import Decoder
 from control.messages.message_search import MessageSearch
 from control.messages.whole_record import whole_record
 from control.views.messages.files import HEADS, WRITERS
+from control.views.tables.messages import skipped_words, unjudged_words
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.context import PageContext
 
 RECORDS_MAX: Final = 10_000
 PART: Final = "-part"
-"""In the name of a file that lacks messages: more than these, or not scanned, or not read."""
+"""In the name of a file that lacks messages."""
+LACKS: Final = "x-partiscope-lacks"
+"""Header of such a file: which messages it lacks, and why."""
+_HEADER_CHARACTERS_MAX: Final = 1_000
 FILES: Final = {"jsonl": "JSON lines", "csv": "CSV"}
 _TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-8"}
 
@@ -40,16 +45,27 @@ def register(server: FastAPI, context: PageContext) -> None:
             found = await search.read(settings, now_ms=context.now_ms(), limit=RECORDS_MAX)
         except ClusterActionError as error:
             return PlainTextResponse(f"400: {error}\n", 400)
-        is_cut = bool(found.skipped.unread) or (
-            bool(found.rest)
-            and (len(found.records) >= RECORDS_MAX or found.read_count >= search.scan_max)
-        )
-        name = f"messages{PART if is_cut else ''}.{kind}"
+        lacks = _lacking(found, search.scan_max)
+        name = f"messages{PART if lacks else ''}.{kind}"
+        headers = {"content-disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(
             _lines(kind, found.records, decoder, settings),
             media_type=_TYPES[kind],
-            headers={"content-disposition": f'attachment; filename="{name}"'},
+            headers=headers | ({LACKS: lacks} if lacks else {}),
         )
+
+
+def _lacking(found: Browsed, scan_max: int) -> str:
+    """Names the messages that a file lacks, in ASCII; empty: it has all."""
+    lacks = [*skipped_words(found.skipped)]
+    if found.unjudged_count:
+        lacks.append(unjudged_words(found.unjudged_count, found.unjudged_reason))
+    if found.rest and len(found.records) >= RECORDS_MAX:
+        lacks.insert(0, f"a file holds {RECORDS_MAX:,} messages at most, and there are more")
+    elif found.rest and found.read_count >= scan_max:
+        words = f"{scan_max:,} records were scanned, and there are more: write a higher limit"
+        lacks.insert(0, words)
+    return "; ".join(lacks).encode("ascii", "backslashreplace").decode()[:_HEADER_CHARACTERS_MAX]
 
 
 async def _lines(

@@ -12,6 +12,7 @@ from control.kafka.errors import UnreachableError
 from control.model.ids import TopicPartition
 from dashboard.server import message_files
 from tests.support.memory_log import MemoryCluster, MemoryLog
+from tests.support.phrases import lacking
 from tests.unit.dashboard.page_context import context_on
 
 COUNT = 40
@@ -31,33 +32,38 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
     return found
 
 
-async def file_of(folder: Path, **query: str) -> tuple[str, int]:
-    """Its name, and how many lines it has."""
+async def file_of(folder: Path, **query: str) -> tuple[str, int, str]:
+    """Its name, how many lines it has, and what its header says that it lacks."""
     server = FastAPI()
     message_files.register(server, context_on(folder, bootstrap="memory:1"))
     route: Any = server.routes[-1]
     answer = await route.endpoint("orders", "jsonl", SimpleNamespace(query_params=query))
     name = answer.headers["content-disposition"].partition("filename=")[2]
     lines = [line async for line in answer.body_iterator]
-    return name.strip('"'), sum(map(bool, lines))
+    lacks = answer.headers.get(message_files.LACKS, "")
+    return name.strip('"'), sum(map(bool, lines)), lacks
 
 
 @pytest.mark.usefixtures("cluster")
 @pytest.mark.parametrize(
-    ("query", "name", "count"),
+    ("query", "count", "lacks"),
     [
-        ({"since": "earliest"}, "messages.jsonl", 2 * COUNT),
-        ({"since": "-10"}, "messages.jsonl", 10),
-        ({"since": "earliest", "limit": "30"}, "messages-part.jsonl", 30),
-        ({"since": "earliest", "limit": "80"}, "messages.jsonl", 2 * COUNT),
-        ({"since": "-60", "limit": "30"}, "messages-part.jsonl", 30),
-        ({"since": "earliest", "q": "39", "limit": "79"}, "messages-part.jsonl", 1),
+        ({"since": "earliest"}, 2 * COUNT, ""),
+        ({"since": "-10"}, 10, ""),
+        ({"since": "earliest", "limit": "30"}, 30, "30 records"),
+        ({"since": "earliest", "limit": "80"}, 2 * COUNT, ""),
+        ({"since": "-60", "limit": "30"}, 30, "30 records"),
+        ({"since": "earliest", "q": "39", "limit": "79"}, 1, "79 records"),
+        ({"since": "earliest", "cel": "int(value) > 'é'"}, 0, "80 records could not be judged"),
     ],
 )
-async def test_a_file_that_lacks_messages_says_so_in_its_name(
-    tmp_path: Path, query: dict[str, str], name: str, count: int
+async def test_a_file_that_lacks_messages_says_so_in_its_name_and_a_header(
+    tmp_path: Path, query: dict[str, str], count: int, lacks: str
 ) -> None:
-    assert await file_of(tmp_path, **query) == (name, count)
+    name, lines, told = await file_of(tmp_path, **query)
+    assert (name, lines) == (f"messages{'-part' if lacks else ''}.jsonl", count)
+    assert told.isascii()
+    assert (bool(told), lacking(told, lacks)) == (bool(lacks), [])
 
 
 @pytest.mark.usefixtures("cluster")
@@ -65,7 +71,8 @@ async def test_a_file_holds_so_many_messages_at_most(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(message_files, "RECORDS_MAX", 50)
-    assert await file_of(tmp_path, since="earliest") == ("messages-part.jsonl", 50)
+    name, lines, told = await file_of(tmp_path, since="earliest")
+    assert (name, lines, lacking(told, "50 messages")) == ("messages-part.jsonl", 50, [])
 
 
 async def test_a_file_without_a_partition_that_cannot_be_read_says_so(
@@ -73,4 +80,15 @@ async def test_a_file_without_a_partition_that_cannot_be_read_says_so(
 ) -> None:
     monkeypatch.setattr("control.kafka.records.browsing.STALLED_S", 0.1)
     cluster.refused[SECOND] = UnreachableError("gone", reason="no answer", next_step="wait")
-    assert await file_of(tmp_path, since="earliest") == ("messages-part.jsonl", COUNT)
+    name, lines, told = await file_of(tmp_path, since="earliest")
+    assert (name, lines, lacking(told, str(SECOND))) == ("messages-part.jsonl", COUNT, [])
+
+
+async def test_a_damaged_batch_is_lacking(tmp_path: Path, cluster: MemoryCluster) -> None:
+    log = cluster.logs[SECOND]
+    batch = bytearray(build_batch([NewRecord(value=b"bent", timestamp=COUNT)]))
+    batch[-1] ^= 1
+    log.append(bytes(batch), first=COUNT, last=COUNT)
+    name, lines, told = await file_of(tmp_path, since="earliest")
+    assert (name, lines) == ("messages-part.jsonl", 2 * COUNT)
+    assert lacking(told, f"{SECOND} offset {COUNT}") == []
