@@ -1,15 +1,13 @@
 """Offsets against the logs that they are meant for: one outside is refused, never moved inside."""
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from control.model.ids import TopicPartition
+from control.model.moments import iso_text, time_meant
 
 NAMED_MAX: Final = 5
 """Partitions that one line names; the rest is counted."""
-_TIME_SPAN_MS: Final = 30 * 365 * 86_400_000
-"""A number that is a time of the last or next 30 years was probably meant as one."""
 
 
 class LogRange(NamedTuple):
@@ -33,13 +31,11 @@ def outside_words(
         return None
     where = [f"beyond the end of {_ranges(beyond)}"] if beyond else []
     where += [f"before the first record of {_ranges(before)}"] if before else []
-    at_ms = _time_meant(offset, now_ms) if beyond else None
+    at_ms = time_meant(offset, now_ms=now_ms, units=("s", "ms")) if beyond else None
     if at_ms is None:
         hint = "write an offset that each of the chosen partitions has, or leave these out"
     else:
-        moment = datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="seconds")
-        meant = time_form.format(offset)
-        hint = f"if the time {moment.replace('+00:00', 'Z')} is meant, write {meant}"
+        hint = f"if the time {iso_text(at_ms)} is meant, write {time_form.format(offset)}"
     return f"offset {offset} is {' and '.join(where)}; {hint}"
 
 
@@ -57,11 +53,3 @@ def _listed(words: Iterable[str], count: int) -> str:
     named = [word for word, _ in zip(words, range(NAMED_MAX), strict=False)]
     more = f" and {count - NAMED_MAX:,} more" if count > NAMED_MAX else ""
     return f"{', '.join(named)}{more}"
-
-
-def _time_meant(number: int, now_ms: int) -> int | None:
-    """Milliseconds since 1970, of a number in seconds or milliseconds; None: it is no such time."""
-    for at_ms in (number * 1_000, number):
-        if abs(at_ms - now_ms) <= _TIME_SPAN_MS:
-            return at_ms
-    return None

@@ -23,6 +23,7 @@ from control.messages.keys import KeySpecError, bytes_of, is_description
 from control.messages.lines import LineFormat, LinesError, lines_in
 from control.messages.partitioners import KeyRule, partitions_for_key
 from control.messages.produce_session import ProduceJob, RecordSource
+from control.model.moments import iso_text, time_meant
 from control.operations.catalogue.topics.produce import Produce
 from control.operations.checks import PARTITIONS_MAX
 from control.operations.protected_topics import check_topic
@@ -39,6 +40,7 @@ from partiscope.cli.shared.options import (
     Json,
     known_bootstrap,
     note,
+    now_ms,
     settings_with,
     target_with,
     write_json,
@@ -211,11 +213,19 @@ def _options(acks: str, compression: str, *, is_idempotent: bool) -> ProducerOpt
 
 
 def _timestamp(moment: str | None, milliseconds: int | None) -> int | None:
-    if moment is None:
-        return milliseconds
+    if moment is not None:
+        if milliseconds is not None:
+            raise CommandError("give --timestamp or --timestamp-ms, not both", Exit.WRONG_USE)
+        return moment_of(moment, "--timestamp")
     if milliseconds is not None:
-        raise CommandError("give --timestamp or --timestamp-ms, not both", Exit.WRONG_USE)
-    return moment_of(moment, "--timestamp")
+        meant = time_meant(milliseconds, now_ms=now_ms(), units=("s", "µs", "ns"))
+        if meant is not None:
+            words = f"--timestamp-ms {milliseconds} is no time of these years in milliseconds"
+            hint = f"write {meant} if {iso_text(meant)} is meant"
+            raise CommandError(
+                f"{words}: {hint}. --json-lines take any timestamp_ms", Exit.WRONG_USE
+            )
+    return milliseconds
 
 
 def _separator(text: str) -> bytes | None:

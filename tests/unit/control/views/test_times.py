@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
@@ -54,6 +55,12 @@ def test_a_time_of_day_is_the_last_one_that_was(seconds_ago: int) -> None:
 def test_moments(words: str, at_ms: int | None) -> None:
     found = parse_moment(words, now_ms=NOW_MS)
     assert found == at_ms or (at_ms is None and abs(found - NOW_MS) < 86_400_000)
+
+
+def test_a_time_keeps_its_milliseconds() -> None:
+    for at_ms in (2_196_448_430_845, *range(1_799_999_999_000, 1_800_000_001_000)):
+        moment = datetime.fromtimestamp(at_ms // 1000, UTC).replace(microsecond=at_ms % 1000 * 1000)
+        assert parse_moment(moment.isoformat(), now_ms=NOW_MS) == at_ms
 
 
 @pytest.mark.parametrize(

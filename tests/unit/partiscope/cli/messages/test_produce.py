@@ -127,6 +127,9 @@ def test_a_pipe_that_is_named_is_read_once(
     [
         (("--timestamp-ms", "-2"), "--timestamp-ms"),
         (("--timestamp-ms", str(1 << 63)), "--timestamp-ms"),
+        (("--timestamp-ms", "1764430000"), "1764430000000 if 2025-11-29T15:26:40Z"),
+        (("--timestamp-ms", "1764430000123456"), "1764430000123 if 2025"),
+        (("--timestamp-ms", "1764430000123456789"), "1764430000123 if 2025"),
         (("--rate", "nan"), "--rate"),
         (("--rate", "inf"), "'inf'"),
         (("--rate", "0"), "--rate"),
@@ -146,6 +149,13 @@ def test_numbers_out_of_range_are_wrong_use(
     assert produce(cluster, "--key", "k", "--value", "v", *words) == WRONG_USE
     assert told in capsys.readouterr().err
     assert cluster.requests(PRODUCE) == []
+
+
+@pytest.mark.parametrize("milliseconds", ["-1", "0", "1000", "1764430000000"])
+def test_a_time_in_milliseconds_is_taken(cluster: ScriptedCluster, milliseconds: str) -> None:
+    sent = ("--key", "k", "--value", "v", "--timestamp-ms", milliseconds)
+    assert produce(cluster, *sent) == 0
+    assert values_sent(cluster) == 1
 
 
 def test_bytes_that_are_no_text_are_sent_and_shown_as_typed(cluster: ScriptedCluster) -> None:
