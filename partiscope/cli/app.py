@@ -15,11 +15,20 @@ def main() -> None:
 def _run_whole(arguments: list[str]) -> int:
     with _ended_by_interrupt():
         from partiscope.cli.commands import load_called
-        from partiscope.cli.shared.streams import flush_streams, settle_streams
+        from partiscope.cli.shared.streams import flush_streams, is_output_open, settle_streams
 
-        load_called(arguments)
+        called = load_called(arguments)
+    is_refused = not is_output_open() and (called is None or not called.is_service)
     settle_streams(arguments)
-    return flush_streams(run(arguments))
+    return flush_streams(_refused_closed() if is_refused else run(arguments))
+
+
+def _refused_closed() -> int:
+    """Before anything is done that nobody would hear of."""
+    from partiscope.cli.shared.exits import Exit
+
+    words = "standard output is closed: there is nowhere to write to"
+    return _told(Exit.WRONG_USE, f"{words}, and nothing was done. Discard output by `>/dev/null`")
 
 
 def _run_tui(arguments: list[str]) -> int:

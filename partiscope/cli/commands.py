@@ -28,6 +28,8 @@ class Command:
     summary: str
     example: str
     is_group: bool = False
+    is_service: bool = False
+    """It runs until it is ended; what it writes is a log."""
 
     @property
     def module(self) -> str:
@@ -38,42 +40,49 @@ COMMANDS: Final = (
     Command(
         name="up",
         folder="processes",
+        is_service=True,
         summary="Run all of it, with a demo load, until Ctrl-C.",
         example="partiscope up --brokers 3 --data /tmp/demo",
     ),
     Command(
         name="cluster",
         folder="processes",
+        is_service=True,
         summary="Run only the bundled brokers.",
         example="partiscope cluster --brokers 3 --port 9092 --data /tmp/demo",
     ),
     Command(
         name="broker",
         folder="processes",
+        is_service=True,
         summary="Run one node from a Kafka-style properties file.",
         example="partiscope broker --config data/broker-101.properties",
     ),
     Command(
         name="metrics",
         folder="processes",
+        is_service=True,
         summary="Run the Spark job that turns samples into figures.",
         example="partiscope metrics --bootstrap 127.0.0.1:9092 --store s",
     ),
     Command(
         name="executor",
         folder="processes",
+        is_service=True,
         summary="Carry out operations, one at a time on each cluster.",
         example="partiscope executor --bus 127.0.0.1:9092",
     ),
     Command(
         name="collect",
         folder="processes",
+        is_service=True,
         summary="Sample a Kafka cluster by its protocol alone.",
         example="partiscope collect --cluster prod --bus 127.0.0.1:9092",
     ),
     Command(
         name="dashboard",
         folder="processes",
+        is_service=True,
         summary="Serve the web page.",
         example="partiscope dashboard --port 8050 --read-only",
     ),
@@ -205,6 +214,7 @@ COMMANDS: Final = (
     Command(
         name="demo",
         folder="processes",
+        is_service=True,
         summary="Run a load that gives the screens something to show.",
         example="partiscope demo --bootstrap 127.0.0.1:9092",
     ),
@@ -272,11 +282,13 @@ def loaded(command: Command) -> Any:
     return program.commands[command.name]
 
 
-def load_called(arguments: list[str]) -> None:
+def load_called(arguments: list[str]) -> Command | None:
     """Have ready what a command line needs: the command that it calls."""
     for command in COMMANDS:
         if command.name in arguments[:1]:
             import_module(command.module)
+            return command
+    return None
 
 
 def _app(*, has_completion: bool = False) -> typer.Typer:

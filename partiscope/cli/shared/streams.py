@@ -1,5 +1,6 @@
 """Standard output as pipes and scripts have it: closed, cut off, on a full disk, not of UTF-8."""
 
+import fcntl
 import io
 import os
 import sys
@@ -24,6 +25,16 @@ class _Pipe(io.FileIO):
             return super().write(data)
         except BrokenPipeError:
             raise ReaderGoneError from None
+
+
+def is_output_open() -> bool:
+    """Whether standard output can be written to: it is there, and not opened to be read."""
+    if sys.stdout is None:
+        return False
+    try:
+        return fcntl.fcntl(sys.stdout.fileno(), fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+    except OSError:  # no file of the system
+        return True
 
 
 def settle_streams(arguments: list[str]) -> None:
