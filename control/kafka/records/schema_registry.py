@@ -2,31 +2,36 @@
 
 Called from threads, never from an event loop. No request outlasts the registry's timeout, and a
 registry that failed is left alone for a while: whoever reads messages shows their bytes meanwhile.
+What it answers is not trusted: whatever is wrong with it becomes a ``RegistryError``.
 """
 
 from __future__ import annotations
 
 import base64
 import json
+import socket
+import ssl
 import time
 from collections import OrderedDict
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from threading import Lock, Timer
+from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from control.kafka.connection.settings import RegistrySettings
-
-if TYPE_CHECKING:
-    import urllib3
 
 SCHEMAS_MAX: Final = 1_000
 SCHEMAS_BYTES_MAX: Final = 32 << 20
 """Of all schemas that are kept; the one unused for longest goes first."""
 ANSWER_BYTES_MAX: Final = 4 << 20
+"""Of one schema, with those that it refers to."""
+WORDS_MAX: Final = 500
+"""Characters of an error: it may quote what the registry or a schema says."""
 REFERENCES_MAX: Final = 200
 """Of one schema, theirs included."""
 RESTS_S: Final = 10.0
@@ -43,16 +48,23 @@ _OF_ONE_SCHEMA: Final = (400, 403, 422, 500)
 _IN_VAIN: Final = (408, 502, 504)
 """A proxy's word for no answer in time."""
 _TOO_LONG: Final = "it takes too long"
-_CHUNK_BYTES: Final = 64 << 10
 _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
 
 
 class RegistryError(Exception):
     """The registry does not give a schema; the text says why, beside the raw bytes."""
 
+    def __init__(self, words: str) -> None:
+        super().__init__(shortened(words))
+
 
 class UnknownSchemaError(RegistryError):
     """The registry has no schema with this id."""
+
+
+def shortened(words: str) -> str:
+    """At most ``WORDS_MAX`` characters."""
+    return words if len(words) <= WORDS_MAX else f"{words[:WORDS_MAX]}…"
 
 
 class SchemaKind(StrEnum):
@@ -109,12 +121,15 @@ class SchemaRegistry:
             return kept
         self._check_failed(schema_id)
         self._check_rest()
-        deadline_s = time.monotonic() + self.settings.timeout_s
         try:
-            found = self._ask_schema(schema_id, deadline_s)
-        except RegistryError as error:
-            self._handle_failure(schema_id, error)
-            raise
+            found = self._ask_schema(schema_id, _Allowance(self.settings.timeout_s))
+        except Exception as error:
+            known = error
+            if not isinstance(known, RegistryError):
+                words = f"schema {schema_id} is not given as the API has it ({error})"
+                known = RegistryError(words)
+            self._handle_failure(schema_id, known)
+            raise known from error
         self._keep(found)
         return found
 
@@ -133,7 +148,7 @@ class SchemaRegistry:
         """Whether it answers another question at once."""
         url = f"{self.settings.url.rstrip('/')}/schemas/types"
         try:
-            status, _ = self._body(url, time.monotonic() + min(PROBE_S, self.settings.timeout_s))
+            status, _ = self._body(url, _Allowance(min(PROBE_S, self.settings.timeout_s)))
         except (OSError, RegistryError):
             return False
         return status not in _IN_VAIN
@@ -178,16 +193,16 @@ class SchemaRegistry:
         if left_s > 0:
             raise RegistryError(f"{failure}; asked again in {left_s:.0f} s")
 
-    def _ask_schema(self, schema_id: int, deadline_s: float) -> Schema:
+    def _ask_schema(self, schema_id: int, allowance: _Allowance) -> Schema:
         try:
-            document = self._ask(f"schemas/ids/{schema_id}", deadline_s)
+            document = self._ask(f"schemas/ids/{schema_id}", allowance)
         except _MissingError:
             raise _unknown(schema_id) from None
         kind = document.get("schemaType") or SchemaKind.AVRO
-        if kind not in SchemaKind.__members__ or not isinstance(document.get("schema"), str):
+        if str(kind) not in SchemaKind.__members__ or not isinstance(document.get("schema"), str):
             raise RegistryError(f"schema {schema_id} is of a kind that is not known: {kind!r}")
         found: dict[str, Reference] = {}
-        self._add_references(document, found, deadline_s)
+        self._add_references(document, found, allowance)
         return Schema(
             schema_id=schema_id,
             kind=SchemaKind(kind),
@@ -196,33 +211,38 @@ class SchemaRegistry:
         )
 
     def _add_references(
-        self, document: dict[str, Any], found: dict[str, Reference], deadline_s: float
+        self, document: dict[str, Any], found: dict[str, Reference], allowance: _Allowance
     ) -> None:
         for each in document.get("references") or ():
-            try:
-                name, subject, version = str(each["name"]), str(each["subject"]), each["version"]
-            except (TypeError, KeyError):
-                raise RegistryError("a reference of the schema names no subject") from None
+            match each:
+                case {"name": str(name), "subject": str(subject), "version": int() | str() as at}:
+                    version = quote(str(at), safe="")
+                case _:
+                    raise RegistryError("a reference of the schema names no subject and version")
+            if subject in (".", ".."):
+                raise RegistryError(f"the schema refers to {subject!r}, which is no subject")
             if name in found:
                 continue
             if len(found) >= REFERENCES_MAX:
                 raise RegistryError(f"the schema refers to more than {REFERENCES_MAX} others")
-            path = f"subjects/{quote(subject, safe='')}/versions/{quote(str(version), safe='')}"
+            path = f"subjects/{quote(subject, safe='')}/versions/{version}"
             try:
-                told = self._ask(path, deadline_s)
+                told = self._ask(path, allowance)
             except _MissingError:
                 words = f"the schema refers to {subject} version {version}, which is not there"
                 raise RegistryError(words) from None
+            if not isinstance(text := told.get("schema"), str):
+                raise RegistryError(f"{subject} version {version} is given without a schema")
             # Held before its own references are read: a circle of them ends here.
-            found[name] = Reference(name=name, text=str(told.get("schema", "")))
-            self._add_references(told, found, deadline_s)
+            found[name] = Reference(name=name, text=text)
+            self._add_references(told, found, allowance)
             found[name] = found.pop(name)
 
-    def _ask(self, path: str, deadline_s: float) -> dict[str, Any]:
+    def _ask(self, path: str, allowance: _Allowance) -> dict[str, Any]:
         url = f"{self.settings.url.rstrip('/')}/{path}"
         host = urlsplit(self.settings.url).netloc.rpartition("@")[2]
         try:
-            status, body = self._body(url, deadline_s)
+            status, body = self._body(url, allowance)
         except OSError as error:
             words = f"the schema registry at {host} does not answer ({error})"
             raise (_SlowError if isinstance(error, TimeoutError) else _SilentError)(
@@ -250,44 +270,83 @@ class SchemaRegistry:
             raise _SilentError(f"{host} does not answer as a schema registry does: check its URL")
         return document
 
-    def _body(self, url: str, deadline_s: float) -> tuple[int, bytes]:
+    def _body(self, url: str, allowance: _Allowance) -> tuple[int, bytes]:
         """Status and body; a redirect is not followed: it might carry our password elsewhere.
 
         :raises OSError: no whole answer came in time.
         """
-        import urllib3  # a tenth of a second, which most readers of messages never need
-
-        left_s = max(0.001, deadline_s - time.monotonic())
+        where = urlsplit(url)
+        headers = {"accept": _ACCEPT, **_authorization(self.settings)}
         try:
-            # Schemas are asked for once: a connection that waits for the next is not worth it.
-            with urllib3.PoolManager(retries=False, ssl_context=self.settings.ssl_context) as pool:
-                answer = pool.request(
-                    "GET",
-                    url,
-                    headers={"accept": _ACCEPT, **_authorization(self.settings)},
-                    timeout=urllib3.Timeout(total=left_s),
-                    redirect=False,
-                    preload_content=False,
-                )
-                with closing(answer):
-                    return answer.status, _read_whole(answer, deadline_s)
-        except urllib3.exceptions.NewConnectionError as error:
-            raise OSError(str(error.__cause__ or error).rpartition("] ")[2]) from error
-        except urllib3.exceptions.TimeoutError:
-            raise TimeoutError(_TOO_LONG) from None
-        except urllib3.exceptions.HTTPError as error:
-            raise OSError(str(error).rpartition(": ")[2] or type(error).__name__) from error
-
-
-def _read_whole(answer: urllib3.BaseHTTPResponse, deadline_s: float) -> bytes:
-    body = bytearray()
-    for chunk in answer.stream(_CHUNK_BYTES):
-        body += chunk
-        if len(body) > ANSWER_BYTES_MAX:
-            raise RegistryError(f"the schema is larger than {ANSWER_BYTES_MAX >> 20} MiB")
-        if time.monotonic() > deadline_s:
+            with _connection(url, self.settings.ssl_context, allowance) as connection:
+                connection.request("GET", where.path, headers=headers)
+                with closing(connection.getresponse()) as answer:
+                    body = answer.read(allowance.bytes_left + 1)
+        except (OSError, HTTPException) as error:
+            if isinstance(error, TimeoutError) or allowance.left_s <= 0:
+                raise TimeoutError(_TOO_LONG) from None
+            words = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise OSError(words.rpartition("] ")[2].rpartition(": ")[2]) from error
+        if allowance.left_s <= 0:
             raise TimeoutError(_TOO_LONG)
-    return bytes(body)
+        if len(body) > allowance.bytes_left:
+            words = "the schema, with those that it refers to,"
+            raise RegistryError(f"{words} is larger than {ANSWER_BYTES_MAX >> 20} MiB")
+        if answer.length:
+            raise OSError("its answer ends too early")
+        allowance.bytes_left -= len(body)
+        return answer.status, body
+
+
+class _Allowance:
+    """Time and bytes that one schema may take, with those that it refers to."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.bytes_left = ANSWER_BYTES_MAX
+        self._deadline_s = time.monotonic() + timeout_s
+
+    @property
+    def left_s(self) -> float:
+        """Until its deadline."""
+        return self._deadline_s - time.monotonic()
+
+
+@contextmanager
+def _connection(
+    url: str, context: ssl.SSLContext | None, allowance: _Allowance
+) -> Iterator[HTTPConnection]:
+    """A connection that is cut at the deadline: a time-out of its socket begins anew with each
+    byte that comes.
+
+    :raises OSError: there is none.
+    """
+    where = urlsplit(url)
+    host, is_tls = where.hostname or "", where.scheme == "https"
+    context = context or (ssl.create_default_context() if is_tls else None)
+    left_s = max(0.001, allowance.left_s)
+    connection: HTTPConnection = (
+        HTTPSConnection(host, where.port, context=context)
+        if is_tls
+        else HTTPConnection(host, where.port)
+    )
+    with socket.create_connection((host, connection.port), left_s) as plain, plain.dup() as held:
+        cut = Timer(allowance.left_s, _cut, (held,))
+        cut.daemon = True
+        cut.start()
+        try:
+            connection.sock = plain
+            if is_tls:
+                assert context is not None
+                connection.sock = context.wrap_socket(plain, server_hostname=host)
+            yield connection
+        finally:
+            cut.cancel()
+            connection.close()
+
+
+def _cut(held: socket.socket) -> None:
+    with suppress(OSError):  # it has ended
+        held.shutdown(socket.SHUT_RDWR)
 
 
 class _SilentError(RegistryError):

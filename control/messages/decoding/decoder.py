@@ -32,7 +32,6 @@ from control.messages.decoding.formats import (
     jsonable,
 )
 from control.messages.decoding.schemas import (
-    HEADER_BYTES,
     SchemaError,
     decode_with,
     schema_id_of,
@@ -149,11 +148,7 @@ class Decoder:
         kind = _FORMAT_OF[schema.kind]
         if wanted is not None and wanted is not kind:
             raise SchemaError(f"schema {schema_id} is of the format {kind}, not {wanted}")
-        document, type_name = decode_with(schema, data)
-        if schema.kind is SchemaKind.JSON:
-            text = data[HEADER_BYTES:].decode()
-            return json_decoded(text, kind, schema_id=schema_id, type_name=type_name)
-        return document_decoded(document, kind, schema_id=schema_id, type_name=type_name)
+        return decode_with(schema, data)
 
 
 def decoder_of(

@@ -43,10 +43,14 @@ class ProtobufPrinter:
             try:
                 pool = message.DESCRIPTOR.file.pool
                 return json_format.MessageToDict(message, descriptor_pool=pool)
-            except (ValueError, TypeError, ArithmeticError, json_format.Error):
-                pass  # beyond every calendar, or of a type that is not known
-        elif name.startswith(_WELL_KNOWN) and name.endswith(_WRAPPER):
-            return self._scalar(message.DESCRIPTOR.fields_by_name["value"], message.value)
+            except (ValueError, TypeError, ArithmeticError, AttributeError, json_format.Error):
+                pass  # beyond every calendar, of a type that is not known, or a name taken
+        elif (
+            name.startswith(_WELL_KNOWN)
+            and name.endswith(_WRAPPER)
+            and (content := message.DESCRIPTOR.fields_by_name.get("value"))
+        ):
+            return self._scalar(content, message.value)
         found = {}
         for field in message.DESCRIPTOR.fields:
             if field.is_repeated or not field.has_presence or message.HasField(field.name):

@@ -6,19 +6,24 @@ indexes to the message type, then the content. Libraries read the content.
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from control.kafka.records.schema_registry import Schema, SchemaKind
+from control.kafka.records.schema_registry import Schema, SchemaKind, shortened
 from control.messages.decoding.avro import AvroReader
-from control.messages.decoding.formats import BoundError
+from control.messages.decoding.formats import (
+    BoundError,
+    Decoded,
+    Format,
+    document_decoded,
+    json_decoded,
+)
 from control.model.units import counted
 
 MAGIC: Final = 0
@@ -30,6 +35,10 @@ FAILED_S: Final = 60.0
 """A schema that does not compile is tried again after so long."""
 PROTOBUF_BYTES_MAX: Final = 1 << 30
 """Memory that a message may take at most: its library reserves all fields of each nested one."""
+NAME_MAX: Final = 200
+"""Characters that are shown of a name that a schema gives."""
+_TOLD_OF: Final = ".proto:"
+"""In the lines of protoc that tell of a file, before place and reason."""
 _FIELD_BYTES: Final = 16
 _INDEXES_MAX: Final = 100
 _VARINT_BYTES_MAX: Final = 5
@@ -37,6 +46,9 @@ _VARINT_BYTES_MAX: Final = 5
 
 class SchemaError(ValueError):
     """A schema that does not compile, or bytes that it does not fit."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(shortened(words))
 
 
 def schema_id_of(data: bytes) -> int | None:
@@ -46,33 +58,38 @@ def schema_id_of(data: bytes) -> int | None:
     return int.from_bytes(data[1:HEADER_BYTES])
 
 
-def decode_with(schema: Schema, data: bytes) -> tuple[Any, str]:
-    """The document in `data`, and the name of its type; of JSON, its text.
+def decode_with(schema: Schema, data: bytes) -> Decoded:
+    """The document in `data`, and the name of its type.
 
     :raises SchemaError: schema or bytes cannot be used.
     :raises BoundError: the document is beyond a bound.
     """
+    schema_id = schema.schema_id
     try:
-        if schema.kind is SchemaKind.AVRO:
-            return _decode_avro(schema, data)
-        if schema.kind is SchemaKind.PROTOBUF:
-            return _decode_protobuf(schema, data)
-        return json.loads(data[HEADER_BYTES:]), str(_title_of(schema.text))
+        if schema.kind is SchemaKind.JSON:
+            text, name = data[HEADER_BYTES:].decode(), _title_of(schema.text)
+            return json_decoded(text, Format.JSON_SCHEMA, schema_id=schema_id, type_name=name)
+        is_avro = schema.kind is SchemaKind.AVRO
+        document, name = (_decode_avro if is_avro else _decode_protobuf)(schema, data)
+        kind = Format.AVRO if is_avro else Format.PROTOBUF
+        name = name[:NAME_MAX]
+        return document_decoded(document, kind, schema_id=schema_id, type_name=name)
     except (SchemaError, BoundError):
         raise
     except RecursionError:
         raise BoundError.of_depth() from None
-    except (ValueError, TypeError, LookupError, EOFError, ArithmeticError) as error:
+    except Exception as error:
         words = str(error) or type(error).__name__
-        raise SchemaError(f"the bytes do not fit schema {schema.schema_id}: {words}") from error
+        raise SchemaError(f"the bytes do not fit schema {schema_id}: {words}") from error
 
 
-def _title_of(text: str) -> Any:
+def _title_of(text: str) -> str:
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
+        document = json_decoded(text).document
+    except ValueError:
         return ""
-    return document.get("title", "") if isinstance(document, dict) else ""
+    title = document.get("title") if isinstance(document, dict) else ""
+    return title[:NAME_MAX] if isinstance(title, str) else ""
 
 
 _Compiled = TypeVar("_Compiled")
@@ -91,11 +108,14 @@ def _compiled_once(
             raise SchemaError(words)
         try:
             return kept(schema)
-        except SchemaError as error:
+        except Exception as error:
+            words = str(error) or type(error).__name__
+            if not isinstance(error, SchemaError):
+                words = f"schema {schema.schema_id} does not compile: {words}"
             if len(failed) >= COMPILED_MAX:
                 failed.clear()
-            failed[schema] = (time.monotonic() + FAILED_S, str(error))
-            raise
+            failed[schema] = (time.monotonic() + FAILED_S, words)
+            raise SchemaError(words) from error
 
     return compiled
 
@@ -107,8 +127,9 @@ def _avro_reader(schema: Schema) -> AvroReader:
     named: dict[str, Any] = {}
     try:
         for each in schema.references:
-            fastavro.parse_schema(json.loads(each.text), named_schemas=named)
-        parsed = fastavro.parse_schema(json.loads(schema.text), named_schemas=named)
+            fastavro.parse_schema(json_decoded(each.text).document, named_schemas=named)
+        # Its depth is bounded before a library in C follows it.
+        parsed = fastavro.parse_schema(json_decoded(schema.text).document, named_schemas=named)
         return AvroReader(parsed, named)
     except Exception as error:
         raise SchemaError(f"schema {schema.schema_id} is no Avro schema: {error}") from error
@@ -210,10 +231,12 @@ def _compiled(schema_id: int, name: str, texts: Mapping[str, str]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="partiscope-schema-") as folder:
         root = Path(folder)
         for path, text in texts.items():
-            if ".." in PurePosixPath(path).parts or PurePosixPath(path).is_absolute():
-                raise SchemaError(f"schema {schema_id} refers to {path!r}, which is no name")
-            (root / path).parent.mkdir(parents=True, exist_ok=True)
-            (root / path).write_text(text, "utf-8")
+            try:
+                _write_inside(root, path, text)
+            except (OSError, ValueError) as error:
+                told = f"schema {schema_id} refers to {path[:NAME_MAX]!r}, which is no file's name"
+                why = getattr(error, "strerror", None) or error
+                raise SchemaError(f"{told} ({why})") from error
         out = root / "descriptors.binary"
         words = ("-I", folder, "--include_imports", f"--descriptor_set_out={out}", name)
         try:
@@ -228,6 +251,19 @@ def _compiled(schema_id: int, name: str, texts: Mapping[str, str]) -> bytes:
         except subprocess.TimeoutExpired:
             raise SchemaError(f"schema {schema_id} takes too long to compile") from None
         if done.returncode or not out.exists():
-            told = (done.stderr.strip().splitlines() or ["no reason told"])[0]
-            raise SchemaError(f"schema {schema_id} does not compile: {told}")
+            lines = [line for line in done.stderr.splitlines() if _TOLD_OF in line]
+            why = "".join(lines[:1]).replace(f"{folder}/", "") or "protoc gives no reason"
+            raise SchemaError(f"schema {schema_id} does not compile: {why}")
         return out.read_bytes()
+
+
+def _write_inside(root: Path, path: str, text: str) -> None:
+    """A file at a path below a folder.
+
+    :raises OSError: there can be no such file.
+    :raises ValueError: the path leads elsewhere, or path or text are no UTF-8.
+    """
+    if any(part in ("", ".", "..") for part in path.split("/")):
+        raise ValueError("empty, or not below its folder")
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text(text, "utf-8")
