@@ -227,12 +227,8 @@ class ReassignRun:
             if is_over:
                 continue
             await self._watch.refresh()
-            if is_new:
-                unsafe = await unsafe_by_now(self._admin, left, self._watch.places)
-                await self._refuse(unsafe, EventKind.INTERFERED)
-                if all(change.key in self._refused for change in left):
-                    continue
-            await self._run_wave(number, wave)
+            if not is_new or await self._is_anything_safe(left):
+                await self._run_wave(number, wave)
             if context.flags().is_cancelled or self._asking.dropped:
                 return await self._cancel()
         await self._watch.refresh()
@@ -245,6 +241,12 @@ class ReassignRun:
         wave = self._watch.as_now(wave)
         if await wait_for_room(self._admin, wave, self._context) or has_yielded:
             self._watch.forget_rates()
+
+    async def _is_anything_safe(self, wave: Sequence[PartitionChange]) -> bool:
+        """Leaves out, and tells, what has become unsafe since pre-flight."""
+        unsafe = await unsafe_by_now(self._admin, wave, self._watch.places)
+        await self._refuse(unsafe, EventKind.INTERFERED)
+        return any(change.key not in self._refused for change in wave)
 
     async def _run_wave(self, number: int, wave: Wave) -> None:
         context = self._context
