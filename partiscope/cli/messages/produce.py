@@ -30,7 +30,7 @@ from control.operations.protected_topics import check_topic
 from control.views.messages.key_spread import spread_heads, spread_of, spread_rows, spread_words
 from control.views.printable import told_bytes
 from partiscope.cli.messages.produce_run import send
-from partiscope.cli.messages.standard_input import Lines, is_piped
+from partiscope.cli.messages.standard_input import Lines
 from partiscope.cli.shared.arguments import TIME_HELP, escapes_decoded, moment_of
 from partiscope.cli.shared.confirm import require_change
 from partiscope.cli.shared.exits import CommandError, Exit
@@ -45,6 +45,7 @@ from partiscope.cli.shared.options import (
     target_with,
     write_json,
 )
+from partiscope.cli.shared.streams import is_piped
 from partiscope.cli.shared.tables import figure, write_table
 
 TOMBSTONE: Final = "null"

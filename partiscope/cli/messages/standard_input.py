@@ -18,11 +18,6 @@ CHUNK_BYTES: Final = 64 * 1024
 _INSTEAD: Final = "Give --value TEXT, or --count N"
 
 
-def is_piped() -> bool:
-    """Whether something else than a terminal is on standard input; also nothing at all."""
-    return sys.stdin is None or sys.stdin.closed or not sys.stdin.isatty()
-
-
 @dataclass(frozen=True, slots=True)
 class Lines:
     """Lines of a file, or of standard input (no ``path``)."""

@@ -10,6 +10,7 @@ from control.kafka.connection.connections import are_plain
 from partiscope.cli.processes import tui_opening
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import Bootstrap, Bus, Data, ReadOnly, Store, target_with
+from partiscope.cli.shared.streams import is_piped
 from partiscope.installation import TOUR_MARK
 from partiscope.settings import load_settings
 
@@ -30,7 +31,7 @@ def tui(
     ] = None,
 ) -> None:
     """Open the terminal screen: the same views, words and keys as the page."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+    if is_piped() or not sys.stderr.isatty():
         raise CommandError(
             "the terminal screen needs a terminal: run it from a shell, over SSH with `ssh -t`. "
             "For scripts there is `partiscope status --json`.",

@@ -9,6 +9,7 @@ from control.operations.errors import NotConfirmedError, ReadOnlyError
 from control.operations.permission import check_typed, check_writable, word_for
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import settings_with, target_with
+from partiscope.cli.shared.streams import is_piped
 from partiscope.identity import cluster_by_name, cluster_of_move
 from partiscope.settings import load_settings
 
@@ -82,7 +83,7 @@ def require_typed(name: str, what: str, *, is_confirmed: bool) -> None:
     """
     if is_confirmed:
         return
-    if not sys.stdin.isatty():
+    if is_piped():
         raise CommandError(f"{what}. Nobody can be asked here: add --yes to go on", Exit.REFUSED)
     sys.stderr.write(f"{what}. Type {name} to go on: ")
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""Standard output as pipes and scripts have it: closed, cut off, on a full disk, not of UTF-8."""
+"""Standard streams as scripts have them: closed, cut off, on a full disk, not of UTF-8."""
 
 import fcntl
 import io
@@ -35,6 +35,11 @@ def is_output_open() -> bool:
         return fcntl.fcntl(sys.stdout.fileno(), fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
     except OSError:  # no file of the system
         return True
+
+
+def is_piped() -> bool:
+    """Whether something else than a terminal is on standard input; also nothing at all."""
+    return sys.stdin is None or sys.stdin.closed or not sys.stdin.isatty()
 
 
 def settle_streams(arguments: list[str]) -> None:

@@ -129,6 +129,7 @@ def _typed(command: str, **environment: str) -> subprocess.CompletedProcess[byte
         ("partiscope produce orders --key k --value v >&-", 2, "nothing was done"),
         ("partiscope groups >&-", 2, "standard output is closed"),
         ("partiscope tui >&-", 2, "standard output is closed"),
+        ("partiscope tui <&-", 2, "needs a terminal"),
         ("partiscope tail orders >&- 2>&-", 2, ""),
         ("partiscope broker --config {file}.none >&-", 2, ".none"),
         ("partiscope plan --topology {file} --json | head -c 1", 0, "{"),
