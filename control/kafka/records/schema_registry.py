@@ -62,9 +62,10 @@ class UnknownSchemaError(RegistryError):
     """The registry has no schema with this id."""
 
 
-def shortened(words: str) -> str:
-    """At most ``WORDS_MAX`` characters."""
-    return words if len(words) <= WORDS_MAX else f"{words[:WORDS_MAX]}…"
+def shortened(words: str, most: int = WORDS_MAX) -> str:
+    """At most so many characters, which UTF-8 can hold."""
+    cut = words if len(words) <= most else f"{words[:most]}…"
+    return cut.encode(errors="replace").decode()
 
 
 class SchemaKind(StrEnum):

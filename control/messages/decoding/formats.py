@@ -63,7 +63,9 @@ class Decoded:
         """All of it; JSON where it is a document."""
         if self.written is not None:
             return self.written
-        return json.dumps(self.document, ensure_ascii=False)
+        text = json.dumps(self.document, ensure_ascii=False)
+        # A schema may name a field by half a surrogate pair, which no file can hold unescaped.
+        return text.encode(errors="backslashreplace").decode()
 
     @property
     def pretty(self) -> str:

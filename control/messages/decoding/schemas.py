@@ -72,7 +72,7 @@ def decode_with(schema: Schema, data: bytes) -> Decoded:
         is_avro = schema.kind is SchemaKind.AVRO
         document, name = (_decode_avro if is_avro else _decode_protobuf)(schema, data)
         kind = Format.AVRO if is_avro else Format.PROTOBUF
-        name = name[:NAME_MAX]
+        name = shortened(name, NAME_MAX)
         return document_decoded(document, kind, schema_id=schema_id, type_name=name)
     except (SchemaError, BoundError):
         raise
@@ -89,7 +89,7 @@ def _title_of(text: str) -> str:
     except ValueError:
         return ""
     title = document.get("title") if isinstance(document, dict) else ""
-    return title[:NAME_MAX] if isinstance(title, str) else ""
+    return shortened(title, NAME_MAX) if isinstance(title, str) else ""
 
 
 _Compiled = TypeVar("_Compiled")

@@ -66,6 +66,7 @@ def chain(count: int) -> str:
         (AVRO, '{"type": "enum", "name": "E"}', b"\0", "no Avro schema"),
         (AVRO, '{"type": "record", "name": "N", "fields": 5}', b"", "no Avro schema"),
         (AVRO, '{"type": "bytes", "logicalType": []}', b"\2a", "no Avro schema"),
+        (AVRO, '"\\ud800"', b"", "no Avro schema"),
         (AVRO, '{"type": "fixed", "name": "F", "size": "x"}', b"a", "do not fit"),
         (AVRO, '{"type": "fixed", "name": "F", "size": -1}', b"a", "do not fit"),
         (PROTO, "x" * 100_000, b"\0", "does not compile"),
@@ -85,6 +86,7 @@ def test_a_hostile_schema_is_a_schema_error(
             read(kind, text, content)
         assert told in str(raised.value)
         assert len(str(raised.value)) <= WORDS_MAX + 1
+        assert str(raised.value).encode(errors="strict")
         assert "/tmp" not in str(raised.value)
 
 
@@ -124,6 +126,7 @@ def test_a_reference_without_a_files_name_is_a_schema_error(names: tuple[str, ..
             {"\ud800": None},
         ),
         (JSON, json.dumps({"title": "T" * 10_000}), b"[]", []),
+        (JSON, '{"title": "\\ud800"}', b"[]", []),
         (JSON, '{"title": ' + "[" * 150 + "]" * 150 + "}", b"[]", []),
         (JSON, "[" * 100_000, b"[]", []),
     ],
@@ -133,7 +136,8 @@ def test_a_schema_with_odd_names_decodes_and_is_shown(
 ) -> None:
     found = read(kind, text, content)
     assert found.document == document
-    assert len(found.type_name) <= NAME_MAX
+    assert len(found.label.encode(errors="strict")) <= NAME_MAX + 30
+    assert json.loads(found.text.encode(errors="strict")) == document
     assert json_text(found.document).encode(errors="strict")
     assert decoded_words(found).encode(errors="strict")
 
