@@ -103,6 +103,8 @@ class ReplicaSample:
     """Bytes served to consumers since the broker started."""
     retention_ms: int | None = None
     """retention.ms of the topic, -1 for ever; null unless records are deleted by age."""
+    retention_bytes: int | None = None
+    """retention.bytes of the topic, -1 where size deletes nothing; null: not told."""
     log_points: Sequence[int] | None = None
     """Offsets and timestamps (ms) of records in the log by turns, oldest first: when was what
     written. Null where the source may not read the log, or has not looked at it since the last."""

@@ -57,7 +57,7 @@ LOG: Final = {
     "segment_offsets": _LONGS,
     "bytes_in": _LONG,
     "bytes_out": _LONG,
-    "retention_ms": _LONG,
+    **{"retention_ms": _LONG, "retention_bytes": _LONG},
     "log_points": _LONGS,
 }
 """What a broker says of its replica's log."""
@@ -87,7 +87,14 @@ GATHERED: Final[Mapping[str, Any]] = {
 }
 """What a wave says of one partition: each replica's row (``full_ms`` null: none in full;
 ``again_…``: read again unchanged), and in full the view and the log that count among them."""
-POINT: Final = {"ms": _LONG, "offset": _LONG}
+POINT: Final = {"ms": _LONG, "offset": _LONG, "error_ms": _LONG}
+"""When a log ended where, and how far at most the line to the next older point is from the truth;
+null: as far as it can be."""
+START: Final = {"ms": _LONG, "offset": _LONG, "end": _LONG}
+"""Where a log began from when on, and where it ended then; ``end`` is null where it may have begun
+there because of its records' age."""
+STARTS_MAX: Final = 6
+"""Starts of a log that are remembered: the newest ones."""
 PARTITION_STATE: Final[Mapping[str, Any]] = {
     **{"cluster": _TEXT, "topic": _TEXT, "partition": _INT},
     **{"view_broker": _INT, "view_ms": _LONG, "told_leader": _INT, **VIEW},
@@ -97,11 +104,11 @@ PARTITION_STATE: Final[Mapping[str, Any]] = {
     **{"isr_shrinks": _LONG, "isr_expands": _LONG},
     "points": pa.list_(pa.struct(POINT)),
     "ends": pa.list_(pa.struct(READING)),
-    "starts": pa.struct({"a": pa.struct(POINT), "b": pa.struct(POINT)}),
+    "log_starts": pa.list_(pa.struct(START)),
     "members": pa.list_(pa.struct(MEMBER)),
 }
 """What is read back of ``partitions``: view and log with who told them and when, the leader's
-readings (``ends``), and earlier log starts, to see how fast they go (``starts``)."""
+readings (``ends``), and where it began, to see what retention keeps (``log_starts``)."""
 
 _KEPT: Final = (
     *("committed_offset", "end_offset", "lag", "commit_ms", "read_ms", "end_read_ms", "first_ms"),
@@ -111,6 +118,7 @@ _KEPT: Final = (
     *("speed_b_ms", "speed_b_offset", "speed_b_lag"),
     *("trend_a_ms", "trend_a_lag", "trend_b_ms", "trend_b_lag", "still_since_ms", "moved_ms"),
     *("pace_ms", "outage_ms", "rewind_from", "rewind_ms", "alive_ms"),
+    *("reached_ms", "reached_error_ms", "moved_lag"),
 )
 ROW: Final = "row"
 """The place of a row in its table: the fold knows commits and their partitions by number, their
@@ -118,17 +126,19 @@ names stay beside it (``spark_metrics.fold.names``)."""
 COMMIT_STATE: Final[Mapping[str, Any]] = {
     **{"source": _INT, "round_ms": _LONG, "full_ms": _LONG},
     **{"is_owned": _FLAG, "told_lag": _LONG, **dict.fromkeys(_KEPT, _LONG)},
+    "lag_growth_per_s": _FLOAT,
 }
 """What is read back of ``commits`` (``fold.commits`` tells what each is for)."""
 LOGS: Final[Mapping[str, Any]] = {
     ROW: _INT,
     **dict.fromkeys(("end_times", "end_offsets"), _LONGS),
-    **dict.fromkeys(("point_times", "point_offsets", "log_points"), _LONGS),
+    **dict.fromkeys(("point_times", "point_offsets", "point_errors", "log_points"), _LONGS),
+    "segment_offsets": _LONGS,
     **dict.fromkeys(("log_start_offset", "retention_ms"), _LONG),
-    "start_per_ms": _FLOAT,
+    **dict.fromkeys(("kept_looked_ms", "kept_check_ms", "kept_step", "kept_records"), _LONG),
 }
 """What commits are told of ``partitions``: the leader's readings (``end_…``) and the points of its
-log's end, newest first, and how fast its start moves."""
+log's end, newest first, its newest segments, and its retention (``figures.retention.Kept``)."""
 
 
 _AGAIN: Final = dict.fromkeys(("again_read_ms", "again_since_ms", "again_round_ms"), _LONG)

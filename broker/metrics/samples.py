@@ -198,10 +198,11 @@ def replica_row(
     traffic = replica.traffic
     read_ms = clock.wall_ms()
     retention_ms = log.config.retention_ms if log.config.is_deleting else None
+    retention_bytes = max(-1, log.config.retention_bytes) if log.config.is_deleting else -1
     figures = (
         *(known, min_isr, log.log_start_offset, replica.high_watermark, log.log_end_offset),
         *(log.size_bytes, log.segment_count, traffic.bytes_in, traffic.bytes_out),
-        retention_ms,
+        *(retention_ms, retention_bytes),
     )
     since_ms = repeats.since((log.topic, log.partition), figures, read_ms)
     if since_ms is not None:
@@ -231,6 +232,7 @@ def replica_row(
         bytes_in=traffic.bytes_in,
         bytes_out=traffic.bytes_out,
         retention_ms=retention_ms,
+        retention_bytes=retention_bytes,
     )
 
 

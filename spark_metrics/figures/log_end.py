@@ -1,5 +1,6 @@
-"""Memory of a log over time: points of its end, ever sparser, and of its start. Pure."""
+"""Memory of a log over time: points of its end, fewer into the past, and its starts. Pure."""
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -7,43 +8,51 @@ import pyarrow as pa
 
 from spark_metrics.figures.column import Column, where
 from spark_metrics.figures.lists import Lists
-from spark_metrics.schema import POINTS_KEPT, POINTS_MAX
+from spark_metrics.schema import POINTS_KEPT, POINTS_MAX, STARTS_MAX
 
-START_WINDOW_MS: Final = 60_000
-"""How fast the log start moves is taken over at least half of this."""
+_SHARP_MS: Final = 2_000
+"""Added to the age of a point: of the newest ones each is as good as the other."""
+_DISTANCE: Final = 1 / 16
+"""How much the distance of two points counts beside what the line between them errs."""
 
 
 class Points(NamedTuple):
-    """A list of (time, end offset) for each row, newest first."""
+    """The points of each row (``schema.POINT``), newest first."""
 
     counts: Any
     ms: Any
     offset: Any
+    error_ms: Any
 
 
-def with_newest(ms: Lists, offset: Lists, *, now_ms: Column, end: Column, is_new: Column) -> Points:
+def with_newest(
+    known: Mapping[str, Lists], *, now_ms: Column, end: Column, is_new: Column
+) -> Points:
     """The points after a reading of the end; a log that was begun anew begins its points anew.
 
-    Every reading is a point until there are as many as can be. Then they are thinned: the older a
-    point, the longer the time that it stands for.
+    Every reading is a point until there are as many as can be. Then those go that tell least.
     """
-    newest_ms, newest = ms.item(0), offset.item(0)
+    newest_ms, newest = known["ms"].item(0), known["offset"].item(0)
     goes_on = ((now_ms > newest_ms) & (end >= newest)) | newest_ms.is_unknown
     adds = (is_new & now_ms.is_known & goes_on).is_sure
     begins = (~adds & (end < newest)).is_sure
-    counts = np.where(begins.numpy(), 0, ms.counts)
-    places, counts = _in_front((adds | begins).numpy(), ms.starts, counts, len(ms.items))
+    lists = known["ms"]
+    counts = np.where(begins.numpy(), 0, lists.counts)
+    places, counts = _in_front((adds | begins).numpy(), lists.starts, counts, len(lists.items))
+    now = {"ms": now_ms, "offset": end, "error_ms": where(begins, None, now_ms - newest_ms)}
     told = [
-        pa.concat_arrays([old.items, now.values]).take(pa.array(places))
-        for old, now in ((ms, now_ms), (offset, end))
+        pa.concat_arrays([known[it].items, now[it].values]).take(pa.array(places)) for it in now
     ]
     thins = adds.numpy() & (counts > POINTS_MAX)
     if not thins.any():
         return Points(counts, *told)
-    keeps = _kept(told[0].to_numpy(zero_copy_only=False), counts, thins)
-    counts = np.add.reduceat(np.append(keeps, False).astype(np.int64), _starts(counts)) * (
-        counts > 0
-    )
+    errors = told[2].to_numpy(zero_copy_only=False).copy()
+    ms, offset = (it.to_numpy(zero_copy_only=False) for it in told[:2])
+    at = _kept(ms, offset, errors, _starts(counts)[thins])
+    told[2] = pa.array(errors, pa.int64(), from_pandas=True)
+    keeps = ~np.repeat(thins, counts)
+    keeps[at] = True
+    counts = np.where(thins, POINTS_KEPT, counts)
     return Points(counts, *(it.filter(pa.array(keeps)) for it in told))
 
 
@@ -56,48 +65,74 @@ def _in_front(adds: Any, starts: Any, counts: Any, items: int) -> tuple[Any, Any
     return places, grown
 
 
-def _kept(ms: Any, counts: Any, thins: Any) -> Any:
-    """Which points stay: of each cell only the oldest.
+def _kept(ms: Any, offset: Any, errors: Any, begins: Any) -> Any:
+    """Places of the points that stay of the rows that begin there and have one too many.
 
-    A cell has 2^n milliseconds, a quarter to half of a point's age.
+    One after the other goes that costs least; ``errors`` become those of the lines that are left.
     """
-    begins = _starts(counts)
-    at = np.flatnonzero(np.repeat(thins, counts))
-    ranks = np.arange(len(ms)) - np.repeat(begins, counts)
-    is_end = ranks[at] == np.repeat(counts, counts)[at] - 1
-    age_ms = np.repeat(ms[np.minimum(begins, len(ms) - 1)], counts)[at] - ms[at]
-    cell = 1 << np.log2(np.maximum(age_ms / 2, 1)).astype(np.int64)
-    older = ms[np.minimum(at + 1, len(ms) - 1)]
-    keeps = np.ones(len(ms), bool)
-    keeps[at] = (ranks[at] == 0) | is_end | (ms[at] // cell != older // cell)
-    passed = np.cumsum(keeps)
-    before = passed[begins.clip(max=len(ms) - 1)] - keeps[begins.clip(max=len(ms) - 1)]
-    rank = passed - np.repeat(before, counts)
-    keeps[at] &= rank[at] <= POINTS_KEPT
-    return keeps
+    at = begins[:, None] + np.arange(POINTS_MAX + 1)
+    rows = np.arange(len(at))
+    while at.shape[1] > POINTS_KEPT:
+        cost, errs_ms = _cost(ms[at], offset[at], errors[at])
+        goes = np.argmin(cost, axis=1)
+        errors[at[rows, goes - 1]] = errs_ms[rows, goes]
+        stays = np.ones(at.shape, bool)
+        stays[rows, goes] = False
+        at = at[stays].reshape(len(at), -1)
+    return at
+
+
+def _cost(ms: Any, offset: Any, errors: Any) -> tuple[Any, Any]:
+    """Costs of each point, as a share of its age, and how far the line past it may err.
+
+    The line between two neighbours errs as much as those before, and by how far it passes the
+    point; where the log stood, no line is needed. Their distance counts a little, too: a line
+    between close points is sure.
+    """
+    newer, here, older = ms[:, :-2], ms[:, 1:-1], ms[:, 2:]
+    steps = (offset[:, :-1] - offset[:, 1:]).astype(np.float64)
+    known = np.where(np.isnan(errors[:, :-1]), ms[:, :-1] - ms[:, 1:], errors[:, :-1])
+    known[steps == 0] = 0.0
+    rises = steps[:, :-1] + steps[:, 1:]
+    line = older + steps[:, 1:] / np.maximum(rises, 1.0) * (newer - older)
+    past_ms = np.where(rises == 0, 0.0, np.abs(line - here))
+    errs_ms = np.full(ms.shape, np.inf)
+    errs_ms[:, 1:-1] = np.ceil(np.maximum(known[:, :-1], known[:, 1:]) + past_ms)
+    cost = np.full(ms.shape, np.inf)
+    age_ms = ms[:, :1] - here + _SHARP_MS
+    cost[:, 1:-1] = (errs_ms[:, 1:-1] + _DISTANCE * (newer - older)) / age_ms
+    return cost, errs_ms
 
 
 def _starts(counts: Any) -> Any:
     return np.cumsum(counts) - counts
 
 
-class Start(NamedTuple):
-    """Where a log began, and when."""
+class Starts(NamedTuple):
+    """Where the log of each row began (``schema.START``), newest first."""
 
-    ms: Column
-    offset: Column
-
-
-def starts(earlier: Start, later: Start, now: Start) -> tuple[Start, Start]:
-    """Two starts of the log, between which it is known how fast it moves."""
-    begins = (later.ms.is_unknown | (now.offset < later.offset)).is_sure
-    rolls = (now.ms - later.ms >= START_WINDOW_MS // 2).is_sure
-    before = _chosen(rolls, later, earlier)
-    return _chosen(begins, now, before), _chosen(begins | rolls, now, later)
+    counts: Any
+    ms: Any
+    offset: Any
+    end: Any
 
 
-def _chosen(condition: Column, then: Start, otherwise: Start) -> Start:
-    return Start(
-        ms=where(condition, then.ms, otherwise.ms),
-        offset=where(condition, then.offset, otherwise.offset),
+def with_start(
+    known: Mapping[str, Lists], *, now_ms: Column, start: Column, end: Column, is_new: Column
+) -> Starts:
+    """The starts after a reading; a log that was begun anew begins them anew.
+
+    ``end``: where the log ended; unknown where age may have moved its start.
+    """
+    newest = known["offset"].item(0)
+    begins = (start < newest).is_sure
+    adds = (is_new & now_ms.is_known & (newest.is_unknown | (start > newest))).is_sure | begins
+    counts = np.where(begins.numpy(), 0, np.minimum(known["ms"].counts, STARTS_MAX - 1))
+    counts = np.where(adds.numpy(), counts, known["ms"].counts)
+    lists = known["ms"]
+    places, counts = _in_front(adds.numpy(), lists.starts, counts, len(lists.items))
+    now = {"ms": now_ms, "offset": start, "end": end}
+    return Starts(
+        counts,
+        *(pa.concat_arrays([known[it].items, now[it].values]).take(pa.array(places)) for it in now),
     )

@@ -7,13 +7,15 @@ becomes it once it is half a window old.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from spark_metrics.figures.column import Column, first_of, where
+from spark_metrics.figures.column import Column, first_of, greatest, least, where
 
 SPEED_WINDOW_MS: Final = 15_000
 """Long enough to hold three of the default auto-commits (5 s)."""
 TREND_WINDOW_MS: Final = 60_000
 DEAD_BAND_RECORDS_PER_S: Final = 1.0
 """Lag that changes slower than this is steady."""
+
+GROWTH_WINDOW_MS: Final = 300_000
 
 Anchor = Mapping[str, Column]
 """A reading's ``ms``, and some of its ``offset`` and ``lag``."""
@@ -69,3 +71,33 @@ def time_to_clear(lag: Column, lag_per_s: Column) -> Column:
     """Milliseconds until the lag is gone; unknown at a speed at which it never is."""
     shrinks = lag_per_s < -DEAD_BAND_RECORDS_PER_S
     return first_of((lag.equals(0), 0), (shrinks, (lag / -lag_per_s * 1_000.0).whole()))
+
+
+class Growth(NamedTuple):
+    """How lag changes from move to move: what rises only until the next commit does not count."""
+
+    lag: Column
+    """When the commit last moved."""
+    per_s: Column
+    """The mean of some minutes; unknown until it has moved twice."""
+
+
+def grown(
+    before: Growth,
+    *,
+    lag: Column,
+    read_ms: Column,
+    moved_ms: Column,
+    first_ms: Column,
+    is_on: Column,
+    is_back: Column,
+) -> Growth:
+    """After a reading; ``moved_ms``: of the move before. A group that went back begins anew."""
+    per_s_now = per_s(lag, before.lag, now_ms=read_ms, base_ms=moved_ms)
+    window_ms = least(greatest(read_ms - first_ms, 1), GROWTH_WINDOW_MS)
+    weight = least((read_ms - moved_ms) / window_ms, 1.0)
+    mean = (before.per_s + (per_s_now - before.per_s) * weight).or_else(per_s_now)
+    return Growth(
+        lag=where(is_on | is_back, lag, before.lag),
+        per_s=where(is_on, mean, before.per_s).where(~is_back),
+    )

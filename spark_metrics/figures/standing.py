@@ -29,7 +29,7 @@ class Moves(NamedTuple):
     rewind_ms: Column
 
 
-def patience(least_ms: int, pace_ms: Column) -> Column:
+def patience(least_ms: int | Column, pace_ms: Column) -> Column:
     """For how long it may stand."""
     return greatest(pace_ms.or_else(0) * PACES, least_ms)
 

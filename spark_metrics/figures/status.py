@@ -55,6 +55,12 @@ def standing(of: Judged) -> Column:
     return where(of.lag > 0, of.read_ms - of.moves.still_since_ms, 0)
 
 
+def reads_no_more(of: Judged) -> Column:
+    """Whether it stands for longer than it ever does, with records waiting."""
+    least_ms = where(of.moves.pace_ms.is_known, PATIENCE_MS, UNKNOWN_PACE_PATIENCE_MS)
+    return (standing(of) >= patience(least_ms, of.moves.pace_ms)).is_sure
+
+
 def stuck_since(of: Judged) -> Column:
     """Since when it stands still; unknown where it does not."""
     return of.moves.still_since_ms.where(standing(of) >= STILL_MS)

@@ -25,7 +25,10 @@ _TIMES: Final = (
 _ANCHORS: Final = (
     *("speed_a_ms", "speed_a_offset", "speed_a_lag", "speed_b_ms", "speed_b_offset"),
     *("speed_b_lag", "trend_a_ms", "trend_a_lag", "trend_b_ms", "trend_b_lag"),
+    *("moved_lag", "lag_growth_per_s"),
 )
+_REACHED: Final = ("reached_ms", "reached_error_ms")
+"""By the clock of a leader, which the row does not name."""
 _NEWEST: Final = ("wait_b_ms", "wait_a_ms", "read_ms")
 
 
@@ -35,11 +38,18 @@ def corrected_commits(state: pa.Table, corrections: Sequence[Correction]) -> pa.
         return state
     newest = pc.coalesce(*(state[name] for name in _NEWEST))
     early_ms = _early_ms(state["cluster"], state["source"], newest, corrections)
-    is_early = pa.array(early_ms > 0)
-    for name in (it for it in _ANCHORS if it in state.column_names):
-        nothing = pa.scalar(None, state[name].type)
-        state = with_column(state, name, pc.if_else(is_early, nothing, state[name]))
+    state = _without(state, _ANCHORS, pa.array(early_ms > 0))
+    clusters = pa.array(sorted({it.source.cluster for it in corrections}))
+    state = _without(state, _REACHED, pc.is_in(state["cluster"].cast(pa.string()), clusters))
     return _later(state, _TIMES, early_ms)
+
+
+def _without(rows: pa.Table, names: Sequence[str], condition: Any) -> pa.Table:
+    """The rows, and of some of them these columns unknown."""
+    for name in (it for it in names if it in rows.column_names):
+        nothing = pa.scalar(None, rows[name].type)
+        rows = with_column(rows, name, pc.if_else(condition, nothing, rows[name]))
+    return rows
 
 
 def corrected_partitions(rows: pa.Table, corrections: Sequence[Correction]) -> pa.Table:
@@ -49,11 +59,10 @@ def corrected_partitions(rows: pa.Table, corrections: Sequence[Correction]) -> p
     view_ms = _early_ms(rows["cluster"], rows["view_broker"], rows["view_ms"], corrections)
     log_ms = _early_ms(rows["cluster"], rows["log_broker"], rows["read_ms"], corrections)
     rows = _later(_later(rows, ("view_ms",), view_ms), ("read_ms",), log_ms)
-    for name, field in (("ends", "read_ms"), ("points", "ms")):
-        rows = with_column(rows, name, _later_items(rows[name].combine_chunks(), field, log_ms))
-    starts = rows["starts"].combine_chunks()
-    both = [_later_field(starts.field(it), "ms", log_ms) for it in ("a", "b")]
-    return with_column(rows, "starts", pa.StructArray.from_arrays(both, ["a", "b"]))
+    for name, field in (("ends", "read_ms"), ("points", "ms"), ("log_starts", "ms")):
+        if name in rows.column_names:
+            rows = with_column(rows, name, _later_items(rows[name].combine_chunks(), field, log_ms))
+    return rows
 
 
 def _early_ms(clusters: Any, brokers: Any, read_ms: Any, corrections: Sequence[Correction]) -> Any:

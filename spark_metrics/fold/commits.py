@@ -11,19 +11,25 @@ a member owns without a commit is a row too: its committed offset is unknown, an
     speed_a_…, speed_b_…                anchors of speeds, trend_… of trends (``figures.speed``)
     still_since_ms … rewind_ms          ``figures.standing.Moves``
     first_ms                            the first paired reading
+    reached_ms, reached_error_ms        ``figures.reached``, of an offset that it still stands at
+    moved_lag, lag_growth_per_s         ``figures.speed.Growth``
 """
 
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from spark_metrics.figures import lag as lags
 from spark_metrics.figures import speed
-from spark_metrics.figures.column import Column, column, where
+from spark_metrics.figures.column import Column, column, first_of, greatest, least, where
 from spark_metrics.figures.lists import Lists
 from spark_metrics.figures.pairing import Paired, Reading, pair
+from spark_metrics.figures.reached import LogTimes, Reached
+from spark_metrics.figures.retention import LOSS_MS_MAX, Kept, Unread, time_to_loss
+from spark_metrics.figures.speed import Growth, grown
 from spark_metrics.figures.standing import Moves, moves
-from spark_metrics.figures.status import Judged, Trend, status, stuck_since
+from spark_metrics.figures.status import Judged, Trend, reads_no_more, status, stuck_since
 from spark_metrics.schema import ROW
 
 _ANCHORS: Final = {
@@ -97,6 +103,16 @@ def _moved(given: dict[str, Column], told: dict[str, Column]) -> dict[str, Colum
         is_back=is_back,
         is_on=is_on,
     )._asdict()
+    growth = grown(
+        Growth(given["moved_lag"], given["lag_growth_per_s"]),
+        lag=told["lag"],
+        read_ms=told["read_ms"],
+        moved_ms=given["moved_ms"],
+        first_ms=told["first_ms"],
+        is_on=is_on,
+        is_back=is_back,
+    )
+    found |= {"moved_lag": growth.lag, "lag_growth_per_s": growth.per_s}
     now = {"ms": told["read_ms"], "offset": offset, "lag": told["lag"]}
     for name, (window_ms, fields) in _ANCHORS.items():
         older, newer = ({it: given[f"{name}_{end}_{it}"] for it in fields} for end in "ab")
@@ -120,18 +136,10 @@ def _figures(
     given: dict[str, Column], told: dict[str, Column], logs: pa.Table, log_row: Column
 ) -> dict[str, Column]:
     offset, lag, read_ms = told["committed_offset"], told["lag"], told["read_ms"]
-    log_start, retention_ms, start_per_ms = (
-        column(logs[name]).take(log_row)
-        for name in ("log_start_offset", "retention_ms", "start_per_ms")
-    )
-    at_ms = lags.reached_ms(
-        offset,
-        lag,
-        end_read_ms=told["end_read_ms"],
-        points=(_lists(logs, "point_times", log_row), _lists(logs, "point_offsets", log_row)),
-        log_points=_lists(logs, "log_points", log_row),
-    )
+    log_start = column(logs["log_start_offset"]).take(log_row)
+    reached = _reached(given, told, _log_times(logs, log_row))
     lost = lags.lost(log_start, told["end_offset"], offset).where(lag.is_known)
+    at_ms = where(lag.equals(0), told["end_read_ms"], reached.ms)
     time_lag_ms = lags.time_lag(told["end_read_ms"], at_ms)
     span: Any = {"now_ms": read_ms, "base_ms": told["_speed_ms"]}
     lag_per_s = speed.per_s(lag, told["_speed_lag"], **span)
@@ -151,25 +159,74 @@ def _figures(
         is_owned=given["is_owned"],
         alive_ms=given["alive_ms"],
     )
+    growth = Growth(told["moved_lag"], told["lag_growth_per_s"])
+    risk_ms = _risk_ms(judged, growth, time_lag_ms, logs, log_row)
     return {
         "lost_records": lost,
         "consumed_records_per_s": speed.consumed(offset, told["_speed_offset"], **span),
         "lag_records_per_s": lag_per_s,
         "time_lag_ms": time_lag_ms,
         "time_to_clear_ms": speed.time_to_clear(lag, lag_per_s),
-        "retention_risk_ms": lags.retention_risk(
-            offset,
-            lag,
-            lost,
-            time_lag_ms=time_lag_ms,
-            retention_ms=retention_ms,
-            log_start_offset=log_start,
-            start_per_ms=start_per_ms,
-        ),
+        "retention_risk_ms": where(lost > 0, 0, risk_ms).where(lag > 0),
+        "reached_ms": reached.ms,
+        "reached_error_ms": reached.error_ms,
+        "time_lag_error_ms": reached.error_ms.where(lag > 0),
         "status": status(judged),
         "history_ms": read_ms - told["first_ms"],
         "stuck_since_ms": stuck_since(judged),
     }
+
+
+def _reached(given: dict[str, Column], told: dict[str, Column], log: LogTimes) -> Reached:
+    """When the log ended where the commit stands: as it was known best since it stands there."""
+    offset, lag = told["committed_offset"], told["lag"]
+    is_same = given["committed_offset"].equals(offset) & (given["lag"] > 0)
+    is_same = is_same & column(log.times.counts > 1)
+    known = Reached(given["reached_ms"], given["reached_error_ms"]).where(is_same)
+    return known.closer(log.reached(offset.where(lag > 0))).where(lag > 0)
+
+
+def _risk_ms(
+    judged: Judged, growth: Growth, time_lag_ms: Column, logs: pa.Table, log_row: Column
+) -> Column:
+    """Until retention deletes unread records, of the rows where it may."""
+    lag, stands = judged.lag, reads_no_more(judged)
+    held = Kept(*(column(logs[f"kept_{name}"]) for name in Kept._fields))
+    deletes = (column(logs["retention_ms"]) > 0).is_sure | held.records.is_known
+    per_s = where(stands, 1.0, growth.per_s).where((lag > 0) & deletes.take(log_row))
+    never = first_of((per_s <= 0, LOSS_MS_MAX))
+    rows = np.flatnonzero((per_s > 0).is_sure.numpy())
+    if not len(rows):
+        return never
+    at = column(rows)
+    of_log = log_row.take(at)
+    ends = _lists(logs, "end_offsets", of_log), _lists(logs, "end_times", of_log)
+    written = (lag / time_lag_ms).take(at)
+    behind = (growth.per_s.take(at) / 1_000.0 / written).or_else(1.0)
+    shares = where(stands.take(at), 1.0, least(greatest(behind, 0.0), 1.0))
+    unread = Unread(
+        offset=judged.committed_offset.take(at),
+        start=judged.log_start_offset.take(at),
+        end=ends[0].item(0),
+        end_read_ms=ends[1].item(0),
+        read_per_ms=(written * (-shares + 1.0)).or_else(0.0),
+        shrinks_by=shares,
+    )
+    left_ms = time_to_loss(
+        unread,
+        column(logs["retention_ms"]).take(of_log),
+        held=Kept(*(it.take(of_log) for it in held)),
+        segments=_lists(logs, "segment_offsets", of_log),
+        log=_log_times(logs, of_log),
+    )
+    places = np.full(len(lag), -1)
+    places[rows] = np.arange(len(rows))
+    return left_ms.take(column(pa.array(places, mask=places < 0))).or_else(never)
+
+
+def _log_times(logs: pa.Table, rows: Column) -> LogTimes:
+    names = ("point_times", "point_offsets", "point_errors", "log_points")
+    return LogTimes(*(_lists(logs, name, rows) for name in names))
 
 
 def _lists(logs: pa.Table, name: str, rows: Column) -> Lists:

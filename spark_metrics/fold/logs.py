@@ -3,32 +3,32 @@
 Arrow takes a field out of a list of structs without touching it.
 """
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_metrics.arrow_tables import lists_of
-from spark_metrics.schema import LOGS, ROW
+from spark_metrics.figures.column import column
+from spark_metrics.figures.lists import Lists
+from spark_metrics.figures.retention import Kept, kept
+from spark_metrics.schema import LOGS, ROW, START
 
 
 def logs_of(partitions: pa.Table) -> pa.Table:
     """``schema.LOGS`` of the answer of ``newest_partitions``, numbered in its order."""
-    ends, points, starts = (
-        partitions[name].combine_chunks() for name in ("ends", "points", "starts")
-    )
+    ends, points = (partitions[name].combine_chunks() for name in ("ends", "points"))
     columns = {
         ROW: pa.array(np.arange(partitions.num_rows), pa.int32()),
         "end_times": _listed(ends, "read_ms"),
         "end_offsets": _listed(ends, "high_watermark"),
         "point_times": _listed(points, "ms"),
         "point_offsets": _listed(points, "offset"),
+        "point_errors": _listed(points, "error_ms"),
+        **{f"kept_{name}": it.values for name, it in _kept(partitions)._asdict().items()},
         **{
             it: partitions[it].combine_chunks()
-            for it in ("log_points", "log_start_offset", "retention_ms")
+            for it in ("log_points", "segment_offsets", "log_start_offset", "retention_ms")
         },
-        "start_per_ms": _pace(starts),
     }
     return pa.table(columns, schema=pa.schema(LOGS))
 
@@ -39,12 +39,12 @@ def _listed(structs: pa.ListArray, field: str) -> pa.ListArray:
     return lists_of(values, pc.fill_null(pc.list_value_length(structs), 0).to_numpy())
 
 
-def _pace(starts: pa.StructArray) -> Any:
-    """How many records a millisecond a log's start moves; null where it cannot be said."""
-    (a, b) = (pc.struct_field(starts, [name]) for name in ("a", "b"))
-    moved, span_ms = (
-        pc.subtract(pc.struct_field(b, [name]), pc.struct_field(a, [name]))
-        for name in ("offset", "ms")
+def _kept(partitions: pa.Table) -> Kept:
+    starts = Lists.of(partitions["log_starts"])
+    return kept(
+        *(starts.field(name) for name in START),
+        start=column(partitions["log_start_offset"]),
+        end=column(partitions["high_watermark"]),
+        size_bytes=column(partitions["size_bytes"]),
+        retention_bytes=column(partitions["retention_bytes"]),
     )
-    span_ms = pc.if_else(pc.equal(span_ms, 0), pa.scalar(None, pa.int64()), span_ms)
-    return pc.divide(moved.cast(pa.float64(), safe=False), span_ms.cast(pa.float64()))

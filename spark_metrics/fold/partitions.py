@@ -21,8 +21,9 @@ from spark_metrics.figures import log_end
 from spark_metrics.figures.column import Column, column, first_of, greatest, where
 from spark_metrics.figures.followers import LogEnd, follower_lag
 from spark_metrics.figures.lists import Lists
-from spark_metrics.figures.log_end import Start
 from spark_metrics.figures.rates import leader_rates
+from spark_metrics.figures.reached import LogTimes
+from spark_metrics.figures.retention import may_be_by_age
 from spark_metrics.fold.known_brokers import KnownBrokers
 from spark_metrics.fold.leader_readings import reading, with_brought
 from spark_metrics.fold.replicas import Replicas, has_any, met_replicas, partition_of
@@ -30,8 +31,10 @@ from spark_metrics.keys import key_codes, places_of
 from spark_metrics.schema import (
     LOG,
     PARTITION_STATE,
+    POINT,
     READING,
     READINGS_MAX,
+    START,
     VIEW,
 )
 from spark_metrics.state.job_state import KnownBroker
@@ -310,9 +313,8 @@ def _over_time(met: Met, log: dict[str, Column], ends: Lists, takes: Column) -> 
     """Update the memory of the log over time."""
     end = ends.field("high_watermark").item(0)
     points = Lists.of(met.state["points"])
-    counts, ms, offset = log_end.with_newest(
-        points.field("ms"),
-        points.field("offset"),
+    after = log_end.with_newest(
+        {name: points.field(name) for name in POINT},
         now_ms=ends.field("read_ms").item(0),
         end=end,
         is_new=log["is_fresh"],
@@ -322,19 +324,39 @@ def _over_time(met: Met, log: dict[str, Column], ends: Lists, takes: Column) -> 
     is_told = takes & met.told("log", "log_points").is_known
     (log_points,) = met.chosen(is_told, "log", "log_points").values()
     kept = column(np.arange(len(end))).where(is_told | ~begins_anew.is_sure)
-    earlier, later = (
-        Start(*(Column(pc.struct_field(met.state["starts"], [it, of])) for of in Start._fields))
-        for it in ("a", "b")
-    )
-    found = log_end.starts(earlier, later, Start(log["read_ms"], log["log_start_offset"]))
-    names = list(Start._fields)
-    both = [pa.StructArray.from_arrays([it.values for it in start], names) for start in found]
-    as_points = pa.StructArray.from_arrays([ms, offset], names)
+    items = [after.ms, after.offset, after.error_ms]
+    as_points = lists_of(pa.StructArray.from_arrays(items, list(POINT)), after.counts)
+    points, records = Lists.of(as_points), log_points.take(kept).values
+    times, offsets, errors = (points.field(name) for name in POINT)
+    log_times = LogTimes(times, offsets, errors, Lists.of(records))
     return {
-        "points": lists_of(as_points, counts),
-        "log_points": log_points.take(kept).values,
-        "starts": pa.StructArray.from_arrays(both, ["a", "b"]),
+        "points": as_points,
+        "log_points": records,
+        "log_starts": _starts(met, log, ends, log_times),
     }
+
+
+def _starts(met: Met, log: dict[str, Column], ends: Lists, times: LogTimes) -> pa.ListArray:
+    """Where the log began, with where it begins now."""
+    known = Lists.of(met.state["log_starts"])
+    start, now_ms = log["log_start_offset"], ends.field("read_ms").item(0)
+    end = ends.field("high_watermark").item(0)
+    moved = np.flatnonzero((start > known.field("offset").item(0)).is_sure.numpy())
+    if len(moved):
+        at = column(moved)
+        age_ms = now_ms.take(at) - times.at(at).reached(start.take(at)).ms
+        by_age = np.zeros(len(start), bool)
+        by_age[moved] = may_be_by_age(age_ms, log["retention_ms"].take(at)).numpy()
+        end = end.where(~column(by_age))
+    found = log_end.with_start(
+        {name: known.field(name) for name in START},
+        now_ms=now_ms,
+        start=start,
+        end=end,
+        is_new=log["is_fresh"],
+    )
+    items = pa.StructArray.from_arrays([found.ms, found.offset, found.end], list(START))
+    return lists_of(items, found.counts)
 
 
 def _of_replicas(replicas: Replicas, view: dict[str, Column], ends: Lists) -> dict[str, Any]:

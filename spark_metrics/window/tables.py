@@ -82,8 +82,10 @@ COMMITS: Final = pa.schema(
         "end_read_ms": pa.int64(),
         "lost_records": pa.int64(),  # of the lag: deleted before they were read
         "time_lag_ms": pa.int64(),  # age of the commit's place in the log; null: not known
+        "time_lag_error_ms": pa.int64(),  # the truth is no further from it
         "time_to_clear_ms": pa.int64(),  # at this speed; null: not at this speed
-        "retention_risk_ms": pa.int64(),  # until unread records are deleted; 0: they are
+        # Until unread records are deleted; 0: they are; 400 days: later, or never at this pace.
+        "retention_risk_ms": pa.int64(),
         "status": pa.string(),  # OK, WARN, REWIND, STOP, STALL, BEYOND; null: no verdict
         "history_ms": pa.int64(),  # how much history the status rests on
         "source": pa.int32(),  # the coordinator that told it

@@ -413,15 +413,17 @@ def test_unchanged_rows_are_readings_of_what_is_known(story: Story) -> None:
 
 def test_lag_older_than_the_job_is_aged_by_the_logs_own_times(story: Story) -> None:
     points = [0, T0_MS - 100_000, 500, T0_MS - 50_000, 1_000, T0_MS]
-    aged = {"log_points": points, "retention_ms": 600_000}
-    for at_ms, further in ((0, aged), (1_000, {"retention_ms": 600_000})):
-        story.round(101, at_ms, replica(at_ms + 10, 1_000, **further))
+    kept: dict[str, Any] = {"retention_ms": 600_000}
+    told: dict[str, Any] = {"log_points": points}
+    for at_ms, further in ((0, told), (1_000, {}), (61_000, {})):
+        story.round(101, at_ms, replica(at_ms + 10, 1_000, **kept, **further))
         story.round(102, at_ms, commit(at_ms, 250))
         row = only(story.batch()["commits"])
         assert row["time_lag_ms"] == at_ms + 10 + 75_000, "told once, it stays known"
-        assert row["retention_risk_ms"] == 600_000 - row["time_lag_ms"]
-    story.round(101, 2_000, replica(2_010, 300, retention_ms=600_000))
-    story.round(102, 2_000, commit(2_000, 250))
+        risk_ms = 600_000 - row["time_lag_ms"] if at_ms == 61_000 else None
+        assert row["retention_risk_ms"] == risk_ms, "known once it is known to stand"
+    story.round(101, 62_000, replica(62_010, 300, **kept))
+    story.round(102, 62_000, commit(62_000, 250))
     assert only(story.batch()["commits"])["time_lag_ms"] is None, "the log was begun anew"
 
 

@@ -62,6 +62,8 @@ class TopicConfigs:
     min_isr: int | None = None
     retention_ms: int | None = None
     """-1 for ever; null unless records are deleted by age."""
+    retention_bytes: int | None = None
+    """-1 where size deletes nothing; null: not told."""
 
 
 @dataclass(slots=True, kw_only=True)

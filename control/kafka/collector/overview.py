@@ -24,6 +24,7 @@ SLOW_S: Final = 0.5
 TOPICS_PER_REQUEST: Final = 500
 _MIN_ISR: Final = "min.insync.replicas"
 _RETENTION: Final = "retention.ms"
+_RETENTION_BYTES: Final = "retention.bytes"
 _CLEANUP: Final = "cleanup.policy"
 
 
@@ -196,7 +197,7 @@ def _config_resources(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
         {
             "resource_type": int(ConfigScope.TOPIC),
             "resource_name": name,
-            "configuration_keys": (_MIN_ISR, _RETENTION, _CLEANUP),
+            "configuration_keys": (_MIN_ISR, _RETENTION, _RETENTION_BYTES, _CLEANUP),
         }
         for name in names
     )
@@ -205,8 +206,10 @@ def _config_resources(names: Sequence[str]) -> tuple[dict[str, Any], ...]:
 def _topic_configs(configs: Sequence[Any]) -> TopicConfigs:
     values = {config.name: config.value for config in configs}
     min_isr, retention = values.get(_MIN_ISR), values.get(_RETENTION)
-    is_by_age = "delete" in (values.get(_CLEANUP) or "")
+    kept_bytes = values.get(_RETENTION_BYTES)
+    deletes = "delete" in (values.get(_CLEANUP) or "")
     return TopicConfigs(
         min_isr=None if min_isr is None else int(min_isr),
-        retention_ms=int(retention) if is_by_age and retention is not None else None,
+        retention_ms=int(retention) if deletes and retention is not None else None,
+        retention_bytes=(max(-1, int(kept_bytes)) if deletes else -1) if kept_bytes else None,
     )

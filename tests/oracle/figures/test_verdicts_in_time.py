@@ -4,6 +4,7 @@ The truth comes from ``consumers``, the verdicts from the fold of the job over w
 tell of it.
 """
 
+from collections.abc import Iterator
 from random import Random
 from typing import Any, Final
 
@@ -56,17 +57,21 @@ def _round(rounds: FoldedRounds, second: int, of: list[Consumer]) -> list[dict[s
     return sorted(commits.to_pylist(), key=lambda row: row["partition"])
 
 
-def misjudged(seed: int, count: int) -> list[str]:
-    """Every alarm that is late, missed or false."""
-    of, rounds = consumers(Random(seed), count), FoldedRounds()
-    wanted, found = set(readings()), []
+def judged(of: list[Consumer]) -> Iterator[tuple[int, list[str | None]]]:
+    """The seconds at which everything is read, and the verdict of each consumer then."""
+    rounds, wanted = FoldedRounds(), set(readings())
     for second in range(max(wanted) + 1):
         for it in of:
             it.step(second)
-        if second not in wanted:
-            continue
-        for number, row in enumerate(_round(rounds, second, of)):
-            it, status = of[number], row["status"]
+        if second in wanted:
+            yield second, [row["status"] for row in _round(rounds, second, of)]
+
+
+def misjudged(seed: int, count: int) -> list[str]:
+    """Every alarm that is late, missed or false."""
+    of, found = consumers(Random(seed), count), []
+    for second, verdicts in judged(of):
+        for it, status in zip(of, verdicts, strict=True):
             name = f"seed {seed}, {second} s, {it}"
             if it.dead_s is None and status in ("STOP", "STALL"):
                 found.append(f"{status} though it works: {name}")

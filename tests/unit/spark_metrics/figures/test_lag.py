@@ -1,13 +1,13 @@
-"""Lag, what of it is lost, its age and its risk, beside the same for each row alone."""
+"""Lag, what of it is lost, and its age, beside the same for each row alone."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_metrics.figures import lag as lags
+from spark_metrics.figures.reached import LogTimes, Reached
 from tests.unit.spark_metrics.figures.rows import (
     Row,
     falling,
-    floats,
     listed,
     lists,
     longs,
@@ -47,6 +47,7 @@ def _log(draw: st.DrawFn) -> Row:
     stamps = sorted(draw(st.lists(_MS, min_size=len(records), max_size=len(records))))
     pairs = zip(records, stamps, strict=True)
     return {
+        "errors": draw(st.lists(maybe(_MS), min_size=len(offsets), max_size=len(offsets))),
         "times": sorted(times, reverse=True),
         "offsets": offsets,
         "log_points": [it for pair in pairs for it in pair],
@@ -59,69 +60,55 @@ def _line(offset: int, older: tuple[int, int], newer: tuple[int, int]) -> int:
     return older[0] + int((offset - older[1]) * pace)
 
 
-def _reached_ms(row: Row) -> int | None:
-    offset, lag = row["offset"], row["lag"]
-    if offset is None or lag is None:
-        return None
-    if lag == 0:
-        return int(row["end_ms"])
-    points = list(zip(row["log"]["times"], row["log"]["offsets"], strict=True))
-    later = [it for it in points if it[1] > offset]
-    if len(later) < len(points):
-        return _line(offset, points[len(later)], later[-1]) if later else None
-    flat = row["log"]["log_points"]
-    records = list(zip(flat[1::2], flat[::2], strict=True))
-    earlier = [it for it in records if it[1] <= offset]
-    if not earlier or len(earlier) == len(records):
-        return None
-    return _line(offset, earlier[-1], records[len(earlier)])
+_Bracket = tuple[tuple[int, int], tuple[int, int]]
 
 
-@given(rows_of(offset=_OFFSET, lag=maybe(st.integers(0, 2)), end_ms=_MS, log=_log()))
+def _brackets(row: Row) -> list[_Bracket | None]:
+    """Points right before and after the offset: of readings, and of records."""
+    found: list[_Bracket | None] = []
+    offset, log = row["offset"], row["log"]
+    points = list(zip(log["times"], log["offsets"], strict=True))[::-1]
+    records = list(zip(log["log_points"][1::2], log["log_points"][::2], strict=True))
+    for each in (points, records):
+        place = sum(it[1] <= offset for it in each)
+        found.append((each[place - 1], each[place]) if 0 < place < len(each) else None)
+    return found
+
+
+def _reached(row: Row) -> tuple[int | None, int | None]:
+    if row["offset"] is None:
+        return None, None
+    by_points, by_records = _brackets(row)
+    told: list[tuple[int, int]] = []
+    if by_points:
+        ms = _line(row["offset"], *by_points)
+        said = row["log"]["errors"][row["log"]["times"].index(by_points[1][0])]
+        error = max(ms - by_points[0][0], by_points[1][0] - ms)
+        told.append((error if said is None else min(error, said), ms))
+    if by_records:
+        since, until = by_points[0][0] if by_points else 0, by_points[1][0] if by_points else 9_999
+        three = (_line(row["offset"], *by_records), by_records[0][0], by_records[1][0])
+        ms, first, last = (max(since, min(until, it)) for it in three)
+        told.append((max(ms - first, last - ms), ms))
+    if not told:
+        return None, None
+    error, ms = min(told, key=lambda it: it[0])
+    return ms, error
+
+
+@given(rows_of(offset=maybe(_OFFSET), log=_log()))
 def test_when_the_log_ended_where_the_commit_stands(rows: list[Row]) -> None:
     logs = [row["log"] for row in rows]
-    found = lags.reached_ms(
-        longs(rows, "offset"),
-        longs(rows, "lag"),
-        end_read_ms=longs(rows, "end_ms"),
-        points=(lists(logs, "times"), lists(logs, "offsets")),
-        log_points=lists(logs, "log_points"),
-    )
-    assert listed(found) == [_reached_ms(row) for row in rows]
+    names = ("times", "offsets", "errors", "log_points")
+    found = LogTimes(*(lists(logs, name) for name in names)).reached(longs(rows, "offset"))
+    each = list(zip(listed(found.ms), listed(found.error_ms), strict=True))
+    assert each == [_reached(row) for row in rows]
 
 
-def _risk(row: Row) -> int | None:
-    if not row["lag"]:
-        return None
-    if row["lost"]:
-        return 0
-    each = []
-    if row["age_ms"] is not None and (row["retention_ms"] or 0) > 0:
-        each.append(max(0, row["retention_ms"] - row["age_ms"]))
-    if row["per_ms"] is not None and row["per_ms"] > 0 and row["start"] is not None:
-        each.append(int((row["offset"] - row["start"]) / row["per_ms"]))
-    return min(each, default=None)
+def test_the_closer_of_two_counts() -> None:
+    def told(ms: list[int | None], error: list[int | None]) -> Reached:
+        rows = [{"ms": one, "error": two} for one, two in zip(ms, error, strict=True)]
+        return Reached(longs(rows, "ms"), longs(rows, "error"))
 
-
-@given(
-    rows_of(
-        offset=_OFFSET,
-        lag=maybe(st.integers(0, 2)),
-        lost=maybe(st.integers(0, 1)),
-        start=maybe(_OFFSET),
-        age_ms=maybe(_MS),
-        retention_ms=maybe(st.sampled_from([-1, 500, 1_500])),
-        per_ms=maybe(st.sampled_from([-0.5, 0.0, 0.25, 2.0])),
-    )
-)
-def test_until_records_are_deleted_unread(rows: list[Row]) -> None:
-    found = lags.retention_risk(
-        longs(rows, "offset"),
-        longs(rows, "lag"),
-        longs(rows, "lost"),
-        time_lag_ms=longs(rows, "age_ms"),
-        retention_ms=longs(rows, "retention_ms"),
-        log_start_offset=longs(rows, "start"),
-        start_per_ms=floats(rows, "per_ms"),
-    )
-    assert listed(found) == [_risk(row) for row in rows]
+    one, other = told([1, 1, None, 1], [5, 5, None, 5]), told([2, 2, 2, None], [4, 5, 9, None])
+    assert listed(one.closer(other).ms) == [2, 1, 2, 1]

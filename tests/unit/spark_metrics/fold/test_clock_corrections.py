@@ -63,21 +63,27 @@ def test_readings_of_a_clock_that_is_behind_are_set_right_once(skew_ms: int) -> 
     ((now_ms, correction),) = found([skew_ms] * 20)
     read_ms = now_ms - 1_200 + skew_ms
     row = {"read_ms": read_ms, "still_since_ms": read_ms - 1_000, "lag": 7, "trend_a_ms": read_ms}
+    row |= {"reached_ms": 5, "reached_error_ms": 1}
     before = state(row, {**row, "source": 2}, {**row, "cluster": "other"})
     mended, *others = corrected_commits(before, [correction]).to_pylist()
+    assert mended["reached_ms"] is None, "of a leader, whose clock it may be"
     assert mended["read_ms"] == pytest.approx(now_ms - 1_200, abs=1_000)
     assert mended["read_ms"] - mended["still_since_ms"] == 1_000
     assert (mended["lag"], mended["trend_a_ms"]) == (7, None)
-    assert others == before.to_pylist()[1:]
+    of_other, of_cluster = before.to_pylist()[1:]
+    of_other |= {"reached_ms": None, "reached_error_ms": None}
+    assert others == [of_other, of_cluster]
 
 
 def test_readings_of_a_leader_whose_clock_is_behind_are_set_right() -> None:
     correction = Correction(source=KEY, until_ms=1_000, by_ms=400)
-    points = [{"ms": 900, "offset": 2}, {"ms": 800, "offset": 1}]
-    start = {"ms": 800, "offset": 0}
-    told = {
+    points: list[dict[str, Any]] = [
+        {"ms": 900, "offset": 2, "error_ms": 9},
+        {"ms": 800, "offset": 1, "error_ms": None},
+    ]
+    told: dict[str, Any] = {
         **{"cluster": "c", "topic": "t", "view_broker": 2, "view_ms": 905, "log_broker": 1},
-        **{"read_ms": 900, "points": points, "starts": {"a": start, "b": start}},
+        **{"read_ms": 900, "points": points, "log_starts": [{"ms": 800}]},
         "ends": [{"read_ms": 900, "broker_epoch": 1, "high_watermark": 2}],
     }
     rows = [told, {**told, "log_broker": 2}, {**told, "read_ms": 1_000}, {**told, "points": None}]
@@ -85,10 +91,10 @@ def test_readings_of_a_leader_whose_clock_is_behind_are_set_right() -> None:
     mended, of_other, of_now, unpointed = corrected_partitions(before, [correction]).to_pylist()
     assert (mended["view_ms"], mended["read_ms"], mended["ends"][0]["read_ms"]) == (905, 1300, 1300)
     assert mended["ends"][0]["high_watermark"] == 2
-    assert mended["points"] == [{"ms": 1_300, "offset": 2}, {"ms": 1_200, "offset": 1}]
-    assert mended["starts"] == {name: {"ms": 1_200, "offset": 0} for name in ("a", "b")}
+    assert mended["points"] == [{**it, "ms": it["ms"] + 400} for it in points]
+    assert mended["log_starts"] == [{"ms": 1_200, "offset": None, "end": None}]
     assert [of_other, of_now] == before.to_pylist()[1:3]
-    assert unpointed["points"] == []
+    assert (unpointed["points"], unpointed["log_starts"][0]["ms"]) == ([], 1_200)
 
 
 def test_readings_of_before_a_clock_was_set_back_stay() -> None:

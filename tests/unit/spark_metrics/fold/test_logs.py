@@ -35,15 +35,19 @@ def test_readings_and_points_lie_flat_beside_each_other() -> None:
     assert found["log_start_offset"].to_pylist() == [None, None, 3]
 
 
-def test_the_pace_of_a_log_start_needs_two_times() -> None:
-    def start(ms: int, offset: int) -> dict[str, int]:
-        return {"ms": ms, "offset": offset}
-
+def test_retention_is_known_from_where_a_log_began() -> None:
+    starts = [
+        {"ms": 1_000 + 300_000 * it, "offset": 100 * it, "end": 100 * it + 650} for it in range(4)
+    ]
     found = logs_of(
         partitions(
-            {"starts": {"a": start(1_000, 10), "b": start(3_000, 40)}},
-            {"starts": {"a": start(1_000, 10), "b": start(1_000, 10)}},
-            {"starts": None},
+            {"log_starts": starts[::-1], "log_start_offset": 300, "high_watermark": 950},
+            {"log_starts": starts[1::-1], "log_start_offset": 100, "high_watermark": 750},
+            {"log_starts": starts[::-1], "log_start_offset": 300, "high_watermark": 9_950},
+            {"log_starts": None},
         )
     )
-    assert found["start_per_ms"].to_pylist() == [0.015, None, None]
+    assert found["kept_looked_ms"].to_pylist() == [901_000, 301_000, 901_000, None]
+    assert found["kept_check_ms"].to_pylist() == [300_000, 300_000, 300_000, None]
+    assert found["kept_step"].to_pylist() == [100, 100, 100, None]
+    assert found["kept_records"].to_pylist() == [600, None, None, None], "one move proves nothing"

@@ -1,0 +1,72 @@
+"""Histories as a source tells of them, folded by the job: its figures second by second."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from broker.metrics_schema import BrokerSample, CommitSample, GroupSample, ReplicaSample, Row
+from tests.oracle.figures.retained import RECORD_BYTES, History, Log
+from tests.support.folded_rounds import FoldedRounds
+
+T0_MS: Final = 1_800_000_000_000
+Figures = dict[str, Any]
+
+
+def watched(
+    of: Sequence[History], *, begins_s: int, ends_s: int, every_s: int
+) -> Iterator[tuple[int, list[Figures]]]:
+    """Seconds at which all is read, and the job's figures of each group then."""
+    rounds = FoldedRounds()
+    for second in range(1, ends_s):
+        for it in of:
+            it.step(second)
+        if second < begins_s or second % every_s:
+            continue
+        at_ms = T0_MS + 1_000 * second
+        rounds.round(1, at_ms, *_rows(of, second))
+        commits = rounds.batch(at_ms).state.commits
+        yield second, sorted(commits.to_pylist(), key=lambda row: row["partition"])
+
+
+def log_points(log: Log) -> list[int] | None:
+    """Offsets and times of records by turns, as sources look them up now and then."""
+    if log.end == log.start:
+        return None
+    offsets = sorted({log.start + (log.end - log.start) * step // 8 for step in range(9)})
+    return [it for at in offsets for it in (at, T0_MS + 1_000 * log.ended_s(at))]
+
+
+def _rows(of: Sequence[History], second: int) -> Iterator[Row]:
+    at_ms = T0_MS + 1_000 * second
+    yield BrokerSample(id=1, host="h", port=1, fenced=False, read_ms=at_ms)
+    for number, it in enumerate(of):
+        log, reader, group = it.log, it.reader, f"g{number}"
+        bases = log.bases[log.first :]
+        yield GroupSample(group_id=group, state="Stable", members=1, read_ms=at_ms)
+        yield CommitSample(
+            group_id=group,
+            topic="t",
+            partition=number,
+            committed_offset=reader.offset,
+            read_ms=at_ms,
+            commit_ms=T0_MS + 1_000 * reader.committed_s,
+            member_id="m",
+        )
+        yield ReplicaSample(
+            topic="t",
+            partition=number,
+            leader=1,
+            leader_epoch=1,
+            replicas=(1,),
+            isr=(1,),
+            log_start_offset=log.start,
+            high_watermark=log.end,
+            log_end_offset=log.end,
+            size_bytes=RECORD_BYTES * (log.end - log.start),
+            segments=len(bases),
+            segment_offsets=bases[-16:] if log.tells_segments else None,
+            segment_bytes=[RECORD_BYTES] * len(bases[-16:]) if log.tells_segments else None,
+            retention_ms=1_000 * log.kept_s if log.kept_s else -1,
+            retention_bytes=RECORD_BYTES * log.kept_records if log.kept_records else -1,
+            log_points=log_points(log) if second % 60 < 30 else None,
+            read_ms=at_ms,
+        )
