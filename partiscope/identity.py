@@ -15,8 +15,9 @@ from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, UnreachableError
 from control.model.command_line import CommandFlags
 from control.model.ids import ClusterId
-from control.model.watched_cluster import WatchedCluster, is_of_any
+from control.model.watched_cluster import Site, WatchedCluster, is_of_any
 from control.operations.broker_stop_client import SOCKET_FILE
+from control.operations.errors import NotConfiguredError
 from control.views.tour import Offer
 from partiscope.installation import find_installation
 from partiscope.layout import founded_id
@@ -139,6 +140,32 @@ def cluster_of_move(settings: Settings, bootstrap: str, cluster_id: str) -> Watc
     if not name and cluster_id:
         name = _flagged_with(settings, ClusterId(cluster_id))
     return _shown(settings, name or bootstrap, bootstrap, ClusterId(cluster_id) or None)
+
+
+def cluster_of_command(settings: Settings, bus: str, site: Site) -> WatchedCluster:
+    """The configured cluster that a command on the bus is about: by its id, or by one of its
+    addresses. Only configured addresses are asked.
+
+    Raises:
+        NotConfiguredError: there is none.
+    """
+    named = {name: it.bootstrap for name, it in settings.clusters.items()}
+    watched = {name: settings.cluster_at(name).bootstrap for name in settings.watching}
+    known = [
+        *watched_here(settings),
+        *(_shown(settings, name, at, None) for name, at in {**watched, **named, "": bus}.items()),
+    ]
+    by_id = [it for it in known if site.cluster_id and it.cluster_id == site.cluster_id]
+    by_address = [it for it in known if is_of_any(site.bootstrap, [str(it.bootstrap)])]
+    if found := by_id or by_address:
+        return found[0]
+    if site.cluster_id:
+        ids = asyncio.run(_ids_of([str(it.bootstrap) for it in known]))
+        for each, its in zip(known, ids, strict=True):
+            if its == site.cluster_id:
+                return each
+    told = dict.fromkeys(f"{it.name or 'its bus'} at {it.bootstrap}" for it in known)
+    raise NotConfiguredError(site.bootstrap, list(told))
 
 
 def nothing_started(settings: Settings) -> SettingsError:

@@ -5,6 +5,7 @@ OperationError                 title, reason, next step
 ├── InvalidInputError          a form or flag that cannot be; names the field
 ├── ReadOnlyError              this session may only look
 ├── ProtectedTopicError        Kafka, or Partiscope, keeps its own state in the topic
+├── NotConfiguredError         a command about a cluster that the settings do not know
 ├── NoRightError               the principal may not do it on this cluster
 ├── NotConfirmedError          the typed confirmation does not match
 ├── StalePreviewError          the cluster, or the clock, has moved on since the preview
@@ -77,6 +78,20 @@ class ProtectedTopicError(OperationError):
             f"{topic} was left as it is",
             reason=reason,
             next_step="choose another topic; if you must change this one, use kafka-topics.sh",
+        )
+
+
+class NotConfiguredError(OperationError):
+    """A command on the bus names a cluster that this installation does not know."""
+
+    def __init__(self, bootstrap: str, known: Sequence[str]) -> None:
+        super().__init__(
+            "the command was not carried out",
+            reason=(
+                f"the executor's settings know no cluster at {bootstrap!r} "
+                f"(they know {', '.join(known) or 'none'})"
+            ),
+            next_step="add it there as [clusters.NAME] with its bootstrap, then ask again",
         )
 
 

@@ -149,10 +149,12 @@ class OperationSession:
         kept = self._previews.entry(previewed)
         async with kept.turn:
             if kept.done is None:
-                kept.done = await self._perform(previewed, reason)
+                kept.done = await self._perform(
+                    previewed, reason, replace(self._context, confirmed=typed)
+                )
             return kept.done
 
-    async def _perform(self, previewed: Previewed, reason: str) -> Done:
+    async def _perform(self, previewed: Previewed, reason: str, context: OperationContext) -> Done:
         effect = previewed.effect
         command = replace(effect.command, reason=reason) if reason else effect.command
         if effect.refusal is not None:
@@ -161,10 +163,10 @@ class OperationSession:
         if age_s > FRESH_S:
             why = f"its preview is {duration_text(age_s * 1000)} old"
             raise StalePreviewError(command.what, why)
-        await command.require_answer(self._context)
-        await command.require_fresh(self._context, effect.facts)
+        await command.require_answer(context)
+        await command.require_fresh(context, effect.facts)
         if command.IS_JOURNALED_BY_BUS:
-            return await command.perform(self._context)
+            return await command.perform(context)
         async with self.journal.entry(
             command.what,
             reason=command.reason,
@@ -173,7 +175,7 @@ class OperationSession:
             outcome=lambda: command.outcome,
             shortfall=lambda: command.shortfall,
         ):
-            return await command.perform(self._context)
+            return await command.perform(context)
 
     def require(self, command: Operation, *, typed: str = "") -> None:
         """``typed`` is what the operator has typed to confirm it.

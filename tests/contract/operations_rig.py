@@ -55,6 +55,8 @@ class ExecutorProcess:
 
     bus: str
     log: Path
+    watched: str = ""
+    """Address of a cluster beside the bus that its settings name; empty: none."""
     process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -63,7 +65,11 @@ class ExecutorProcess:
                 (sys.executable, "-m", "partiscope", "executor", "--bus", self.bus),
                 stdout=err,
                 stderr=err,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                env={
+                    **os.environ,
+                    "PYTHONUNBUFFERED": "1",
+                    **({"PARTISCOPE_BOOTSTRAP": self.watched} if self.watched else {}),
+                },
             )
         return self
 

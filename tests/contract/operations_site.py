@@ -118,7 +118,9 @@ def site_of(
         bus = cluster.bootstrap
         if kind == "kafka":
             bus = stack.enter_context(LocalCluster(folder / "bus", brokers=1)).bootstrap
-        executor = stack.enter_context(ExecutorProcess(bus=bus, log=folder / "executor.log"))
+        executor = stack.enter_context(
+            ExecutorProcess(bus=bus, log=folder / "executor.log", watched=cluster.bootstrap)
+        )
         executor.wait_until_said("ready")
         cli = CommandLine(bootstrap=cluster.bootstrap, bus=bus, folder=folder)
         stack.callback(cli.close)

@@ -178,7 +178,7 @@ def test_a_cluster_that_is_gone_holds_up_no_other(tmp_path: Path) -> None:
 
         log = tmp_path / "executor.log"
         asyncio.run(submit(away, here))
-        with ExecutorProcess(bus.bootstrap, log):
+        with ExecutorProcess(bus.bootstrap, log, watched="127.0.0.1:1"):
             wait_until(
                 lambda: asyncio.run(ended()).keys() == {"mv-here"},
                 "the other has ended",

@@ -1,6 +1,7 @@
 """Somebody writes nonsense to the topics of the bus: executor, lists and journal go on without it,
 and say so."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -105,3 +106,22 @@ async def test_the_executor_moves_nothing_on_a_cluster_that_its_settings_leave_a
         assert (ended.outcome, "read_only" in ended.message) == (Outcome.REFUSED, True)
         (topic,) = await admin.topics(["t"])
         assert topic.partitions[0].replicas == before
+
+
+async def test_a_forged_command_makes_the_executor_connect_to_no_strange_address(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    change = PartitionChange(topic="t", partition=0, before=(1,), after=(2,), size_bytes=0)
+    callers = list[object]()
+    server = await asyncio.start_server(lambda *peer: callers.append(peer), "127.0.0.1", 0)
+    async with server:
+        stranger = "{}:{}".format(*server.sockets[0].getsockname())
+        with ExecutorProcess(cluster.bootstrap, tmp_path / "executor.log"):
+            async with OperationsClient(cluster.bootstrap, who="somebody else") as client:
+                moved = await client.submit_reassign(
+                    Proposal(name="forged", changes=(change,)), bootstrap=stranger, cluster_id="x"
+                )
+                ended = await wait_for(client, moved)
+    assert ended.outcome is Outcome.REFUSED
+    assert lacking(ended.message, stranger, cluster.bootstrap, "[clusters.NAME]") == []
+    assert (callers, ended.may_roll_back) == ([], False)

@@ -216,9 +216,10 @@ class OperationsClient(MovesReader):
         is_strict: bool = True,
         rollback_of: str | None = None,
         topic_ids: TopicIds = NO_IDS,
+        confirmed: str = "",
     ) -> str:
         """Ask for a reassignment of the cluster at `bootstrap`, and of no other that has this
-        address by then; answers the operation id."""
+        address by then; answers the operation id. ``confirmed`` is the word that was typed."""
         numbers_change = any(len(c.before) != len(c.after) for c in proposal.changes)
         command = ReassignCommand(
             operation_id=new_operation_id(),
@@ -235,6 +236,7 @@ class OperationsClient(MovesReader):
             who=self._who,
             reason=reason,
             submitted_ms=_now_ms(),
+            confirmed=confirmed,
         )
         await self._ensure_topics()
         await self._bus.publish_command(command)
@@ -247,6 +249,7 @@ class OperationsClient(MovesReader):
         *,
         reason: str = "",
         throttle: Throttle | None = None,
+        confirmed: str = "",
     ) -> None:
         """Ask for an act on an operation that runs; ``throttle`` (bytes per second, ``50MiB``, auto
         or none) is that of THROTTLE.
@@ -263,6 +266,7 @@ class OperationsClient(MovesReader):
             who=self._who,
             reason=reason,
             submitted_ms=_now_ms(),
+            confirmed=confirmed,
         )
         await self._bus.publish_command(command)
 
@@ -315,7 +319,7 @@ class OperationsClient(MovesReader):
             topic_ids=state.topic_ids,
         )
 
-    async def rollback(self, way: RollbackPlan, *, reason: str = "") -> str:
+    async def rollback(self, way: RollbackPlan, *, reason: str = "", confirmed: str = "") -> str:
         """Cancel the operation if it still runs, then submit its rollback. Partitions that others
         have moved since stay. Answers the new operation's id."""
         if way.is_running:
@@ -331,6 +335,7 @@ class OperationsClient(MovesReader):
             is_strict=False,
             rollback_of=way.rolled_back,
             topic_ids=way.topic_ids,
+            confirmed=confirmed,
         )
 
 
@@ -348,10 +353,13 @@ def _is_of(state: OperationState, cluster: WatchedCluster | None) -> bool:
 
 def _asked(operation_id: str, commands: Iterable[Command]) -> tuple[Throttle, WaveRules]:
     """Throttle and waves of an operation: the newest throttle that an operator asked for while it
-    ran, else that of its command (which is written again at its end)."""
+    ran, else that of its command (which is written again at its end).
+
+    :raises InvalidInputError: there is no such command: its events are not the executor's.
+    """
     throttle: Throttle = THROTTLE_AUTO
     changed: Throttle | None = None
-    waves = USUAL_WAVES
+    waves: WaveRules | None = None
     for command in commands:
         if command.operation_id != operation_id:
             continue
@@ -359,6 +367,8 @@ def _asked(operation_id: str, commands: Iterable[Command]) -> tuple[Throttle, Wa
             throttle, waves = command.throttle, command.waves
         elif command.throttle is not None:
             changed = command.throttle
+    if waves is None:
+        raise InvalidInputError({"id": f"nobody has asked for {operation_id} on this bus"})
     return throttle if changed is None else changed, waves
 
 

@@ -65,6 +65,8 @@ class ReassignCommand:
     submitted_ms: int = 0
     cluster_id: str = ""
     """It is about this cluster and no other one at that address; empty: nobody has told."""
+    confirmed: str = ""
+    """The word that the operator typed; a production cluster wants its name."""
 
     @property
     def site(self) -> Site:
@@ -92,6 +94,8 @@ class ControlCommand:
     who: str = ""
     reason: str = ""
     submitted_ms: int = 0
+    confirmed: str = ""
+    """As ``ReassignCommand`` has it."""
 
 
 Command = ReassignCommand | ControlCommand
@@ -110,6 +114,7 @@ def encode_command(command: Command) -> bytes:
         "who": command.who,
         "reason": command.reason,
         "submitted_ms": command.submitted_ms,
+        **({"confirmed": command.confirmed} if command.confirmed else {}),
     }
     if isinstance(command, ControlCommand):
         document |= {"kind": "control", "action": command.action.value}
@@ -146,6 +151,7 @@ def decode_command(value: bytes | None) -> Command:
             "who": document.get("who", ""),
             "reason": document.get("reason", ""),
             "submitted_ms": document.get("submitted_ms", 0),
+            "confirmed": document.get("confirmed", ""),
         }
         if document["kind"] == "control":
             action = ControlAction(document["action"])

@@ -221,6 +221,7 @@ class _Asked(TypedDict):
     who: NotRequired[Line]
     reason: NotRequired[Line]
     submitted_ms: NotRequired[Moment]
+    confirmed: NotRequired[Line]
 
 
 class _Control(_Asked):

@@ -163,8 +163,8 @@ class OperationState:
 
     @property
     def may_roll_back(self) -> bool:
-        """Whether something was moved that can be moved back."""
-        if not self.is_started or self.outcome is Outcome.REFUSED:
+        """Whether something was moved that can be moved back: a wave has begun at least."""
+        if not self.is_started or self.outcome is Outcome.REFUSED or not self.waves_begun:
             return False
         moved = self.progress is None or self.progress.partitions_done > 0
         return moved or self.outcome is not Outcome.CANCELLED

@@ -66,6 +66,8 @@ class OperationContext:
     """The cluster, as the bus names it."""
     outages: str = ""
     """As ``WatchedCluster`` has it."""
+    confirmed: str = ""
+    """The word that was typed; commands carry it to the executor, which judges it as well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,13 +23,19 @@ from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
 from control.model.units import counted
 from control.model.watched_cluster import Site, WatchedCluster
-from control.operations.bus.commands import ControlAction, ControlCommand, ReassignCommand
+from control.operations.bus.commands import (
+    Command,
+    ControlAction,
+    ControlCommand,
+    ReassignCommand,
+)
 from control.operations.bus.commands_topic import take_over, without_plan
 from control.operations.bus.events import Event, EventKind, Outcome
 from control.operations.bus.journal import EXECUTOR
 from control.operations.bus.state import OperationState, accepted_data
 from control.operations.bus.topics import Bus, BusUnreachableError
-from control.operations.errors import FencedError, OperationError, ReadOnlyError
+from control.operations.errors import FencedError, OperationError
+from control.operations.executor.admission import Admission
 from control.operations.executor.cancellation import give_up
 from control.operations.executor.cluster_outage import ANSWERED, ClusterOutage
 from control.operations.executor.known_operations import Memory
@@ -40,7 +46,6 @@ from control.operations.executor.throttles.throttle_of_move import MoveThrottle
 from control.operations.executor.throttles.throttle_record import ThrottleRecord, brokers_between
 from control.operations.executor.yielding.consumer_probe import ConsumerProbe
 from control.operations.executor.yielding.rules import YieldMode
-from control.operations.permission import check_writable
 from control.operations.reassignment.partition_results import pack_fates
 
 RETRY_S: Final = 2.0
@@ -52,8 +57,6 @@ AWAY_S: Final = 5.0
 """The same while the whole cluster does not answer."""
 OWNER_WAIT_S: Final = 3.0
 
-READ_ONLY_WORDS: Final = "refused: the executor's settings say read_only of this cluster"
-
 Say = Callable[[str], None]
 
 
@@ -62,9 +65,9 @@ class ExecutorSettings:
     """`bus` is the bundled cluster. The cluster to change is named in each command."""
 
     bus: KafkaSettings
-    cluster_of: Callable[[Site], WatchedCluster] = lambda _: WatchedCluster()
-    """Names a cluster as this installation knows it: one that it only reads is left alone, whoever
-    asks on the bus."""
+    cluster_of: Callable[[Site], WatchedCluster] = lambda at: WatchedCluster(bootstrap=at.bootstrap)
+    """The configured cluster that a command names; raises NotConfiguredError. One that the settings
+    only read is left alone, whoever asks on the bus."""
 
 
 class Executor:
@@ -75,6 +78,7 @@ class Executor:
         self._say = say
         self._bus = Bus(settings.bus)
         self.memory = Memory()
+        self._admission = Admission(settings.cluster_of)
         self._clusters: dict[Site, KafkaAdmin] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._remove_after_s: dict[str, float] = {}
@@ -133,16 +137,40 @@ class Executor:
         self.memory = Memory()
         self.memory.states = await self._bus.read_states()
         for command in commands:
-            self.memory.take(command)
+            await self._take(command)
         await take_over(self._bus, commands, self.memory.states)
         return next_offset
 
     async def _listen(self, ownership: Ownership) -> None:
         while True:
             for command in await ownership.next_commands():
-                self.memory.take(command)
+                await self._take(command)
             if not ownership.is_owner:
                 raise FencedError("the executors' group is rebalancing")
+
+    async def _take(self, command: Command) -> None:
+        """Remember a command; an act that the settings do not admit is left out, and said."""
+        name = command.operation_id
+        of = self.memory.commands.get(name)
+        if isinstance(command, ControlCommand) and of is not None:
+            is_open = not self.memory.state_of(name).is_finished
+            words = await self._admission.control_refusal(command, of) if is_open else ""
+            if words:
+                self._say(f"{name}: {command.action.value} is refused: {words}")
+                return
+        self.memory.take(command)
+
+    async def _judge(self, ownership: Ownership, command: ReassignCommand) -> None:
+        """Refuse what the settings do not admit; of what has begun nothing more is done then."""
+        name, memory = command.operation_id, self.memory
+        memory.refusals[name] = words = await self._admission.refusal(command)
+        context = _Context(self, ownership, name)
+        if name not in memory.states:
+            await context.emit(EventKind.ACCEPTED, "accepted", **accepted_data(command))
+        if words and not memory.state_of(name).is_started:
+            await context.emit(EventKind.REFUSED, f"refused: {words}")
+        elif words:
+            self._say(f"{name} stays as it is: {words}")
 
     async def _work(self, ownership: Ownership) -> None:
         """A lane for each cluster that has something to do: none waits for another's."""
@@ -150,15 +178,8 @@ class Executor:
         try:
             while True:
                 arrived = memory.arrived
-                for command in memory.unanswered():
-                    context = _Context(self, ownership, command.operation_id)
-                    await context.emit(EventKind.ACCEPTED, "accepted", **accepted_data(command))
-                    # In a thread: clusters may have to be asked who they are.
-                    known = await asyncio.to_thread(self._settings.cluster_of, command.site)
-                    try:
-                        check_writable(known, "the move")
-                    except ReadOnlyError:
-                        await context.emit(EventKind.REFUSED, READ_ONLY_WORDS)
+                for command in memory.unjudged():
+                    await self._judge(ownership, command)
                 for cluster in memory.busy_clusters() - lanes.keys():
                     lanes[cluster] = asyncio.create_task(self._lane(ownership, cluster))
                 await _first_of(arrived, lanes.values())
@@ -273,7 +294,8 @@ class Executor:
     def _admin_of(self, cluster: Site) -> KafkaAdmin:
         """Admin of a cluster; it refuses another cluster that has the address by now."""
         if cluster not in self._clusters:
-            where = settings_of(cluster.bootstrap, cluster_id=cluster.cluster_id)
+            at = self._admission.reached(cluster)
+            where = settings_of(at.bootstrap, cluster_id=at.cluster_id)
             self._clusters[cluster] = KafkaAdmin.to(where)
         return self._clusters[cluster]
 

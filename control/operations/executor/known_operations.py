@@ -25,6 +25,8 @@ class Memory:
         self.arrived = asyncio.Event()
         """Set, and replaced by another, when a command has come or was accepted: take it before
         looking."""
+        self.refusals: dict[str, str] = {}
+        """Why an operation is not carried out, by those that were judged; empty: it is."""
         self._flags: dict[str, ControlFlags] = {}
 
     def take(self, command: Command) -> None:
@@ -68,9 +70,13 @@ class Memory:
             and not self.state_of(command.operation_id).is_finished
         ]
 
-    def unanswered(self) -> list[ReassignCommand]:
-        """Commands without any event."""
-        return [c for c in self.commands.values() if c.operation_id not in self.states]
+    def unjudged(self) -> list[ReassignCommand]:
+        """Commands about which something is left to do, and which nobody has judged."""
+        return [
+            command
+            for command in self.commands.values()
+            if command.operation_id not in self.refusals and self._is_open(command)
+        ]
 
     def left_behind(self, cluster: Site) -> list[ReassignCommand]:
         """Operations on a cluster that ended before their throttle was gone from every broker."""
@@ -87,7 +93,13 @@ class Memory:
         return calibration_of(ended, is_adaptive=command.throttle == THROTTLE_AUTO)
 
     def _of(self, cluster: Site) -> list[ReassignCommand]:
-        return [command for command in self.commands.values() if command.site == cluster]
+        refusals = self.refusals
+        ours = (command for command in self.commands.values() if command.site == cluster)
+        return [command for command in ours if not refusals.get(command.operation_id)]
+
+    def _is_open(self, command: ReassignCommand) -> bool:
+        state = self.state_of(command.operation_id)
+        return not state.is_finished or state.throttle is not None
 
 
 def _apply_control(flags: ControlFlags, command: ControlCommand) -> None:

@@ -3,7 +3,7 @@
 import typer
 
 from partiscope.cli.shared.options import Bus, known_bus, note, settings_with
-from partiscope.identity import cluster_of_move
+from partiscope.identity import cluster_of_command
 from partiscope.running import say
 
 
@@ -18,7 +18,8 @@ def executor(
     known = settings_with()
     address = bus or known_bus(known)
     settings = ExecutorSettings(
-        bus=settings_of(address), cluster_of=lambda site: cluster_of_move(known, *site)
+        bus=settings_of(address),
+        cluster_of=lambda site: cluster_of_command(known, address, site),
     )
     raise typer.Exit(run(settings, say=_say))
 

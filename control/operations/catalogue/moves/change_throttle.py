@@ -47,7 +47,9 @@ class ChangeThrottle(MoveControl):
 
     async def perform(self, context: OperationContext) -> Done:
         """Ask the executor."""
-        await context.moves.control(self.move, self.ACTION, throttle=self.throttle)
+        await context.moves.control(
+            self.move, self.ACTION, throttle=self.throttle, confirmed=context.confirmed
+        )
         return Done(words=f"asked to {self.what}")
 
     def _change(self, state: OperationState) -> Change:

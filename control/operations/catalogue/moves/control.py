@@ -88,7 +88,9 @@ class MoveControl(MoveOperation):
 
     async def perform(self, context: OperationContext) -> Done:
         """Ask the executor."""
-        await context.moves.control(self.move, self.ACTION, reason=self.reason)
+        await context.moves.control(
+            self.move, self.ACTION, reason=self.reason, confirmed=context.confirmed
+        )
         return Done(words=f"asked to {self.what}")
 
     def _change(self, state: OperationState) -> Change:

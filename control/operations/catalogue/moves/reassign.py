@@ -422,6 +422,7 @@ class Reassign(Operation):
             waves=self.waves,
             yields=self.yields,
             reason=self.reason,
+            confirmed=context.confirmed,
         )
         return Done(words=f"submitted {move}", view="move", params={"move": move})
 

@@ -76,7 +76,9 @@ class RollBack(MoveOperation):
     async def perform(self, context: OperationContext) -> Done:
         """Submit it."""
         assert self.way is not None, "only a previewed rollback is performed"
-        undo = await context.moves.rollback(self.way, reason=self.reason)
+        undo = await context.moves.rollback(
+            self.way, reason=self.reason, confirmed=context.confirmed
+        )
         return Done(words=f"{undo} rolls {self.move} back", view="move", params={"move": undo})
 
 

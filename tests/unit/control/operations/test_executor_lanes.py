@@ -59,13 +59,13 @@ async def test_what_was_not_accepted_yet_is_not_begun() -> None:
     executor = Executor(ExecutorSettings(bus=KafkaSettings(bootstrap="bus:1")), say=lambda _: None)
     memory = executor.memory
     memory.take(COMMAND)
-    assert (memory.busy_clusters(), memory.unanswered()) == (set(), [COMMAND])
+    assert (memory.busy_clusters(), memory.unjudged()) == (set(), [COMMAND])
 
     arrived = memory.arrived
     memory.apply(accepted(COMMAND))
 
     assert arrived.is_set()
-    assert (memory.busy_clusters(), memory.unanswered()) == ({COMMAND.site}, [])
+    assert memory.busy_clusters() == {COMMAND.site}
 
 
 LEAVING = command_of(A, throttle=1 << 20)

@@ -180,11 +180,12 @@ def test_refused_and_unanswered_operations() -> None:
 def test_what_may_be_asked_of_a_move_goes_by_how_far_it_is() -> None:
     asked = ("pause", "resume", "cancel", "throttle", "rollback")
 
-    def may(phase: Phase, outcome: Outcome | None = None, done: int = 0) -> str:
+    def may(phase: Phase, outcome: Outcome | None = None, done: int = 0, waves: int = 1) -> str:
         state = OperationState(
             operation_id="m",
             phase=phase,
             started_ms=1,
+            waves_begun=waves,
             outcome=outcome,
             progress=replace(PROGRESS, partitions_done=done),
         )
@@ -196,6 +197,7 @@ def test_what_may_be_asked_of_a_move_goes_by_how_far_it_is() -> None:
     assert may(Phase.FINISHED, Outcome.CANCELLED, done=1) == "rollback"
     assert may(Phase.FINISHED, Outcome.CANCELLED) == "", "nothing is to be taken back"
     assert may(Phase.FINISHED, Outcome.FAILED) == "rollback", "it may go on without us"
+    assert may(Phase.FINISHED, Outcome.FAILED, waves=0) == "", "nothing was asked of the cluster"
 
 
 def test_ids_differ() -> None:

@@ -1,6 +1,7 @@
 """A way back takes back what its operation did, and nothing that others did since."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +11,7 @@ from control.operations.bus.client import OperationsClient
 from control.operations.bus.commands import Command, ControlCommand, ReassignCommand
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.bus.state import OperationState, Phase, submitted
-from control.operations.errors import ConflictError
+from control.operations.errors import ConflictError, InvalidInputError
 from control.operations.reassignment import rollback_plan as rollback_plan
 from control.planner.proposal import PartitionChange
 from control.planner.waves import WaveRules
@@ -136,7 +137,8 @@ class FakeBus:
         return {**{it.operation_id: submitted(it) for it in asked}, **self.known}
 
     async def read_commands(self, *, of: str) -> tuple[list[Command], int]:
-        return list(self.commands), len(self.commands)
+        asked = replace(command_of(*self.known[of].changes, throttle="auto"), operation_id=of)
+        return [asked, *self.commands], 1 + len(self.commands)
 
     async def publish_command(self, command: Command) -> None:
         self.commands.append(command)
@@ -145,7 +147,13 @@ class FakeBus:
 def state_of(name: str, *changes: PartitionChange, phase: Phase) -> OperationState:
     known: dict[str, Any] = {"outcome": Outcome.DONE} if phase is Phase.FINISHED else {}
     return OperationState(
-        operation_id=name, bootstrap="c:1", phase=phase, changes=changes, started_ms=1, **known
+        operation_id=name,
+        bootstrap="c:1",
+        phase=phase,
+        changes=changes,
+        started_ms=1,
+        waves_begun=1,
+        **known,
     )
 
 
@@ -173,3 +181,18 @@ async def test_a_way_back_is_refused_while_another_moves_the_same(
     assert isinstance(back, ReassignCommand)
     assert (back.operation_id, back.rolled_back) == (undo, "mv-0")
     assert [one.after for one in back.changes] == [FROM, FROM]
+
+
+async def test_events_without_a_command_are_no_operation_that_could_be_rolled_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Anybody may write that it has moved something."""
+    bus = FakeBus(state_of("mv-0", A, phase=Phase.FINISHED))
+
+    async def none(*, of: str) -> tuple[list[Command], int]:
+        return [], 0
+
+    monkeypatch.setattr(bus, "read_commands", none)
+    with pytest.raises(InvalidInputError) as told:
+        await client_of(bus, monkeypatch).rollback_plan("mv-0")
+    assert lacking(str(told.value), "mv-0", "on this bus") == []

@@ -1,0 +1,134 @@
+"""The executor asks its own settings whether a command may be carried out, whoever sent it."""
+
+from typing import Any
+
+import pytest
+
+from control.kafka.connection.settings import KafkaSettings
+from control.model.ids import ClusterId
+from control.model.watched_cluster import Site, WatchedCluster
+from control.operations.bus.commands import ControlAction, ControlCommand, ReassignCommand
+from control.operations.bus.events import Event, EventKind
+from control.operations.bus.state import accepted_data
+from control.operations.errors import NotConfiguredError
+from control.operations.executor.admission import Admission
+from control.operations.executor.executor import Executor, ExecutorSettings
+from control.planner.proposal import PartitionChange
+from partiscope.identity import cluster_of_command
+from partiscope.settings import Settings
+from tests.support.phrases import lacking
+
+CHANGE = PartitionChange(topic="t", partition=0, before=(1,), after=(2,), size_bytes=0)
+PROD = WatchedCluster(
+    name="prod", bootstrap="prod:9092", cluster_id=ClusterId("p"), is_production=True
+)
+SETTINGS = Settings.model_validate(
+    {"clusters": {"prod": {"bootstrap": "prod:1,prod:2", "production": True}}}
+)
+
+
+def command(bootstrap: str = "prod:9092", confirmed: str = "", name: str = "mv-1") -> Any:
+    return ReassignCommand(
+        operation_id=name, bootstrap=bootstrap, changes=(CHANGE,), confirmed=confirmed
+    )
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "is_taken"),
+    [("", False), ("pro", False), ("prod2", False), ("prod", True), ("prod/103", True)],
+)
+async def test_a_production_cluster_wants_its_name_in_the_command(
+    confirmed: str, is_taken: bool
+) -> None:
+    words = await Admission(lambda _: PROD).refusal(command(confirmed=confirmed))
+    assert (words == "") is is_taken
+    assert is_taken or lacking(words, "prod", "production", "--cluster prod") == []
+
+
+async def test_what_takes_load_off_a_production_cluster_wants_no_name() -> None:
+    admission = Admission(lambda _: PROD)
+    refused = {
+        action
+        for action in ControlAction
+        if await admission.control_refusal(
+            ControlCommand(operation_id="mv-1", action=action), command()
+        )
+    }
+    assert refused == {ControlAction.RESUME, ControlAction.THROTTLE}
+    named = ControlCommand(operation_id="mv-1", action=ControlAction.RESUME, confirmed="prod")
+    assert await admission.control_refusal(named, command()) == ""
+
+
+@pytest.mark.parametrize("asked", ["prod:2", "attacker:5555,prod:2", "PROD:1"])
+async def test_a_command_reaches_the_configured_addresses_of_its_cluster_alone(asked: str) -> None:
+    admission = Admission(lambda site: cluster_of_command(SETTINGS, "bus:1", site))
+    assert await admission.refusal(command(asked, "prod")) == ""
+    assert admission.reached(Site(asked)).bootstrap == "prod:1,prod:2"
+
+
+@pytest.mark.parametrize("asked", ["attacker:5555", "prod:3", "", "prod"])
+async def test_a_cluster_that_the_settings_do_not_name_is_refused(asked: str) -> None:
+    admission = Admission(lambda site: cluster_of_command(SETTINGS, "bus:1", site))
+    words = await admission.refusal(command(asked, "prod"))
+    assert lacking(words, repr(asked), "prod:1,prod:2", "bus:1", "[clusters.NAME]") == []
+
+
+async def test_without_clusters_in_the_settings_the_bus_is_the_only_one() -> None:
+    found = cluster_of_command(Settings(), "127.0.0.1:1", Site("localhost:1"))
+    assert found.bootstrap == "127.0.0.1:1"
+
+
+def beginning(begun: ReassignCommand) -> list[Event]:
+    """As anybody may write them: nobody has done it."""
+    name = begun.operation_id
+    accepted, progress = accepted_data(begun), {"bytes_done": 0, "bytes_total": 0}
+    progress |= dict.fromkeys(("partitions_done", "partitions_total", "wave", "waves"), 0)
+    started = {"progress": progress}
+    return [
+        Event(operation_id=name, kind=EventKind.ACCEPTED, at_ms=1, data=accepted),
+        Event(operation_id=name, kind=EventKind.STARTED, at_ms=2, data=started),
+    ]
+
+
+async def test_nothing_is_done_for_a_command_that_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor where its events say that it has begun."""
+
+    def cluster_of(site: Site) -> WatchedCluster:
+        raise NotConfiguredError(site.bootstrap, ["prod"])
+
+    said, events = list[str](), list[Event]()
+    nobody: Any = None
+    settings = ExecutorSettings(bus=KafkaSettings(bootstrap="bus:1"), cluster_of=cluster_of)
+    executor = Executor(settings, said.append)
+
+    async def emit(event: Event) -> None:
+        events.append(event)
+        executor.memory.apply(event)
+
+    monkeypatch.setattr(executor, "emit", emit)
+    memory, forged = executor.memory, command("attacker:5555", name="mv-forged")
+    memory.take(command("attacker:5555"))
+    memory.take(forged)
+    for event in beginning(forged):
+        memory.apply(event)
+    for each in memory.unjudged():
+        await executor._judge(nobody, each)
+    assert [(it.operation_id, it.kind) for it in events] == [
+        ("mv-1", EventKind.ACCEPTED),
+        ("mv-1", EventKind.REFUSED),
+    ]
+    assert lacking(" ".join(said), "mv-forged", "attacker:5555") == []
+    assert (memory.busy_clusters(), memory.unjudged()) == (set(), [])
+
+
+def test_an_operation_that_moved_nothing_is_not_offered_for_rollback() -> None:
+    executor = Executor(ExecutorSettings(bus=KafkaSettings(bootstrap="bus:1")), lambda _: None)
+    for event in [
+        *beginning(command()),
+        Event(operation_id="mv-1", kind=EventKind.FINISHED, at_ms=3, data={"outcome": "failed"}),
+    ]:
+        executor.memory.apply(event)
+    state = executor.memory.state_of("mv-1")
+    assert (state.is_finished, state.may_roll_back, state.may("rollback")) == (True, False, False)
