@@ -25,7 +25,7 @@ COPY dashboard dashboard
 COPY tui tui
 RUN uv sync --locked --no-dev $EXTRAS && python -m spark_metrics.job.set_up
 
-RUN useradd --system --home-dir /data --create-home partiscope
+RUN useradd --system --home-dir /data --create-home partiscope && install -d -o partiscope -m 700 /keys
 USER partiscope
 VOLUME /data
 ENTRYPOINT ["partiscope"]

@@ -39,9 +39,12 @@ from control.model.ids import TopicPartition
 from control.operations.bus.client import OperationsClient
 from control.operations.bus.commands import THROTTLE_AUTO
 from control.operations.bus.events import MoveProgress, Outcome
+from control.operations.bus.proof import use_keys
 from control.operations.executor.timing.calibration import Misses, calibration_of
 from control.operations.reassignment.planning import Planning
 from control.planner.waves import WaveRules
+from partiscope.proof_keys import KeyFiles
+from partiscope.settings import load_settings
 from tests.contract.operations_site import Site, site_of
 
 AUTO_TIMES: Final = 3
@@ -264,6 +267,7 @@ def main() -> None:
     parser.add_argument("--beside-tools", action="store_true", help="each also by Kafka's tools")
     parser.add_argument("--json", type=Path)
     chosen = parser.parse_args()
+    use_keys(KeyFiles(load_settings().key_file))
     if chosen.auto and chosen.beside_tools:
         parser.error("Kafka's tools know no automatic throttle: give one of --auto, --beside-tools")
     wanted = cases(chosen.moves, chosen.least_s)

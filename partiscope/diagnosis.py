@@ -3,8 +3,10 @@
 import asyncio
 import enum
 import os
+import shlex
 import shutil
 import socket
+import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -53,6 +55,7 @@ class Check:
 def diagnose(settings: Settings, *, reach: str | None, bundled: str) -> list[Check]:
     """All checks; ``reach`` is a cluster that must answer, ``bundled`` one that may be running."""
     checks = [_python(), _java(), _connector(), _disk(settings.data), _memory()]
+    checks.extend(_proof(settings))
     checks.extend(_store(settings.store))
     checks.extend(_cluster(settings, bundled))
     checks.extend(_watched(settings))
@@ -143,6 +146,28 @@ def _store(store: str) -> Iterator[Check]:
             found=f"{folder} holds files that the metrics job could not go on with",
             next_step="logs/metrics.log says why; delete them when nobody wants them",
         )
+
+
+def _proof(settings: Settings) -> Iterator[Check]:
+    """The executor asks for proof, and nobody else can read the key that proves."""
+    if not settings.proof.required:
+        yield Check(
+            name="proof",
+            verdict=Verdict.WARNING,
+            found="the executor obeys commands of anybody who may write to the bus",
+            next_step="set proof.required = true once older moves have ended",
+        )
+    file = settings.key_file
+    try:
+        is_open = bool(stat.S_IMODE(file.stat().st_mode) & 0o077)
+    except OSError:
+        return
+    yield Check(
+        name="proof",
+        verdict=Verdict.WARNING if is_open else Verdict.FINE,
+        found=f"{file} {'can be read by others' if is_open else 'is for its owner alone'}",
+        next_step=f"chmod 600 {shlex.quote(str(file))}" if is_open else "",
+    )
 
 
 def _memory() -> Check:

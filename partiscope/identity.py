@@ -17,10 +17,12 @@ from control.model.command_line import CommandFlags
 from control.model.ids import ClusterId
 from control.model.watched_cluster import Site, WatchedCluster, is_of_any
 from control.operations.broker_stop_client import SOCKET_FILE
+from control.operations.bus.proof import use_keys
 from control.operations.errors import NotConfiguredError
 from control.views.tour import Offer
 from partiscope.installation import find_installation
 from partiscope.layout import founded_id
+from partiscope.proof_keys import KeyFiles
 from partiscope.settings import NamedCluster, Settings, SettingsError, load_settings
 
 ATTEMPTS_MAX: Final = 2
@@ -181,6 +183,7 @@ def nothing_started(settings: Settings) -> SettingsError:
 def bind(settings: Settings, target: Target | None) -> None:
     """From here on every connection of this process is made as the settings say, and to the
     clusters that are meant."""
+    use_keys(KeyFiles(settings.key_file, settings.proof.further_key_files))
     use_connections(settings.kafka_connections())
     if target is not None:
         use_connections([*settings.kafka_connections(), *target.connections()])

@@ -29,6 +29,7 @@ from control.model.ids import ClusterId
 from control.model.units import parse_duration
 from control.model.watched_cluster import COLORS, JOURNAL_HOLD_S, is_of_any
 from partiscope.connections import ConnectionSettings, SchemaRegistryConnection
+from partiscope.proof_keys import KEY_FILE
 
 ENV_PREFIX: Final = "PARTISCOPE_"
 _OTHER_VARIABLES: Final = ("config", "cache")
@@ -84,6 +85,17 @@ class DashboardSettings(Section):
 
     host: str = "127.0.0.1"
     port: int = Field(default=8050, ge=1, le=65_535)
+
+
+class ProofSettings(Section):
+    """Proof that records on the bus are of a known installation."""
+
+    required: bool = True
+    """Whether the executor refuses commands without proof."""
+    key_file: Path | None = None
+    """Key of this installation; default: ``installation.key`` in the data directory."""
+    further_key_files: tuple[Path, ...] = Field(default=(), max_length=CLUSTERS_MAX)
+    """Keys of other installations on the same bus, which are believed as well."""
 
 
 class TerminalSettings(Section):
@@ -182,6 +194,12 @@ class Settings(BaseSettings):
     metrics: MetricsSettings = Field(default_factory=MetricsSettings)
     dashboard: DashboardSettings = Field(default_factory=DashboardSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
+    proof: ProofSettings = Field(default_factory=ProofSettings)
+
+    @property
+    def key_file(self) -> Path:
+        """Where the key of this installation lies."""
+        return (self.proof.key_file or self.data / KEY_FILE).absolute()
 
     @property
     def store(self) -> str:

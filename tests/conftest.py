@@ -28,6 +28,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 isolate()
 
+from control.operations.bus.proof import use_keys  # noqa: E402 - nothing of the product before
+from partiscope.proof_keys import KeyFiles  # noqa: E402
+
+use_keys(KeyFiles(Path(os.environ["PARTISCOPE_PROOF__KEY_FILE"])))
+
 TESTS: Final = Path(__file__).parent
 FIRST: Final = ("test_isolation.py", "spark", "e2e", "contract", "simulation", "property")
 """In this order, before the short tests of the other folders: who starts Spark, browsers and

@@ -6,6 +6,7 @@ OperationError                 title, reason, next step
 ├── ReadOnlyError              this session may only look
 ├── ProtectedTopicError        Kafka, or Partiscope, keeps its own state in the topic
 ├── NotConfiguredError         a command about a cluster that the settings do not know
+├── ProofKeyError              the installation's key cannot be read or made
 ├── NoRightError               the principal may not do it on this cluster
 ├── NotConfirmedError          the typed confirmation does not match
 ├── StalePreviewError          the cluster, or the clock, has moved on since the preview
@@ -92,6 +93,17 @@ class NotConfiguredError(OperationError):
                 f"(they know {', '.join(known) or 'none'})"
             ),
             next_step="add it there as [clusters.NAME] with its bootstrap, then ask again",
+        )
+
+
+class ProofKeyError(OperationError):
+    """Without its key an installation cannot prove what it writes to the bus."""
+
+    def __init__(self, file: str, why: str) -> None:
+        super().__init__(
+            "nothing was written to the bus",
+            reason=f"the installation's key {file!r} cannot be used: {why}",
+            next_step="correct its rights, or restore it; name another by proof.key_file",
         )
 
 

@@ -4,6 +4,7 @@ and say so."""
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,7 @@ from confluent_kafka import Producer
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from control.operations.bus.client import OperationsClient, wait_for
-from control.operations.bus.commands import OPERATIONS_TOPIC
+from control.operations.bus.commands import OPERATIONS_TOPIC, ReassignCommand
 from control.operations.bus.events import EVENTS_TOPIC, Outcome
 from control.operations.bus.topics import Bus
 from control.planner.proposal import PartitionChange, Proposal
@@ -106,6 +107,34 @@ async def test_the_executor_moves_nothing_on_a_cluster_that_its_settings_leave_a
         assert (ended.outcome, "read_only" in ended.message) == (Outcome.REFUSED, True)
         (topic,) = await admin.topics(["t"])
         assert topic.partitions[0].replicas == before
+
+
+async def test_a_command_that_nobody_has_proven_moves_nothing(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    """It is answered, and journal and list mark it: anybody may write any name into it."""
+    async with KafkaAdmin.to(cluster.bootstrap) as admin:
+        await admin.create_topic(NewTopic(name="t", partitions=1, replication_factor=1))
+        (topic,) = await admin.topics(["t"])
+    (here,) = topic.partitions[0].replicas
+    there = next(each for each in cluster.ids if each != here)
+    change = PartitionChange(topic="t", partition=0, before=(here,), after=(there,), size_bytes=0)
+    command = ReassignCommand(
+        operation_id="mv-forged", bootstrap=cluster.bootstrap, changes=(change,), who="admin"
+    )
+    async with Bus(cluster.bootstrap) as bus:
+        await bus.ensure_topics()
+        await bus.publish_command(replace(command, is_foreign=True))
+    with ExecutorProcess(cluster.bootstrap, tmp_path / "executor.log"):
+        async with OperationsClient(cluster.bootstrap) as client:
+            ended = await wait_for(client, "mv-forged")
+    assert (ended.outcome, ended.is_foreign) == (Outcome.REFUSED, True)
+    assert lacking(ended.message, "no proof", "proof.further_key_files") == []
+    line = CommandLine(bootstrap=cluster.bootstrap, bus=cluster.bootstrap, folder=tmp_path)
+    assert [it["is_proven"] for it in line.moves()] == [False]
+    assert lacking(line.run("journal"), "admin (not proven)") == []
+    told = [(it["proof"], it["outcome"]) for it in line.json("journal")["journal"]]
+    assert told == [("not proven", "refused")]
 
 
 async def test_a_forged_command_makes_the_executor_connect_to_no_strange_address(

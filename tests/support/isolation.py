@@ -47,6 +47,8 @@ def isolate() -> None:
     for each in (home, state, folder):
         each.mkdir()
     own = {"HOME": home, "XDG_STATE_HOME": state, "PARTISCOPE_CACHE": Path(cache).absolute()}
+    if not is_worker:  # All that tests start is one installation, whatever its data directory.
+        own["PARTISCOPE_PROOF__KEY_FILE"] = room / "installation.key"
     os.environ.update({name: str(path) for name, path in own.items()} | FIXED)
     time.tzset()
     # Bytecode is kept, whatever the environment asks: pytest would rewrite each test file anew in

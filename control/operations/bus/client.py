@@ -49,6 +49,11 @@ from control.operations.reassignment.topic_ids import NO_IDS, TopicIds
 from control.planner.proposal import Proposal
 from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
 
+UNPROVEN: Final = "not proven"
+WHY_UNPROVEN: Final = (
+    "no known installation has signed its records, so nothing of it is rolled back; plan it by "
+    "hand, or add the key file of its installation to proof.further_key_files"
+)
 WATCH_OUTAGE_S: Final = 60.0
 
 
@@ -292,6 +297,8 @@ class OperationsClient(MovesReader):
         :raises ConflictError: another one takes it back already, or moves what it moved.
         """
         state = await self.get(operation_id)
+        if state.is_foreign:
+            raise InvalidInputError({"id": f"{operation_id} is {UNPROVEN}: {WHY_UNPROVEN}"})
         others = [other for other in await self.list() if other.operation_id != operation_id]
         for other in others:
             if other.rollback_of == operation_id and not other.is_finished:

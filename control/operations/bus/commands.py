@@ -67,6 +67,8 @@ class ReassignCommand:
     """It is about this cluster and no other one at that address; empty: nobody has told."""
     confirmed: str = ""
     """The word that the operator typed; a production cluster wants its name."""
+    is_foreign: bool = False
+    """Read from the bus without a proof that a known installation wrote it; it is not encoded."""
 
     @property
     def site(self) -> Site:
@@ -95,6 +97,8 @@ class ControlCommand:
     reason: str = ""
     submitted_ms: int = 0
     confirmed: str = ""
+    """As ``ReassignCommand`` has it."""
+    is_foreign: bool = False
     """As ``ReassignCommand`` has it."""
 
 

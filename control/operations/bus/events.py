@@ -62,6 +62,8 @@ class Event:
     at_ms: int
     message: str = ""
     data: Mapping[str, Any] = field(default_factory=dict)
+    is_foreign: bool = False
+    """Read from the bus without a proof that a known installation wrote it; it is not encoded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -71,6 +71,8 @@ class JournalLine:
     after: Values = field(default_factory=dict)
     error: str = ""
     """Why it failed, or what of it was not done."""
+    is_foreign: bool = False
+    """No known installation has proven that it wrote the line: anybody may have."""
 
     @property
     def site(self) -> Site:
@@ -217,10 +219,13 @@ class Journal:
 
 
 def lines_of_events(events: Iterable[Event]) -> list[JournalLine]:
-    """One line for each direct operation, by its newest event, in the order of the first ones."""
+    """One line for each direct operation, by its newest event, in the order of the first ones. What
+    others write takes no proven line's place."""
     newest: dict[str, Event] = {}
     for event in events:
-        newest[event.operation_id] = event
+        known = newest.get(event.operation_id, event)
+        if known.is_foreign or not event.is_foreign:
+            newest[event.operation_id] = event
     return [line_of_event(event) for event in newest.values()]
 
 
@@ -239,6 +244,7 @@ def line_of_event(event: Event) -> JournalLine:
         before=_values(data.get("before")),
         after=_values(data.get("after")),
         error=str(data.get("error", "")),
+        is_foreign=event.is_foreign,
     )
 
 
@@ -256,6 +262,7 @@ def lines_of_state(state: OperationState) -> list[JournalLine]:
             operation_id=f"{state.operation_id}{PART_OF_MOVE}{number}",
             bootstrap=state.bootstrap,
             cluster_id=state.cluster_id,
+            is_foreign=state.is_foreign,
         )
         for number, moment in enumerate(told, 1)
     ]
@@ -275,6 +282,7 @@ def line_of_state(state: OperationState) -> JournalLine:
         operation_id=state.operation_id,
         bootstrap=state.bootstrap,
         cluster_id=state.cluster_id,
+        is_foreign=state.is_foreign,
     )
 
 

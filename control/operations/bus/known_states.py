@@ -12,7 +12,7 @@ from typing import Final
 
 from control.operations.bus.change_codec import Packed, unpack
 from control.operations.bus.events import Event, EventKind
-from control.operations.bus.state import OperationState, apply_event
+from control.operations.bus.state import OperationState, apply_event, is_heeded
 
 PLANS_BYTES_MAX: Final = 64 << 20
 """Of packed plans of operations that have ended; the oldest are read from the bus again when
@@ -40,10 +40,12 @@ class KnownStates:
         if event.kind is EventKind.JOURNAL:
             return
         name = event.operation_id
+        known = self._states.get(name, OperationState(operation_id=name))
+        if not is_heeded(known, event):
+            return
         if event.kind is EventKind.ACCEPTED and event.data.get("partitions") is not None:
             self._keep(name, event.data["changes"])
             event = replace(event, data={**event.data, "changes": []})
-        known = self._states.get(name, OperationState(operation_id=name))
         state = apply_event(known, event)
         if state.is_finished and state.changes:
             state = replace(

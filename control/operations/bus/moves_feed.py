@@ -107,6 +107,9 @@ class Moves:
     def take(self, event: Event) -> None:
         """One more event; lines of the journal are no moves."""
         if event.kind is EventKind.JOURNAL:
+            known = self._lines.get(event.operation_id)
+            if event.is_foreign and known is not None and not known.is_foreign:
+                return
             self._lines[event.operation_id] = line_of_event(event)
             if len(self._lines) > LINES_MAX:
                 del self._lines[next(iter(self._lines))]

@@ -112,6 +112,7 @@ class _Accepted(TypedDict):
     partitions: NotRequired[Count | None]
     planned_bytes: NotRequired[Count | None]
     changes: list[Change] | str
+    is_foreign: NotRequired[bool]
 
 
 class _Started(TypedDict):

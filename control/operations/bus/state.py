@@ -71,6 +71,8 @@ class OperationState:
     bootstrap: str = ""
     cluster_id: str = ""
     """Empty: of an older release, which told the address alone."""
+    is_foreign: bool = False
+    """No known installation has proven that it accepted the operation."""
     rollback_of: str | None = None
     submitted_ms: int = 0
     started_ms: int | None = None
@@ -166,6 +168,8 @@ class OperationState:
         """Whether something was moved that can be moved back: a wave has begun at least."""
         if not self.is_started or self.outcome is Outcome.REFUSED or not self.waves_begun:
             return False
+        if self.is_foreign:  # whoever wrote it may have made it up
+            return False
         moved = self.progress is None or self.progress.partitions_done > 0
         return moved or self.outcome is not Outcome.CANCELLED
 
@@ -205,6 +209,7 @@ class OperationState:
             "phase": self.phase.value,
             "outcome": None if self.outcome is None else self.outcome.value,
             "who": self.who,
+            "is_proven": not self.is_foreign,
             "reason": self.reason,
             "rollback_of": self.rollback_of,
             "submitted_ms": self.submitted_ms,
@@ -263,6 +268,7 @@ def submitted(command: ReassignCommand) -> OperationState:
         cluster_id=command.cluster_id,
         rollback_of=command.rollback_of,
         submitted_ms=command.submitted_ms,
+        is_foreign=command.is_foreign,
         updated_ms=command.submitted_ms,
         changes=command.changes,
     )
@@ -282,12 +288,21 @@ def accepted_data(command: ReassignCommand) -> dict[str, Any]:
         "partitions": len(command.changes),
         "planned_bytes": sum(change.moved_bytes for change in command.changes),
         "changes": pack(command.changes),
+        **({"is_foreign": True} if command.is_foreign else {}),
     }
 
 
 def apply_event(state: OperationState, event: Event) -> OperationState:
     """The state after one more event. Of a finished operation only the throttle changes, where
-    brokers that were down had kept it; a whole new one comes from an executor that slept."""
+    brokers that were down had kept it; a whole new one comes from an executor that slept.
+
+    Of an operation that a known installation has accepted, what others write changes nothing."""
+    if not is_heeded(state, event):
+        return state
+    if event.kind is EventKind.ACCEPTED and not event.is_foreign and state.is_foreign:
+        state = OperationState(operation_id=state.operation_id)
+    if event.is_foreign:
+        state = replace(state, is_foreign=True)
     if state.is_finished:
         return replace(state, **_changed_by(state, event)) if _is_tidying(event) else state
     changed: dict[str, Any] = {"updated_ms": event.at_ms}
@@ -298,6 +313,13 @@ def apply_event(state: OperationState, event: Event) -> OperationState:
     changed["moments"] = _moments(state, event)
     newer = replace(state, **changed, **_changed_by(state, event))
     return _with_cause(_counted(newer)) if newer.phase in HELD else newer
+
+
+def is_heeded(state: OperationState, event: Event) -> bool:
+    """Whether an event may change the operation; what others write of one of ours may not."""
+    if not event.is_foreign or state.is_foreign:
+        return True
+    return state == OperationState(operation_id=state.operation_id)
 
 
 def _counted(state: OperationState) -> OperationState:
@@ -357,6 +379,7 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
         case EventKind.ACCEPTED:
             return {
                 "who": data["who"],
+                "is_foreign": event.is_foreign or data.get("is_foreign", False),
                 "reason": data["reason"],
                 "bootstrap": data["bootstrap"],
                 "cluster_id": str(data.get("cluster_id", "")),

@@ -37,6 +37,7 @@ from control.operations.bus.events import (
     EventKind,
     encode_event,
 )
+from control.operations.bus.proof import proof_headers
 from control.operations.bus.state import OperationState, take_event
 from control.operations.bus.unreadable import Unreadable
 
@@ -157,8 +158,9 @@ class Bus:
                 await ensure_topic(admin, name, configs=configs)
 
     async def publish_command(self, command: Command) -> None:
-        """Durable when it returns."""
-        await self._send(COMMANDS, _key_of_command(command), encode_command(command))
+        """Durable when it returns; one that was read without proof gets none."""
+        key, value = _key_of_command(command), encode_command(command)
+        await self._send(COMMANDS, key, value, is_proven=not command.is_foreign)
 
     async def are_commands_compacted(self) -> bool:
         """False: the topic is an older release's, which kept all."""
@@ -254,11 +256,19 @@ class Bus:
             except UnreachableError as error:
                 await outage.wait_after(error)
 
-    async def _send(self, partition: TopicPartition, key: bytes, value: bytes) -> None:
+    async def _send(
+        self, partition: TopicPartition, key: bytes, value: bytes, *, is_proven: bool = True
+    ) -> None:
         """:raises BusUnreachableError: nobody acknowledged it.
-        :raises RefusedError: the bus does not take this record."""
+        :raises RefusedError: the bus does not take this record.
+        :raises ProofKeyError: this installation has no key."""
+        headers = proof_headers(partition.topic, key, value) if is_proven else ()
         record = OutgoingRecord(
-            topic=partition.topic, partition=partition.partition, key=key, value=value
+            topic=partition.topic,
+            partition=partition.partition,
+            key=key,
+            value=value,
+            headers=headers,
         )
         try:
             producer = await self._started()

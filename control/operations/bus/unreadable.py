@@ -1,13 +1,15 @@
-"""Records of the bus that cannot be read: they are left out, counted and named."""
+"""Decodes records of the bus. Those that cannot be read are left out, counted and named."""
 
 import asyncio
 import logging
+from dataclasses import replace
 from importlib import import_module
 from typing import Final, Protocol
 
 from control.model.units import counted
 from control.operations.bus.commands import Command, decode_command
 from control.operations.bus.events import Event, decode_event
+from control.operations.bus.proof import Headers, is_proven
 from control.operations.errors import CommandDecodeError
 
 NAMED_MAX: Final = 5
@@ -26,7 +28,13 @@ class BusRecord(Protocol):
     def offset(self) -> int: ...
 
     @property
+    def key(self) -> bytes | None: ...
+
+    @property
     def value(self) -> bytes | None: ...
+
+    @property
+    def headers(self) -> Headers: ...
 
 
 class Unreadable:
@@ -38,7 +46,7 @@ class Unreadable:
     def event(self, record: BusRecord) -> Event | None:
         """None: it is no event, which is remembered."""
         try:
-            return decode_event(record.value)
+            return replace(decode_event(record.value), is_foreign=_is_foreign(record))
         except CommandDecodeError as error:
             self._remember(record, error)
         return None
@@ -46,7 +54,7 @@ class Unreadable:
     def command(self, record: BusRecord) -> Command | None:
         """None: it is no command, which is remembered."""
         try:
-            return decode_command(record.value)
+            return replace(decode_command(record.value), is_foreign=_is_foreign(record))
         except CommandDecodeError as error:
             self._remember(record, error)
         return None
@@ -85,3 +93,7 @@ class Unreadable:
 
 def _are(count: int) -> str:
     return "is" if count == 1 else "are"
+
+
+def _is_foreign(record: BusRecord) -> bool:
+    return not is_proven(record.topic, record.key, record.value, record.headers)

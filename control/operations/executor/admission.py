@@ -3,26 +3,42 @@ anybody who may write to the bus can leave out what page and command line ask fo
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
 from control.model.watched_cluster import Site, WatchedCluster
 from control.operations.bus.commands import ControlAction, ControlCommand, ReassignCommand
+from control.operations.bus.state import OperationState
 from control.operations.errors import NotConfiguredError, ReadOnlyError
 from control.operations.permission import check_writable
 
 NEEDS_NAME = frozenset({ControlAction.RESUME, ControlAction.THROTTLE})
 """Acts that put load on a cluster; the others only take it off."""
 
+NO_PROOF: Final = (
+    "carries no proof of an installation that the executor knows; send it with the data directory "
+    "of its `up` (--data), or name the sender's key file in proof.further_key_files of the "
+    "executor's settings"
+)
+
 
 class Admission:
     """Judges commands; it connects to configured addresses alone."""
 
-    def __init__(self, cluster_of: Callable[[Site], WatchedCluster]) -> None:
+    def __init__(
+        self, cluster_of: Callable[[Site], WatchedCluster], *, requires_proof: bool = True
+    ) -> None:
         """``cluster_of`` raises NotConfiguredError, and may take seconds."""
         self._cluster_of = cluster_of
+        self._requires_proof = requires_proof
         self._known: dict[Site, WatchedCluster] = {}
 
-    async def refusal(self, command: ReassignCommand) -> str:
-        """Why a reassignment may not be carried out; empty: it may."""
+    async def refusal(self, command: ReassignCommand, state: OperationState | None = None) -> str:
+        """Why a reassignment may not be carried out; empty: it may. ``state`` is that by the events
+        of earlier executors."""
+        if self._requires_proof and command.is_foreign:
+            return f"the command {NO_PROOF}"
+        if self._requires_proof and state is not None and state.is_foreign:
+            return f"what is told of it {NO_PROOF}"
         try:
             known = await self._cluster(command.site)
             check_writable(known, "the move")
@@ -32,9 +48,12 @@ class Admission:
             return "the executor's settings say read_only of this cluster"
         return _unconfirmed(known, command.confirmed)
 
-    async def control_refusal(self, command: ControlCommand, of: ReassignCommand) -> str:
-        """Why an act on a reassignment is not done; empty: it is."""
-        if command.action not in NEEDS_NAME:
+    async def control_refusal(self, command: ControlCommand, of: ReassignCommand | None) -> str:
+        """Why an act on a reassignment is not done; empty: it is. ``of`` None: its command has not
+        come yet."""
+        if self._requires_proof and command.is_foreign:
+            return f"the command {NO_PROOF}"
+        if of is None or command.action not in NEEDS_NAME:
             return ""
         try:
             return _unconfirmed(await self._cluster(of.site), command.confirmed)

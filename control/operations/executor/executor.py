@@ -68,6 +68,8 @@ class ExecutorSettings:
     cluster_of: Callable[[Site], WatchedCluster] = lambda at: WatchedCluster(bootstrap=at.bootstrap)
     """The configured cluster that a command names; raises NotConfiguredError. One that the settings
     only read is left alone, whoever asks on the bus."""
+    requires_proof: bool = True
+    """Whether only known installations are obeyed (``control.operations.bus.proof``)."""
 
 
 class Executor:
@@ -78,7 +80,7 @@ class Executor:
         self._say = say
         self._bus = Bus(settings.bus)
         self.memory = Memory()
-        self._admission = Admission(settings.cluster_of)
+        self._admission = Admission(settings.cluster_of, requires_proof=settings.requires_proof)
         self._clusters: dict[Site, KafkaAdmin] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._remove_after_s: dict[str, float] = {}
@@ -150,20 +152,19 @@ class Executor:
 
     async def _take(self, command: Command) -> None:
         """Remember a command; an act that the settings do not admit is left out, and said."""
-        name = command.operation_id
-        of = self.memory.commands.get(name)
-        if isinstance(command, ControlCommand) and of is not None:
-            is_open = not self.memory.state_of(name).is_finished
-            words = await self._admission.control_refusal(command, of) if is_open else ""
-            if words:
+        name, memory = command.operation_id, self.memory
+        if isinstance(command, ControlCommand) and not memory.state_of(name).is_finished:
+            of = memory.commands.get(name)
+            if words := await self._admission.control_refusal(command, of):
                 self._say(f"{name}: {command.action.value} is refused: {words}")
                 return
-        self.memory.take(command)
+        memory.take(command)
 
     async def _judge(self, ownership: Ownership, command: ReassignCommand) -> None:
         """Refuse what the settings do not admit; of what has begun nothing more is done then."""
         name, memory = command.operation_id, self.memory
-        memory.refusals[name] = words = await self._admission.refusal(command)
+        refusal = await self._admission.refusal(command, memory.states.get(name))
+        memory.refusals[name] = words = refusal
         context = _Context(self, ownership, name)
         if name not in memory.states:
             await context.emit(EventKind.ACCEPTED, "accepted", **accepted_data(command))

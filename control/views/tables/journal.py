@@ -35,6 +35,8 @@ _TONES: Final = {
     "interrupted": Tone.WARNING,
     "begun": Tone.WARNING,
 }
+NOT_PROVEN: Final = "not proven"
+"""No known installation has signed the line: anybody may have written it."""
 CHANGES_MAX: Final = 3
 """Values of one line that its row shows; export and JSON have them all."""
 MOVE_PREFIX: Final = "mv-"
@@ -81,6 +83,12 @@ def _outcome_cell(line: JournalLine) -> Cell:
     return Cell(line.outcome, told, _TONES.get(line.outcome, Tone.PLAIN))
 
 
+def _who_cell(line: JournalLine) -> Cell:
+    if not line.is_foreign:
+        return Cell(line.who or None, line.who or text.NONE)
+    return Cell(line.who, f"{line.who} ({NOT_PROVEN})".strip(), Tone.WARNING)
+
+
 JOURNAL: Final = Table(
     name="journal",
     about="A row per operation that was tried or done, the newest first",
@@ -91,11 +99,13 @@ JOURNAL: Final = Table(
                cell=lambda line: Cell(line.at_ms, text.date_time_text(line.at_ms))),
         name_column("what", "what", rank=1, cell=worded(lambda line: line.what, missing="")),
         column("outcome", "outcome", rank=1, cell=_outcome_cell),
-        name_column("who", "who", rank=2, cell=worded(lambda line: line.who)),
+        name_column("who", "who", rank=2, cell=_who_cell),
         name_column("reason", "why", rank=2, cell=worded(lambda line: line.reason)),
         name_column("change", "from → to", "Values before and after, the first few of them",
                     rank=2, cell=_change_cell),
         name_column("cluster", "cluster", cell=worded(lambda it: it.cluster_id or it.bootstrap)),
+        name_column("proof", "proof", "Whether a known installation has signed the line",
+                    cell=worded(lambda line: NOT_PROVEN if line.is_foreign else "proven")),
         column("operation", "operation", cell=worded(lambda line: line.operation_id)),
     ),
 )  # fmt: skip

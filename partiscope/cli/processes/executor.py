@@ -20,6 +20,7 @@ def executor(
     settings = ExecutorSettings(
         bus=settings_of(address),
         cluster_of=lambda site: cluster_of_command(known, address, site),
+        requires_proof=known.proof.required,
     )
     raise typer.Exit(run(settings, say=_say))
 

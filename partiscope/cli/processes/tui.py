@@ -55,6 +55,13 @@ def tui(
             is_plain=are_plain(),
             tour=target.tour,
             tour_mark=str((data or load_settings().data).absolute() / TOUR_MARK),
+            key_files=_key_files(data),
             has_mouse=load_settings().terminal.mouse if mouse is None else mouse,
         )
     )
+
+
+def _key_files(data: Path | None) -> tuple[str, ...]:
+    settings = load_settings()
+    settings = settings if data is None else settings.model_copy(update={"data": data})
+    return tuple(map(str, (settings.key_file, *settings.proof.further_key_files)))

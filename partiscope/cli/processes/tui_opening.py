@@ -46,6 +46,8 @@ class Opening:
     tour: Offer = Offer.NONE
     tour_mark: str = ""
     """File that is there once the tour has begun by itself."""
+    key_files: tuple[str, ...] = ()
+    """Of this installation, then of others that are believed."""
 
     def encode(self) -> bytes:
         """One JSON document."""
@@ -58,7 +60,8 @@ class Opening:
         clusters = tuple(WatchedCluster(**each) for each in document.pop("clusters"))
         flags = CommandFlags(**document.pop("flags"))
         tour = Offer(document.pop("tour"))
-        return cls(clusters=clusters, flags=flags, tour=tour, **document)
+        key_files = tuple(document.pop("key_files"))
+        return cls(clusters=clusters, flags=flags, tour=tour, key_files=key_files, **document)
 
 
 def load() -> None:
@@ -91,7 +94,9 @@ def _load_undocumented() -> None:
 def show(opening: Opening) -> None:
     """Open the screen, until it is left."""
     load()
+    from control.operations.bus.proof import use_keys
     from control.views.snapshots.feed import feed_of
+    from partiscope.proof_keys import KeyFiles
     from spark_metrics.window.aggregates import AggregatesReader
     from tui.journal_watch import JournalWatch
     from tui.terminal_session import OtherCluster, Services
@@ -100,6 +105,9 @@ def show(opening: Opening) -> None:
     reader = AggregatesReader(opening.store)
     if opening.is_plain:
         _bind(opening)
+    if opening.key_files:
+        own, *further = map(Path, opening.key_files)
+        use_keys(KeyFiles(own, further))
     first, *more = opening.clusters
     parts = ExitStack()
 

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from partiscope.diagnosis import Verdict, _store
+from partiscope.diagnosis import Verdict, _proof, _store
+from partiscope.settings import ProofSettings, Settings
 from spark_metrics.store.layout import MANIFEST, SET_ASIDE
 from tests.support.store_builder import StoreBuilder
 
@@ -32,3 +33,16 @@ def test_a_store_that_cannot_be_reached_is_told() -> None:
     (check,) = _store("ftp://nowhere/store")
     assert check.verdict is Verdict.CRITICAL
     assert check.next_step
+
+
+def test_an_executor_without_proof_and_an_open_key_are_told(tmp_path: Path) -> None:
+    key_file = tmp_path / "installation.key"
+    proof = ProofSettings(required=False, key_file=key_file)
+    settings = Settings(proof=proof)
+    (told,) = _proof(settings)
+    assert (told.verdict, "proof.required" in told.next_step) == (Verdict.WARNING, True)
+    key_file.write_bytes(b"x" * 32)
+    for mode, verdict in ((0o644, Verdict.WARNING), (0o600, Verdict.FINE)):
+        key_file.chmod(mode)
+        *_, told = _proof(settings)
+        assert (told.verdict, str(key_file) in told.found) == (verdict, True)

@@ -20,6 +20,7 @@ from control.operations.bus.events import (
 )
 from control.operations.bus.known_states import KnownStates
 from control.operations.bus.ledger import Ledger
+from control.operations.bus.proof import proof_headers
 from control.operations.bus.state import OperationState, accepted_data, apply_event
 from control.operations.bus.topics import COMMANDS, EVENTS, operation_of
 from control.operations.bus.unreadable import Unreadable
@@ -37,7 +38,11 @@ class FakeBus:
     def put(self, partition: TopicPartition, key: str, value: bytes) -> None:
         offset = len(self.records[partition])
         record = SimpleNamespace(
-            topic=partition.topic, key=key.encode(), value=value, offset=offset
+            topic=partition.topic,
+            key=key.encode(),
+            value=value,
+            offset=offset,
+            headers=proof_headers(partition.topic, key.encode(), value),
         )
         self.records[partition].append(record)
 
