@@ -17,7 +17,7 @@ from control.kafka.connection.connections import settings_of
 from control.kafka.connection.wire import explain_unreachable
 from control.kafka.errors import KafkaPortError
 from control.views.snapshots.collector_findings import read_report
-from partiscope.layout import LayoutError, check_port
+from partiscope.layout import OTHERS, LayoutError, check_port
 from partiscope.settings import Settings
 from spark_metrics.job import connector_jars
 from spark_metrics.job.java import JavaMissingError, find_java
@@ -55,6 +55,7 @@ class Check:
 def diagnose(settings: Settings, *, reach: str | None, bundled: str) -> list[Check]:
     """All checks; ``reach`` is a cluster that must answer, ``bundled`` one that may be running."""
     checks = [_python(), _java(), _connector(), _disk(settings.data), _memory()]
+    checks.extend(_private(settings.data))
     checks.extend(_proof(settings))
     checks.extend(_store(settings.store))
     checks.extend(_cluster(settings, bundled))
@@ -148,6 +149,21 @@ def _store(store: str) -> Iterator[Check]:
         )
 
 
+def _private(data: Path) -> Iterator[Check]:
+    """Other users of the machine cannot read records, events and logs."""
+    try:
+        is_open = bool(stat.S_IMODE(data.stat().st_mode) & OTHERS)
+    except OSError:
+        return
+    place = data.absolute()
+    yield Check(
+        name="data",
+        verdict=Verdict.WARNING if is_open else Verdict.FINE,
+        found=f"{place} is {'open to other users' if is_open else 'for its owner alone'}",
+        next_step=f"chmod -R go= {shlex.quote(str(place))}" if is_open else "",
+    )
+
+
 def _proof(settings: Settings) -> Iterator[Check]:
     """The executor asks for proof, and nobody else can read the key that proves."""
     if not settings.proof.required:
@@ -159,7 +175,7 @@ def _proof(settings: Settings) -> Iterator[Check]:
         )
     file = settings.key_file
     try:
-        is_open = bool(stat.S_IMODE(file.stat().st_mode) & 0o077)
+        is_open = bool(stat.S_IMODE(file.stat().st_mode) & OTHERS)
     except OSError:
         return
     yield Check(

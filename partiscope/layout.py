@@ -17,6 +17,8 @@ from partiscope.settings import ClusterSettings
 
 LAYOUT_FILE: Final = "cluster.json"
 LOCK_FILE: Final = ".lock"
+OTHERS: Final = 0o077
+"""Rights of other users of the machine, which none of our files gives."""
 CONTROLLER_PORT_OFFSET: Final = 10_000
 PORT_MAX: Final = 65_535
 BROKER_FOLDER: Final = re.compile(r"broker-(\d+)")
@@ -314,14 +316,16 @@ def write_whole(path: Path, text: str) -> None:
 def hold(data: Path) -> None:
     """Take a data directory for this process, for as long as it runs.
 
-    Whoever else starts from it would rewrite the ports of brokers that run.
+    Whoever else starts from it would rewrite the ports of brokers that run. All that this process
+    and its children make from here on is for their user alone.
 
     Raises:
         LayoutError: another process has it, or it cannot be written.
     """
     try:
+        os.umask(OTHERS)
         data.mkdir(parents=True, exist_ok=True)
-        lock = os.open(data / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = os.open(data / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise LayoutError(

@@ -29,6 +29,9 @@ from spark_metrics.window.errors import MetricsError
 MASTER: Final = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+:\d+|yarn|k8s://.+")
 """As ``org.apache.spark.deploy.SparkSubmit`` takes them."""
 
+OTHERS: Final = 0o077
+"""Rights of other users of the machine: store and checkpoint are for the job's own user alone."""
+
 
 def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
     """The command line as settings; exits with 2 on wrong use."""
@@ -95,7 +98,10 @@ def _absolute(place: str) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until stopped; the exit status."""
-    run = Run(parse_arguments(arguments))
+    settings = parse_arguments(arguments)
+    if not settings.session.has_executors:  # else others may have to read what the driver writes
+        os.umask(OTHERS)
+    run = Run(settings)
     # Spark makes a folder `artifacts` where it is started.
     os.chdir(tempfile.gettempdir())
 

@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import gc
 import logging
+import os
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 EXIT_DONE = 0
 EXIT_FAILED = 1
 EXIT_WRONG_USE = 2
+OTHERS = 0o077
+"""Rights of other users of the machine: what a node writes is for its own user alone."""
 COLLECTOR_THRESHOLDS = (20_000, 20, 50)
 """Python's cycle collector, run less often than its defaults: the data path makes no cycles."""
 SWITCH_S = 0.001
@@ -33,6 +36,7 @@ log = logging.getLogger("broker")
 def run(config_path: str) -> int:
     """Run one node until it is told to stop; the exit status."""
     configure_logging()
+    os.umask(OTHERS)
     # kio imports Hypothesis where that is installed, which doubles the time to start.
     sys.modules.setdefault("hypothesis", None)  # type: ignore[arg-type]
     from broker.server.node import OPERATOR_ERRORS, Node

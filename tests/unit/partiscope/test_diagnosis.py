@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from partiscope.diagnosis import Verdict, _proof, _store
+from partiscope.diagnosis import Verdict, _private, _proof, _store
 from partiscope.settings import ProofSettings, Settings
 from spark_metrics.store.layout import MANIFEST, SET_ASIDE
 from tests.support.store_builder import StoreBuilder
@@ -33,6 +33,16 @@ def test_a_store_that_cannot_be_reached_is_told() -> None:
     (check,) = _store("ftp://nowhere/store")
     assert check.verdict is Verdict.CRITICAL
     assert check.next_step
+
+
+def test_a_data_directory_that_others_can_read_is_told(tmp_path: Path) -> None:
+    data = tmp_path / "my data"
+    assert list(_private(data)) == []
+    data.mkdir(mode=0o755)
+    (told,) = _private(data)
+    assert (told.verdict, told.next_step) == (Verdict.WARNING, f"chmod -R go= '{data}'")
+    data.chmod(0o700)
+    assert [it.verdict for it in _private(data)] == [Verdict.FINE]
 
 
 def test_an_executor_without_proof_and_an_open_key_are_told(tmp_path: Path) -> None:

@@ -175,3 +175,13 @@ def test_overrides_are_kafka_properties(tmp_path: Path) -> None:
     assert properties["a.b"] == "c=d"
     with pytest.raises(LayoutError, match="is not key=value"):
         parse_overrides(["nonsense"])
+
+
+def test_what_an_installation_writes_is_for_its_own_user_alone(tmp_path: Path) -> None:
+    """Also where whoever starts it lets others read: records and events lie there."""
+    data = tmp_path / "data"
+    begun = "import os, partiscope.layout as it; os.umask(0o022); it.hold(it.Path({0!r}))"
+    write = "; it.Path({0!r}, 'logs').mkdir(); it.write_whole(it.Path({0!r}, 'logs', 'x'), 'x')"
+    subprocess.run([sys.executable, "-c", (begun + write).format(str(data))], check=True)
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (data, *data.rglob("*"))}
+    assert modes == {"data": "0o700", ".lock": "0o600", "logs": "0o700", "x": "0o600"}
