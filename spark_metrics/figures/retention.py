@@ -97,7 +97,8 @@ def _check_ms(waits: Sequence[Column]) -> Column:
     """The longest interval that divides all waits, nearly."""
 
     def apart(wait: Column, check_ms: int) -> Column:
-        rest = wait - (wait / check_ms + 0.5).whole() * check_ms
+        looks = greatest((wait / check_ms + 0.5).whole(), 1)
+        rest = wait - looks * check_ms
         return (greatest(rest, -rest) > check_ms * _APART).is_sure
 
     fits = [~reduce(or_, (apart(it, check_ms) for it in waits)) for check_ms in CHECKS_MS]
