@@ -17,6 +17,7 @@ RUNNING: Final = OperationState(
     operation_id="mv-3f9a21c4",
     phase=Phase.RUNNING,
     started_ms=1,
+    waves_begun=1,
     throttle_bytes_per_s=1 << 20,
     throttle={},
     message="asked for 1.0 MiB/s on brokers 101, 102, 103, 104, 105 and 106",

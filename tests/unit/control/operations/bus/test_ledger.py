@@ -1,7 +1,6 @@
 """The bus is folded once, and then only what is new is read."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
@@ -163,15 +162,14 @@ async def test_a_bus_that_was_made_anew_is_read_anew() -> None:
 
 
 async def test_the_event_loop_has_its_turn_while_much_is_folded() -> None:
-    bus = bus_with(*(f"mv-{n}" for n in range(60)), count=1500)
-    asking = asyncio.create_task(ledger_of(bus).states())
-    longest, last = 0.0, time.perf_counter()
+    names = [f"mv-{n}" for n in range(60)]
+    asking = asyncio.create_task(ledger_of(bus_with(*names, count=1500)).states())
+    turns = 0
     while not asking.done():
         await asyncio.sleep(0)
-        now = time.perf_counter()
-        longest, last = max(longest, now - last), now
-    assert len(asking.result()) == 60
-    assert longest < 0.25, "far less on an idle machine"
+        turns += 1
+    assert len(asking.result()) == len(names)
+    assert turns > len(names), "one at least for each plan, which takes milliseconds"
 
 
 def test_plans_are_bounded_in_bytes_and_the_oldest_ended_go(
