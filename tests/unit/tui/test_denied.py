@@ -35,6 +35,7 @@ MOVED = OperationState(
     phase=Phase.FINISHED,
     outcome=Outcome.DONE,
     started_ms=NOW_MS - 60_000,
+    waves_begun=1,
     finished_ms=NOW_MS,
 )
 NOTHING_MOVED = MoveProgress(
