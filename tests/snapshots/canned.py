@@ -74,6 +74,7 @@ CHANGES: Final = tuple(
     for number in range(3)
 )
 _RUNNING: Final = OperationState(
+    waves_begun=1,
     operation_id="mv-3f9a21c4",
     phase=Phase.RUNNING,
     who="ada@ops",
