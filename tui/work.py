@@ -2,14 +2,19 @@
 
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.css.query import NoMatches
-from textual.dom import DOMNode
 from textual.worker import Worker
 
+if TYPE_CHECKING:
+    from textual.dom import DOMNode as _Beside
+else:
+    _Beside = object
+"""Textual takes styles and keys from the first base that is a node: the screen itself."""
 
-class WorksWhileShown(DOMNode):
+
+class WorksWhileShown(_Beside):
     """A screen that is left while its work goes on: its widgets go first, and the work, which is
     cancelled only then, may look for one in between."""
 
