@@ -11,7 +11,7 @@ import uvicorn
 from dash import Dash
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import FileResponse, PlainTextResponse, Response
+from fastapi.responses import PlainTextResponse, Response
 
 from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.feed import feed_of
@@ -74,9 +74,9 @@ def create_app(context: PageContext) -> Dash:
     return app
 
 
-def _favicon() -> FileResponse:
+def _favicon() -> Response:
     """Where a browser looks by itself when it opens a file of ours alone."""
-    return FileResponse(ASSETS / "favicon.ico")
+    return Response((ASSETS / "favicon.ico").read_bytes(), media_type="image/x-icon")
 
 
 async def _tell_bad_request(_: Request, error: Any) -> Response:
