@@ -35,7 +35,9 @@ def site(tmp_path: Path, bus: LocalCluster) -> Iterator[Site]:
     with ExitStack() as stack:
         cluster = LocalCluster(tmp_path / "cluster", overrides=NOBODY_DIES)
         stack.enter_context(cluster)
-        executor = ExecutorProcess(bus=bus.bootstrap, log=tmp_path / "executor.log")
+        executor = ExecutorProcess(
+            bus=bus.bootstrap, watched=cluster.bootstrap, log=tmp_path / "executor.log"
+        )
         stack.enter_context(executor).wait_until_said("ready")
         cli = CommandLine(bootstrap=cluster.bootstrap, bus=bus.bootstrap, folder=tmp_path)
         stack.callback(cli.close)

@@ -16,17 +16,15 @@ from typing import Any
 import pytest
 from confluent_kafka import (
     Consumer,
-    ConsumerGroupTopicPartitions,
-    KafkaException,
     Producer,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from control.kafka.connection.settings import KafkaSettings
 from control.model import ids
 from tests.support.collecting import Collected, becomes, collecting
+from tests.support.commits import commit
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import KAFKA_VERSION, KafkaCluster, ready_admin, run_tool
 from tests.support.patience import WAIT_S
@@ -86,11 +84,11 @@ def scene(watched: KafkaCluster) -> Iterator[Scene]:
             value = f"value {index}" * (index % 7)
             producer.produce(name, value, partition=index % partitions, timestamp=at_ms)
     assert producer.flush(WAIT_S) == 0
-    _commit(admin, "done", {("even", p): RECORDS for p in range(6)})
-    _commit(admin, "behind", {("even", p): 7 * p for p in range(6)})
-    _commit(admin, "at-zero", {("uneven", p): 0 for p in range(5)})
-    _commit(admin, "one-stuck", {("even", p): 3 if p == 4 else RECORDS for p in range(6)})
-    _commit(admin, "below-start", {("single", 0): 2, ("single", 1): 30})
+    commit(admin, "done", {("even", p): RECORDS for p in range(6)})
+    commit(admin, "behind", {("even", p): 7 * p for p in range(6)})
+    commit(admin, "at-zero", {("uneven", p): 0 for p in range(5)})
+    commit(admin, "one-stuck", {("even", p): 3 if p == 4 else RECORDS for p in range(6)})
+    commit(admin, "below-start", {("single", 0): 2, ("single", 1): 30})
     deleted = admin.delete_records([TopicPartition("single", 0, 11)])
     for future in deleted.values():
         future.result(WAIT_S)
@@ -111,21 +109,6 @@ def scene(watched: KafkaCluster) -> Iterator[Scene]:
     member.close()
     for future in admin.delete_topics(list(TOPICS)).values():
         future.result(WAIT_S)
-
-
-def _commit(admin: AdminClient, group: str, offsets: dict[tuple[str, int], int]) -> None:
-    wanted = [TopicPartition(topic, number, at) for (topic, number), at in offsets.items()]
-    request = [ConsumerGroupTopicPartitions(group, wanted)]
-
-    def is_committed() -> bool:
-        """Not while the offsets topic is still being made; the result says so per partition."""
-        (future,) = admin.alter_consumer_group_offsets(request).values()
-        try:
-            return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
-        except KafkaException:
-            return False
-
-    wait_until(is_committed, f"{group} has offsets")
 
 
 def _tool(name: str, scene: Scene, *args: str) -> str:

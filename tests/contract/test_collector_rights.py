@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
@@ -22,6 +21,7 @@ from control.kafka.records.producer import RecordProducer
 from partiscope.connections import ConnectionSettings
 from tests.support.certificates import make_certificate
 from tests.support.collecting import becomes, collecting
+from tests.support.commits import commit
 from tests.support.kafka_oracle import run_tool
 from tests.support.kafka_secure import (
     ADMIN,
@@ -31,7 +31,6 @@ from tests.support.kafka_secure import (
     unsecured_token,
 )
 from tests.support.patience import WAIT_S
-from tests.support.settle import wait_until
 
 pytestmark = [pytest.mark.kafka_oracle, pytest.mark.timeout(240)]
 
@@ -50,13 +49,7 @@ def secure(kafka_libs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         topics = [NewTopic("orders", 3, 1), NewTopic("secret", 2, 1)]
         for future in admin.create_topics(topics).values():
             future.result(WAIT_S)
-        offsets = ConsumerGroupTopicPartitions("billing", [TopicPartition("orders", 0, 0)])
-
-        def is_committed() -> bool:
-            (future,) = admin.alter_consumer_group_offsets([offsets]).values()
-            return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
-
-        wait_until(is_committed, "billing has offsets")
+        commit(admin, "billing", {("orders", 0): 0})
         cluster.grant((ResourceType.TOPIC, "orders", AclOperation.DESCRIBE))
         yield cluster
 

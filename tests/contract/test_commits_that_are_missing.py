@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.support.commits import commit
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
 from tests.support.patience import WAIT_S
@@ -63,7 +64,7 @@ def test_what_is_missing_is_told_and_nothing_is_green(
     is_kafka = "kafka" in request.node.callspec.id
     admin = _fill(bootstrap)
     protocols = {"classic-one": "classic"} | ({"new-one": "consumer"} if is_kafka else {})
-    _commit(admin, "beyond", "short", 500)
+    commit(admin, "beyond", {("short", 0): 500})
     with _members(bootstrap, protocols):
         found: dict[str, Any] = {}
 
@@ -92,7 +93,7 @@ def test_what_is_missing_is_told_and_nothing_is_green(
         assert exported["beyond"]["status"] == "BEYOND"
         assert exported["classic-one"]["status"] == ""
         time.sleep(AGAIN_S)
-    _commit(admin, "beyond", "short", 100)
+    commit(admin, "beyond", {("short", 0): 100})
 
     def statuses() -> dict[str, Any]:
         return {row["group"]: row["status"] for row in installation.status()[0]["groups"]}
@@ -128,16 +129,6 @@ def _fill(bootstrap: str) -> AdminClient:
         producer.produce("short", b"x", partition=0)
     assert producer.flush(WAIT_S) == 0
     return admin
-
-
-def _commit(admin: AdminClient, group: str, topic: str, offset: int) -> None:
-    request = [ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, offset)])]
-
-    def is_committed() -> bool:
-        (future,) = admin.alter_consumer_group_offsets(request).values()
-        return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
-
-    wait_until(is_committed, f"{group} has offsets")
 
 
 @contextmanager

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import expect
 
 from tests.contract.group_clients import produce
 from tests.support.browser import chromium, open_page
+from tests.support.commits import commit
 from tests.support.installation import Installation
 from tests.support.kafka_oracle import KafkaCluster, ready_admin
 from tests.support.patience import WAIT_S
@@ -54,14 +54,7 @@ def clusters(kafka_libs: Path, tmp_path: Path) -> Iterator[dict[str, KafkaCluste
                 future.result(WAIT_S)
             produce(cluster.bootstrap, "orders", RECORDS[name])
             count = TOPICS[name]["orders"]
-            offsets = [TopicPartition("orders", number, 0) for number in range(count)]
-            request = [ConsumerGroupTopicPartitions(f"billing-{name}", offsets)]
-
-            def is_committed(admin: Any = admin, request: Any = request) -> bool:
-                (future,) = admin.alter_consumer_group_offsets(request).values()
-                return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
-
-            wait_until(is_committed, f"billing-{name} has offsets")
+            commit(admin, f"billing-{name}", {("orders", number): 0 for number in range(count)})
         yield started
 
 

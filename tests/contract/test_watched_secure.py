@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin._acl import AclOperation
 from confluent_kafka.admin._resource import ResourceType
 from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import expect
 
 from tests.support.browser import chromium, open_page
+from tests.support.commits import commit
 from tests.support.installation import Installation
 from tests.support.kafka_secure import ADMIN, VIEWER, SecureKafka
 from tests.support.patience import WAIT_S, patience_s
@@ -116,13 +116,7 @@ def test_who_may_only_describe_watches_until_more_is_granted(
     secure.grant(*DESCRIBES)
     admin = secure.admin()
     admin.list_topics(timeout=WAIT_S)
-    offsets = ConsumerGroupTopicPartitions("billing", [TopicPartition(TOPIC, 0, 0)])
-
-    def is_committed() -> bool:
-        (future,) = admin.alter_consumer_group_offsets([offsets]).values()
-        return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
-
-    wait_until(is_committed, "billing has offsets")
+    commit(admin, "billing", {(TOPIC, 0): 0})
     errors: list[str] = []
     with _up(secure, tmp_path / "up", VIEWER) as installation, chromium() as browser:
         installation.wait_ready()

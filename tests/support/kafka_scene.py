@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tests.support.commits import commit
 from tests.support.kafka_oracle import ready_admin
 from tests.support.patience import WAIT_S
-from tests.support.settle import wait_until
 
 NODES: Final = (101, 102, 103)
 LIVE: Final = {"orders": 12, "clicks": 2, "many": 10}
@@ -50,8 +50,8 @@ class Scene:
         """Topics, records, groups."""
         self._create()
         self._fill()
-        self._commit("stopped", {("left", n): 100 for n in range(4)})
-        self._commit("below-start", {("short", 0): 10})
+        commit(self._admin, "stopped", {("left", n): 100 for n in range(4)})
+        commit(self._admin, "below-start", {("short", 0): 10})
         for future in self._admin.delete_records([TopicPartition("short", 0, 200)]).values():
             future.result(WAIT_S)
         for work in (
@@ -97,16 +97,6 @@ class Scene:
                 producer.poll(0)
         assert producer.flush(WAIT_S) == 0
 
-    def _commit(self, group: str, offsets: dict[tuple[str, int], int]) -> None:
-        wanted = [TopicPartition(topic, number, at) for (topic, number), at in offsets.items()]
-        request = [ConsumerGroupTopicPartitions(group, wanted)]
-
-        def is_committed() -> bool:
-            (future,) = self._admin.alter_consumer_group_offsets(request).values()
-            return all(each.error is None for each in future.result(WAIT_S).topic_partitions)
-
-        wait_until(is_committed, f"{group} has offsets")
-
     def _produce(self) -> None:
         producer = Producer({"bootstrap.servers": self.bootstrap, "linger.ms": 20})
         turn = 0
@@ -121,7 +111,7 @@ class Scene:
     def _rewind(self) -> None:
         offset = 900
         while not self._stop.is_set():
-            self._commit("rewinding", {("back", 0): offset})
+            commit(self._admin, "rewinding", {("back", 0): offset})
             offset -= 5
             self._stop.wait(REWIND_EVERY_S)
 
