@@ -98,7 +98,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     if used & OTHER_JVMS or item.get_closest_marker("kafka_oracle") is not None:
         item.add_marker(pytest.mark.thorough)
     if (limit := item.get_closest_marker("timeout")) is not None:
-        item.add_marker(pytest.mark.timeout(patience_s(limit.args[0])))
+        stretched = pytest.mark.timeout(patience_s(limit.args[0]))
+        item.add_marker(stretched, append=False)  # before its own
 
 
 @pytest.hookimpl(trylast=True)

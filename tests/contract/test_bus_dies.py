@@ -16,7 +16,7 @@ from tests.support.kafka_eyes import KafkaEyes
 from tests.support.patience import WAIT_S
 from tests.support.phrases import lacking
 
-pytestmark = [pytest.mark.thorough, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(600)]
 
 UNREACHABLE: Final = 4
 WORDS_MAX: Final = 80
