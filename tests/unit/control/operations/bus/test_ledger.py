@@ -1,6 +1,7 @@
 """The bus is folded once, and then only what is new is read."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
@@ -161,15 +162,30 @@ async def test_a_bus_that_was_made_anew_is_read_anew() -> None:
     assert [it.operation_id for it in await ledger.states()] == ["mv-9"]
 
 
-async def test_the_event_loop_has_its_turn_while_much_is_folded() -> None:
+async def test_the_event_loop_has_its_turn_between_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{Ledger.__module__}.SLICE_S", 0.0)
     names = [f"mv-{n}" for n in range(60)]
-    asking = asyncio.create_task(ledger_of(bus_with(*names, count=1500)).states())
+    asking = asyncio.create_task(ledger_of(bus_with(*names)).states())
     turns = 0
     while not asking.done():
         await asyncio.sleep(0)
         turns += 1
     assert len(asking.result()) == len(names)
-    assert turns > len(names), "one at least for each plan, which takes milliseconds"
+    assert turns > len(names), "one after each record"
+
+
+async def test_large_plans_are_folded_in_another_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{Ledger.__module__}.THREAD_FROM_BYTES", 1)
+    take, folding = KnownStates.take, set[int]()
+
+    def noted(self: KnownStates, event: Event) -> None:
+        folding.add(threading.get_ident())
+        take(self, event)
+
+    monkeypatch.setattr(KnownStates, "take", noted)
+    assert len(await ledger_of(bus_with("mv-1", "mv-2")).states()) == 2
+    assert folding
+    assert threading.get_ident() not in folding
 
 
 def test_plans_are_bounded_in_bytes_and_the_oldest_ended_go(
