@@ -163,8 +163,8 @@ class Executor:
     async def _judge(self, ownership: Ownership, command: ReassignCommand) -> None:
         """Refuse what the settings do not admit; of what has begun nothing more is done then."""
         name, memory = command.operation_id, self.memory
-        refusal = await self._admission.refusal(command, memory.states.get(name))
-        memory.refusals[name] = words = refusal
+        words = await self._admission.refusal(command, memory.states.get(name))
+        memory.refusals[name] = words
         context = _Context(self, ownership, name)
         if name not in memory.states:
             await context.emit(EventKind.ACCEPTED, "accepted", **accepted_data(command))
