@@ -38,18 +38,27 @@ class ClusterRouting:
                 await _refuse(scope, receive, send, name, self._names)
                 return
             chosen_cluster.set(name or self._names[0])
-            scope = {**scope, "path": path, "raw_path": quote(path).encode()}
+            # Not quoted anew from the path: %2F in the name of a group is no border of segments.
+            _, raw_path = _split(scope["raw_path"].decode("latin-1"))
+            scope = {**scope, "path": path, "raw_path": raw_path.encode("latin-1")}
         await self._app(scope, receive, _with_status(send, scope))
 
 
 def name_and_path(scope: Scope) -> tuple[str, str]:
     """The name that a request carries (empty: none), and its path without."""
-    path: str = scope["path"]
-    if path.startswith(_MARK):
-        name, _, rest = path.removeprefix(_MARK).partition("/")
-        return name, f"/{rest}"
-    query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
-    return query.get(QUERY, [""])[0], path
+    name, path = _split(scope["path"])
+    if not name:
+        query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+        name = query.get(QUERY, [""])[0]
+    return name, path
+
+
+def _split(path: str) -> tuple[str, str]:
+    """The name before a path, if it has one, and what follows."""
+    if not path.startswith(_MARK):
+        return "", path
+    name, _, rest = path.removeprefix(_MARK).partition("/")
+    return name, f"/{rest}"
 
 
 class ClusterDash(LeanDash):
@@ -83,7 +92,9 @@ class ClusterDash(LeanDash):
 
 def _with_status(send: Send, scope: Scope) -> Send:
     """A page that says that there is no such view has status 404, as scripts and crawlers ask."""
-    if scope["type"] != "http" or DATA.match(scope["path"]) or _is_view(scope["path"]):
+    if scope["type"] != "http" or DATA.match(scope["path"]):
+        return send
+    if _is_view(scope["raw_path"].decode("latin-1")):
         return send
 
     async def send_with_status(message: Message) -> None:

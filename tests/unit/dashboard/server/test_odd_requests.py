@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import MutableMapping
 from typing import Any, Final
+from urllib.parse import unquote
 
 import pytest
 
@@ -39,7 +40,7 @@ class Page:
     async def _get(self, address: str) -> tuple[int, str]:
         path, _, query = address.partition("?")
         scope = {
-            "type": "http", "method": "GET", "path": path, "raw_path": path.encode(),
+            "type": "http", "method": "GET", "path": unquote(path), "raw_path": path.encode(),
             "query_string": query.encode(), "headers": [(b"host", HOST.encode())],
         }  # fmt: skip
         answers: list[MutableMapping[str, Any]] = []
@@ -62,7 +63,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
 
 
 def test_every_view_is_200_and_no_view_is_404(page: Page) -> None:
-    for address in ("/", "/topics", "/topics/topic-0", "/brokers/101", "/groups", "/favicon.ico"):
+    names = ("/groups/team%2Fapp", "/groups/a%5B%2Fb%5Dc%3Fx%23y", "/groups/100%25", "/groups/%FF")
+    for address in ("/", "/topics", "/topics/topic-0", "/brokers/101", "/favicon.ico", *names):
         with case(address):
             assert page.get(address)[0] == 200
     for address in ("/nowhere", "/topics/a/b/c/d", "/brokers/x", "/brokers/²", f"/{VERY_LONG}"):
