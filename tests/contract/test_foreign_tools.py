@@ -203,7 +203,7 @@ async def test_a_target_that_is_cordoned_in_flight_is_told(
         pytest.skip("this Kafka cannot cordon")
     with ExecutorProcess(bus=bootstrap, log=tmp_path / "executor.err") as executor:
         topic, move = await begin(admin, client)
-        await watch_until(client, move, lambda it: in_wave(1, it))
+        await watch_until(client, move, lambda it: in_wave(2, it))
         await admin.alter_configs(target, {CORDONED: "*"})
         try:
             words = f"broker {TO[0]} was cordoned meanwhile"

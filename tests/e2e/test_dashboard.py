@@ -20,7 +20,7 @@ from tests.support.axe import serious_findings
 from tests.support.browser import dialog_of, open_page
 from tests.support.cut_proxy import CutProxy
 from tests.support.page_server import PageServer
-from tests.support.patience import WAIT_S
+from tests.support.patience import WAIT_S, patience_s
 from tests.support.settle import wait_until
 from tests.support.store_builder import (
     StoreBuilder,
@@ -250,6 +250,11 @@ def test_numbers_are_sorted_from_the_largest_as_in_the_terminal(
     title = page.locator(f'.ag-header-cell[col-id="{column}"]')
     for order in orders:
         title.click()
+        try:
+            expect(title).to_have_attribute("aria-sort", order, timeout=patience_s(5) * 1000)
+        except AssertionError:
+            # A press that meets a table while its columns are fitted is lost, once in a while.
+            title.click()
         expect(title).to_have_attribute("aria-sort", order)
         sort = {"descending": f"sort=-{column}", "ascending": f"sort={column}", "none": ""}[order]
         expect(page).to_have_url(f"{server.url}/{path}{sort and '?'}{sort}")

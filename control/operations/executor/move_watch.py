@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -101,6 +102,15 @@ class MoveWatch:
             at_s=time.monotonic(),
         )
         self._note_missing(time.monotonic())
+
+    async def look_for_cordons(self) -> None:
+        """On brokers that replicas are still to come to: nothing moves there yet that would tell.
+        What does not answer changes nothing."""
+        left = (change for change in self._changes if not self.places.is_there(change))
+        receiving = {broker for change in left for broker in change.adding}
+        with suppress(KafkaPortError):
+            log_dirs = await self._admin.log_dirs(partitions=())
+            self.cordons.read([it for it in log_dirs if it.broker in receiving], self.emptied)
 
     def _note_missing(self, now_s: float) -> None:
         known = self.places.placed.keys() | self.places.moving.keys()

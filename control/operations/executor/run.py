@@ -244,6 +244,7 @@ class ReassignRun:
 
     async def _is_anything_safe(self, wave: Sequence[PartitionChange]) -> bool:
         """Leaves out, and tells, what has become unsafe since pre-flight."""
+        await self._watch.look_for_cordons()
         unsafe = await unsafe_by_now(self._admin, wave, self._watch.places)
         await self._refuse(unsafe, EventKind.INTERFERED)
         return any(change.key not in self._refused for change in wave)

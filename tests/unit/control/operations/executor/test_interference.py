@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kio.schema.errors import ErrorCode
 
+from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, LogDir
 from control.model.ids import TopicPartition
 from control.operations.bus.events import EventKind, Outcome
@@ -337,9 +339,26 @@ def test_cordons_that_matter_are_told_once(emptied: tuple[int, ...]) -> None:
     assert not lacking(told[0], "broker 1", wanted)
 
 
-def _dir(**known: bool) -> LogDir:
+async def test_a_target_that_is_cordoned_between_waves_is_told() -> None:
+    """Nothing moves to it then, and Kafka refuses what is asked next."""
+    cluster, context = scene()
+    cluster.logs = (_dir(broker=3),)
+
+    def cordon() -> None:
+        cluster.arrive()
+        cluster.logs = (_dir(broker=3, is_cordoned=True),)
+        refused = RefusedError(ErrorCode.invalid_replica_assignment, what="moving")
+        cluster.refusals |= dict.fromkeys((B.key, C.key), refused)
+
+    ended = await run(cluster, context, cordon, idle, idle)
+    assert ended.outcome is Outcome.FAILED
+    (told,) = context.said(EventKind.INTERFERED)
+    assert not lacking(told, "broker 3", "was cordoned")
+
+
+def _dir(*, broker: int = 1, **known: bool) -> LogDir:
     return LogDir(
-        broker=1,
+        broker=broker,
         path="/d",
         total_bytes=None,
         usable_bytes=None,
