@@ -141,14 +141,12 @@ class _Search:
         return sync.keeps(partition, source, target, replicas)
 
     def _keeps_racks(self, state: State) -> bool:
-        """Whether what was on as many racks as it can be still is."""
+        """Whether what was on as many racks as its replicas now can be on still is."""
         return all(
-            now == home or self._is_spread(now) or not self._is_spread(home)
+            now == home or self._racks(now) >= needed or self._racks(home) < needed
             for now, home in zip(state, self._home, strict=True)
+            for needed in (min(now.bit_count(), self._start.known_racks),)
         )
-
-    def _is_spread(self, mask: int) -> bool:
-        return self._racks(mask) >= min(mask.bit_count(), self._start.known_racks)
 
     def _racks(self, mask: int) -> int:
         rack, racks = self._start.rack, self._start.racks

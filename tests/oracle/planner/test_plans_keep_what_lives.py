@@ -15,7 +15,7 @@ from tests.oracle.planner.judge import Judge, Key, crowded
 from tests.oracle.planner.planned import planned
 from tests.oracle.planner.seeds import long_run
 
-ORDINARY, CHECKED = 150, 200
+ORDINARY, CHECKED = 300, 1_500
 ONCE_BROKEN = (13528,)
 """What random runs of many seeds have found."""
 SOAK = 200_000

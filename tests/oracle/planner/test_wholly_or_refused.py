@@ -18,7 +18,9 @@ from tests.oracle.planner.tight import (
     whole_plan,
 )
 
-ORDINARY, CROWDED = 40, 3
+ORDINARY, CROWDED = 160, 3
+ONCE_BROKEN = (9246, 11004, 14870, 103904)
+"""What random runs of many seeds have found."""
 SOAK = 100_000
 CHUNK = 2_000
 
@@ -26,11 +28,15 @@ CHUNK = 2_000
 def broken(case: Case) -> list[str]:
     """What is not as it should be with the answer to a request."""
     disks, made = Disks(case), planned(case)
-    possible = whole_plan(disks)
+    is_known = True
+    try:
+        possible = whole_plan(disks)
+    except OverflowError:
+        possible, is_known = None, False
     if made is None:
         return [] if possible is None else [f"refused, but {list(map(sorted, possible))} works"]
     found = [f"{it.name}: {bad}" for it in made.alternatives for bad in _faults(disks, it)]
-    if possible is None and made.alternatives:
+    if is_known and possible is None and made.alternatives:
         found.append("planned, but nothing does all that was asked for")
     return found + _dominated(made.alternatives)
 
@@ -75,6 +81,11 @@ def _dominated(offered: Sequence[Alternative]) -> list[str]:
 def test_what_is_asked_is_done_wholly_or_refused(first: int) -> None:
     found = {seed: bad for seed in range(first, first + 20) if (bad := broken(tight_case(seed)))}
     assert found == {}
+
+
+def test_what_was_refused_once_and_can_be_done_is_done() -> None:
+    """New replicas that share a rack, where no others have room."""
+    assert {seed: bad for seed in ONCE_BROKEN if (bad := broken(tight_case(seed)))} == {}
 
 
 def overfilled(case: Case) -> list[str]:
