@@ -110,7 +110,7 @@ async def test_the_executor_moves_nothing_on_a_cluster_that_its_settings_leave_a
 
 
 async def test_a_command_that_nobody_has_proven_moves_nothing(
-    cluster: LocalCluster, tmp_path: Path
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is answered, and journal and list mark it: anybody may write any name into it."""
     async with KafkaAdmin.to(cluster.bootstrap) as admin:
@@ -132,7 +132,8 @@ async def test_a_command_that_nobody_has_proven_moves_nothing(
     assert lacking(ended.message, "no proof", "proof.further_key_files") == []
     line = CommandLine(bootstrap=cluster.bootstrap, bus=cluster.bootstrap, folder=tmp_path)
     assert [it["is_proven"] for it in line.moves()] == [False]
-    said = line.run("journal", "--columns", "what,who")
+    monkeypatch.setenv("COLUMNS", "200")
+    said = line.run("journal")
     assert lacking(said, "admin (not proven)") == [], said
     told = [(it["proof"], it["outcome"]) for it in line.json("journal")["journal"]]
     assert told == [("not proven", "refused")]

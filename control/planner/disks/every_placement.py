@@ -1,8 +1,8 @@
 """Every placement of a small cluster, the fewest bytes first: the last resort on tight disks.
 
-From the placement before, one replica at a time goes to a broker that has room for it then. No
-replica moves twice. So whatever can be done one after the other is found, unless there are more
-placements than may be looked at.
+From the placement before, one replica at a time goes to a broker that has room for it then, or is
+dropped where there are too many. No replica moves twice. So whatever can be done one after the
+other is found, unless there are more placements than may be looked at.
 
 A state is one bit mask of brokers for each partition.
 """
@@ -73,7 +73,7 @@ class _Search:
         first, size = self._home, self._start.size
         seen = {first}
         must = sum(size[p] * self._lacks(p, first[p]) for p in self._partitions)
-        left = sum(self._lacks(p, first[p]) for p in self._partitions)
+        left = sum(self._left(p, first[p]) for p in self._partitions)
         rank = (must, 0) if is_hasty else (must, left)
         queue = [(rank, must, left, first, tuple(self._start.bytes.tolist()))]
         while queue:
@@ -86,17 +86,20 @@ class _Search:
             if self._looked_at > _LOOKED_AT_MAX or len(seen) * len(state) > _KEPT_MAX:
                 return None
             for partition, source, target in self._steps(state, held):
-                then = state[partition] & ~source | 1 << target
+                then = state[partition] & ~source | target
                 following = (*state[:partition], then, *state[partition + 1 :])
                 if following in seen:
                     continue
                 seen.add(following)
                 bytes_ = list(held)
-                bytes_[target] += size[partition]
+                if target:
+                    bytes_[target.bit_length() - 1] += size[partition]
                 if source:
                     bytes_[source.bit_length() - 1] -= size[partition]
                 fewer = self._lacks(partition, state[partition]) - self._lacks(partition, then)
-                further, left_then = cost + size[partition] * (1 - fewer), left - fewer
+                further = cost + size[partition] * (bool(target) - fewer)
+                left_then = left - self._left(partition, state[partition])
+                left_then += self._left(partition, then)
                 rank = (further, left_then)
                 if is_hasty:
                     rank = (lacks - size[partition] * fewer, further)
@@ -108,21 +111,32 @@ class _Search:
         """Replicas that lack a place."""
         if partition not in self._partitions:
             return 0
-        return (mask & self._gone).bit_count() + max(0, self._wide[partition] - mask.bit_count())
+        return max(0, self._wide[partition] - (mask & ~self._gone).bit_count())
+
+    def _left(self, partition: int, mask: int) -> int:
+        """Steps that are left: replicas that lack a place, and those that are too many."""
+        if partition not in self._partitions:
+            return 0
+        return self._lacks(partition, mask) + max(0, mask.bit_count() - self._wide[partition])
 
     def _steps(self, state: State, held: tuple[int, ...]) -> Iterator[tuple[int, int, int]]:
-        """(partition, bit of the source, or 0 where one is added, target)."""
+        """(partition, bit of the source or 0 where one is added, bit of the target or 0 where one
+        is dropped)."""
         size, room = (
             self._start.size,
             [most - has for most, has in zip(self._most, held, strict=True)],
         )
         for partition, mask in enumerate(state):
             is_partly = partition in self._partly_synced
+            sources = self._movable[partition] & self._home[partition] & mask
+            if mask.bit_count() > self._wide[partition]:
+                for broker in (b for b in range(self._start.brokers) if sources >> b & 1):
+                    self._looked_at += 1
+                    yield partition, 1 << broker, 0
             needed = size[partition] or float("-inf")
             free = [b for b in self._targets if room[b] >= needed and not mask >> b & 1]
             if not free:
                 continue
-            sources = self._movable[partition] & self._home[partition] & mask
             is_short = mask.bit_count() < self._wide[partition]
             for broker in range(-1, self._start.brokers):
                 if not (is_short if broker < 0 else sources >> broker & 1):
@@ -131,7 +145,7 @@ class _Search:
                     self._looked_at += 1
                     if is_partly and not self._in_sync(partition, broker, target, mask):
                         continue
-                    yield partition, 1 << broker if broker >= 0 else 0, target
+                    yield partition, 1 << broker if broker >= 0 else 0, 1 << target
 
     def _in_sync(self, partition: int, source: int, target: int, mask: int) -> bool:
         sync = self._start.sync
@@ -158,7 +172,10 @@ class _Search:
         for partition, (then, home) in enumerate(zip(state, self._home, strict=True)):
             coming = [b for b in range(placement.brokers) if (then & ~home) >> b & 1]
             for source in [b for b in placement.replicas[partition] if not then >> b & 1]:
-                placement.move(partition, source, coming.pop())
+                if coming:
+                    placement.move(partition, source, coming.pop())
+                else:
+                    placement.drop(partition, source)
             for target in coming:
                 placement.add(partition, target)
         return placement

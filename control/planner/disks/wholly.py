@@ -24,7 +24,6 @@ from control.planner.disks.stages import stages_of
 from control.planner.goals import ImpossibleError
 from control.planner.proposal import Proposal, proposal_of, room_of
 from control.planner.search.placement import Placement
-from control.planner.search.repair import Mender
 from control.planner.verify import Violation, verify_proposal
 
 _ASKED: Final = frozenset({"removed", "replicas"})
@@ -98,10 +97,7 @@ class Asked:
     def anyhow(self) -> Placement | None:
         """A placement of all that is asked for that breaks nothing anew, however uneven; None where
         none is found."""
-        start = self.original.copied()
-        if self._request.replication_factor is not None:
-            Mender(start).shrink(self._request.replication_factor)
-        return search_all(start, self._must, self._is_fine)
+        return search_all(self.original, self._must, self._is_fine)
 
     def _is_fine(self, placement: Placement) -> bool:
         proposal = self._proposal(placement)

@@ -90,7 +90,7 @@ class Mender:
 
     def _shrink(self, partition: int, factor: int) -> None:
         while len(self._placement.replicas[partition]) > factor:
-            self._placement.drop(partition, self._most_dispensable(partition))
+            self._placement.drop(partition, self._most_dispensable(partition, factor))
 
     def _replace_dead(self, partition: int) -> None:
         """Moves replicas off brokers that do not run; the present leader is then first."""
@@ -104,19 +104,24 @@ class Mender:
             if leader is not None and leader in placement.replicas[partition]:
                 placement.lead(partition, leader)
 
-    def _most_dispensable(self, partition: int) -> int:
-        """The replica to drop: dead, then out of sync, then of a removed broker, then not the
-        leader. After that, on a rack with another one or an unknown one, then not preferred, then
-        of the fullest broker."""
+    def _most_dispensable(self, partition: int, factor: int) -> int:
+        """The replica to drop: dead, then out of sync, then of a removed broker, then on an unknown
+        rack in the place of a known one, then not the leader. After that, on a rack with another
+        one or an unknown one, then not preferred, then of the fullest broker."""
         placement = self._placement
         replicas, leader = placement.replicas[partition], placement.sync.leader(partition)
         racks = [placement.rack[b] for b in replicas]
+        known = {placement.rack[b] for b in replicas if not placement.is_removed[b]}
+        known = {rack for rack in known if rack < placement.known_racks}
+        unknown = sum(rack >= placement.known_racks for rack in racks)
+        takes_a_rack = unknown > max(0, factor - len(known))
 
         def rank(b: int) -> tuple[bool | float, ...]:
             return (
                 bool(placement.is_down[b]),
                 not placement.sync.is_in_sync(partition, b),
                 bool(placement.is_removed[b]),
+                takes_a_rack and placement.rack[b] >= placement.known_racks,
                 b != leader,
                 racks.count(placement.rack[b]) > 1,
                 placement.rack[b] >= placement.known_racks,
