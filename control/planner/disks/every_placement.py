@@ -130,7 +130,7 @@ class _Search:
             is_partly = partition in self._partly_synced
             sources = self._movable[partition] & self._home[partition] & mask
             if mask.bit_count() > self._wide[partition]:
-                for broker in (b for b in range(self._start.brokers) if sources >> b & 1):
+                for broker in self._droppable(partition, sources, is_partly=is_partly):
                     self._looked_at += 1
                     yield partition, 1 << broker, 0
             needed = size[partition] or float("-inf")
@@ -146,6 +146,15 @@ class _Search:
                     if is_partly and not self._in_sync(partition, broker, target, mask):
                         continue
                     yield partition, 1 << broker if broker >= 0 else 0, 1 << target
+
+    def _droppable(self, partition: int, sources: int, *, is_partly: bool) -> list[int]:
+        """While not all are in sync, those that are not go first, and the leader stays."""
+        brokers = [b for b in range(self._start.brokers) if sources >> b & 1]
+        if not is_partly:
+            return brokers
+        sync = self._start.sync
+        stale = [b for b in brokers if not sync.is_in_sync(partition, b)]
+        return stale or [b for b in brokers if b != sync.leader(partition)]
 
     def _in_sync(self, partition: int, source: int, target: int, mask: int) -> bool:
         sync = self._start.sync

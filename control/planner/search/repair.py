@@ -115,13 +115,16 @@ class Mender:
         known = {rack for rack in known if rack < placement.known_racks}
         unknown = sum(rack >= placement.known_racks for rack in racks)
         takes_a_rack = unknown > max(0, factor - len(known))
+        keeps_leader = partition in placement.sync.partly_synced
 
         def rank(b: int) -> tuple[bool | float, ...]:
             return (
                 bool(placement.is_down[b]),
                 not placement.sync.is_in_sync(partition, b),
                 bool(placement.is_removed[b]),
-                takes_a_rack and placement.rack[b] >= placement.known_racks,
+                takes_a_rack
+                and placement.rack[b] >= placement.known_racks
+                and not (keeps_leader and b == leader),
                 b != leader,
                 racks.count(placement.rack[b]) > 1,
                 placement.rack[b] >= placement.known_racks,
