@@ -1,6 +1,8 @@
 """Names of things in a cluster. Plain values with a type each, so that they are not mixed up."""
 
 import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import Final, NamedTuple, NewType
 from urllib.parse import quote
 
@@ -49,3 +51,15 @@ def partition_numbers(text: str) -> tuple[int, ...]:
             raise ValueError(f"{part.strip()!r} is no range of partitions")
         found.update(range(first, last + 1))
     return tuple(sorted(found))
+
+
+def partition_ranges(keys: Iterable[TopicPartition]) -> str:
+    """``orders 0-3, 7; payments 1``."""
+    topics = groupby(sorted(keys), key=lambda it: it.topic)
+    return "; ".join(f"{topic} {_ranges([it.partition for it in own])}" for topic, own in topics)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    runs = groupby(enumerate(numbers), key=lambda it: it[1] - it[0])
+    spans = ([number for _, number in run] for _, run in runs)
+    return ", ".join(f"{it[0]}-{it[-1]}" if len(it) > 1 else f"{it[0]}" for it in spans)

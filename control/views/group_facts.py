@@ -49,10 +49,7 @@ async def read_group(session: OperationSession, snapshot: OperatorSnapshot, grou
     described = await session.admin.groups.describe_group(group)
     members = member_rows(described, lags_of(snapshot, group))
     now_ms = time.time_ns() // 1_000_000
-    try:
-        facts, _ = await read_facts(session.admin, group, described.group_type, now_ms)
-    except KafkaPortError as error:
-        facts = (Fact("not told", f"{error}. {error.next_step}"),)
+    facts, _ = await read_facts(session.admin, group, described.group_type, now_ms)
     return Told(facts, members)
 
 
@@ -67,16 +64,16 @@ def lags_of(snapshot: OperatorSnapshot, group: str) -> Lags:
 async def read_facts(
     admin: KafkaAdmin, group: str, group_type: str, now_ms: int
 ) -> tuple[tuple[Fact, ...], dict[str, Any]]:
-    """In words, and as a document.
-
-    :raises KafkaPortError: nobody answers, no right to describe it.
-    """
-    if group_type == "share":
-        share = await read_share_details(admin, group)
-        return share_facts(share, now_ms), share_document(share)
-    if group_type == "streams":
-        streams = await read_streams_details(admin, group)
-        return streams_facts(streams), streams_document(streams)
+    """In words, and as a document. Why they are not told is a fact as well."""
+    try:
+        if group_type == "share":
+            share = await read_share_details(admin, group)
+            return share_facts(share, now_ms), share_document(share)
+        if group_type == "streams":
+            streams = await read_streams_details(admin, group)
+            return streams_facts(streams), streams_document(streams)
+    except KafkaPortError as error:
+        return (Fact("not told", f"{error}. {error.next_step}"),), {"not_told": str(error)}
     return (), {}
 
 
@@ -148,7 +145,7 @@ def _oldest_text(found: ShareDetails, now_ms: int) -> str:
         age = age_text(max(0, now_ms - at_ms))
         return f"written {age}, at the start offset {count_text(start)} of {key}"
     starts = {key: it.start for key, it in found.offsets.items() if it.start is not None}
-    waits = any(found.ends[key] > start for key, start in starts.items())
+    waits = any(found.ends.get(key, start) > start for key, start in starts.items())
     return "its age could not be read" if waits else "none waits"
 
 

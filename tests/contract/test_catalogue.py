@@ -173,7 +173,9 @@ async def test_what_was_previewed_is_done_whatever_comes_in_between(
 ) -> None:
     """Records that come after the preview of ``latest`` do not move what is committed."""
     topic, group = await _filled(session), unique("group")
-    previewed = await session.preview(ResetOffsets(group=group, topic=topic, to="latest"))
+    previewed = await session.preview(
+        ResetOffsets(creates=True, group=group, topic=topic, to="latest")
+    )
     assert f"{topic}-2: no commit → 10" in previewed.effect.lines
     job = ProduceJob(topic=topic, partition=2, count=5)
     await ProduceSession(session.admin.wire.settings, job).run_to_end()
@@ -214,7 +216,9 @@ async def test_a_preview_that_is_confirmed_twice_is_performed_once(
 ) -> None:
     """A button clicked twice: both hear the same, and the journal has one line."""
     topic, group = await _filled(session), unique("group")
-    previewed = await session.preview(ResetOffsets(group=group, topic=topic, to="earliest"))
+    previewed = await session.preview(
+        ResetOffsets(creates=True, group=group, topic=topic, to="earliest")
+    )
     first, second = await asyncio.gather(
         session.perform(previewed, typed=group), session.perform(previewed, typed=group)
     )
@@ -227,7 +231,9 @@ async def test_a_stale_preview_is_refused(session: OperationSession) -> None:
     configured = await session.preview(ConfigureTopic(topic=topic, configs={"retention.ms": "9"}))
     grown = await session.preview(AddPartitions(topic=topic, partitions=9))
     deleted = await session.preview(DeleteTopic(topic=topic))
-    reset = await session.preview(ResetOffsets(group=group, topic=topic, to="earliest"))
+    reset = await session.preview(
+        ResetOffsets(creates=True, group=group, topic=topic, to="earliest")
+    )
     cut = await session.preview(DeleteRecords(topic=topic, before="8", partitions=(2,)))
     resource = ConfigResource(scope=ConfigScope.TOPIC, name=topic)
     await session.admin.alter_configs(resource, {"retention.ms": "7"})
@@ -240,6 +246,31 @@ async def test_a_stale_preview_is_refused(session: OperationSession) -> None:
             await session.perform(stale, typed=stale.word)
     assert await _configs(session, topic, "retention.ms") == {"retention.ms": "7"}
     assert (await session.admin.groups.committed_offsets(group)) == {TopicPartition(topic, 2): 3}
+
+
+async def test_a_group_is_reset_on_all_its_topics_and_none_is_made_by_a_typo(
+    session: OperationSession,
+) -> None:
+    first, second = [await _filled(session) for _ in range(2)]
+    group = unique("billing")
+    commits = {TopicPartition(topic, 2): 3 for topic in (first, second)}
+    await session.admin.groups.commit_offsets(group, commits)
+    for typo in (group[:-1], unique("nothing-like-it")):
+        with pytest.raises(InvalidInputError, match="there is no group") as refused:
+            await session.preview(ResetOffsets(group=typo, topic=first, to="latest"))
+        assert lacking(str(refused.value), typo, "--create") == []
+        assert (f"did you mean {group}?" in str(refused.value)) == group.startswith(typo)
+    with pytest.raises(InvalidInputError, match="topic"):
+        await session.preview(ResetOffsets(group=group, topic="", to="latest", partitions=(2,)))
+    previewed = await session.preview(ResetOffsets(group=group, topic="", to="latest"))
+    wanted = {TopicPartition(topic, number) for topic in (first, second) for number in range(3)}
+    assert {change.name for change in previewed.effect.changes} == set(map(str, wanted))
+    await session.perform(previewed, typed=group)
+    committed = await session.admin.groups.committed_offsets(group)
+    assert {committed[key] for key in wanted if key.partition == 2} == {10}
+    assert f"reset {group} on all its topics to latest" in [
+        line.what for line in await session.journal.lines()
+    ]
 
 
 async def test_shifts_leave_partitions_without_a_commit_alone(session: OperationSession) -> None:
@@ -300,8 +331,8 @@ async def test_an_offset_outside_a_log_is_refused_with_its_ends(session: Operati
         for asked in (
             DeleteRecords(topic=topic, before=to),
             DeleteRecords(topic=topic, before=to, partitions=(2,)),
-            ResetOffsets(group=group, topic=topic, to=to),
-            ResetOffsets(group=group, topic=topic, to=to, partitions=(2,)),
+            ResetOffsets(creates=True, group=group, topic=topic, to=to),
+            ResetOffsets(creates=True, group=group, topic=topic, to=to, partitions=(2,)),
         ):
             with case(asked), pytest.raises(InvalidInputError) as refused:
                 await session.preview(asked)
@@ -314,7 +345,9 @@ async def test_an_offset_outside_a_log_is_refused_with_its_ends(session: Operati
     assert first[key].offset == 0
     await session.admin.offsets.delete_records({key: 4})
     with pytest.raises(InvalidInputError, match=rf"before the first .*{key} \(4 to 10\)"):
-        await session.preview(ResetOffsets(group=group, topic=topic, to="3", partitions=(2,)))
+        await session.preview(
+            ResetOffsets(creates=True, group=group, topic=topic, to="3", partitions=(2,))
+        )
     assert not await session.admin.groups.committed_offsets(group)
 
 

@@ -115,7 +115,9 @@ class MemoryCluster:
 
         return {key: OffsetAt(offset=offset(self.logs[key]), timestamp_ms=-1) for key in keys}
 
-    async def topics(self, names: Iterable[str]) -> tuple[Any, ...]:
+    async def topics(
+        self, names: Iterable[str], *, leaves_out_unknown: bool = False
+    ) -> tuple[Any, ...]:
         partitions = [SimpleNamespace(key=key, leader=1) for key in self.logs]
         return tuple(
             SimpleNamespace(name=name, topic_id=None, partitions=partitions) for name in names

@@ -9,6 +9,7 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.admin.streams_topology import StreamsTopology
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import ConfigResource, ConfigScope, OffsetSpec, ShareOffset
+from control.kafka.records.log_bounds import LogExtents
 from control.kafka.records.reader import RecordReader
 from control.model.ids import TopicPartition
 
@@ -37,6 +38,7 @@ class ShareDetails:
 
     offsets: Mapping[TopicPartition, ShareOffset]
     ends: Mapping[TopicPartition, int]
+    """Of the partitions that tell."""
     start_ms: Mapping[TopicPartition, int]
     """Timestamps of the records at start offsets, as far as they could be read."""
     delivery_limit: int | None
@@ -76,8 +78,8 @@ async def read_share_details(admin: KafkaAdmin, group: str) -> ShareDetails:
     :raises KafkaPortError: nobody answers, no right to describe it.
     """
     offsets = await admin.groups.share_offsets(group)
-    found = await admin.offsets.list_offsets(list(offsets))
-    ends = {key: at.offset for key, at in found.items()}
+    extents, _ = await LogExtents(admin).known(offsets)
+    ends = {key: it.end for key, it in extents.items()}
     configs = await _configs(admin, ConfigResource(scope=ConfigScope.GROUP, name=group))
     limit = configs.get(_LIMIT)
     if limit is None:
@@ -147,7 +149,7 @@ async def _start_times(
     ends: Mapping[TopicPartition, int],
 ) -> dict[TopicPartition, int]:
     at = {key: it.start for key, it in offsets.items() if it.start is not None}
-    behind = {key: ends[key] - start for key, start in at.items() if start < ends[key]}
+    behind = {key: ends[key] - start for key, start in at.items() if start < ends.get(key, -1)}
     asked = {key: at[key] for key in sorted(behind, key=behind.__getitem__)[-STARTS_MAX:]}
     if not asked:
         return {}

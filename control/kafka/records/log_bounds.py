@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection.together import together
@@ -12,6 +13,9 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.ports import OffsetAt, OffsetSpec
 from control.kafka.records.record import Unread
 from control.model.ids import TopicPartition
+
+_NO_LEADER: Final = "it has no leader"
+_UNKNOWN: Final = "it does not exist"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,9 +41,15 @@ class LogExtents:
         :raises KafkaPortError: none of them does.
         """
         wanted = list(keys)
-        topics = await self._admin.topics(sorted({key.topic for key in wanted}))
-        led = {p.key for topic in topics for p in topic.partitions if p.leader >= 0}
-        unread = [_no_leader(key) for key in wanted if key not in led]
+        names = sorted({key.topic for key in wanted})
+        topics = await self._admin.topics(names, leaves_out_unknown=True)
+        leaders = {p.key: p.leader for topic in topics for p in topic.partitions}
+        led = {key for key, leader in leaders.items() if leader >= 0}
+        unread = [
+            Unread(partition=key, reason=_NO_LEADER if key in leaders else _UNKNOWN)
+            for key in wanted
+            if key not in led
+        ]
         if len(unread) == len(wanted):
             # As long as there is nothing else to show, an election is waited for.
             unread, led = [], set(wanted)
@@ -53,6 +63,17 @@ class LogExtents:
             for key, at in stable.items()
         }
         return extents, [*unread, *no_first, *no_end, *no_stable]
+
+    async def known(
+        self, keys: Iterable[TopicPartition]
+    ) -> tuple[dict[TopicPartition, LogExtent], dict[TopicPartition, str]]:
+        """As `tolerant`, also where none of them tells; and why the others do not."""
+        wanted = list(keys)
+        try:
+            extents, unread = await self.tolerant(wanted) if wanted else ({}, [])
+        except KafkaPortError as error:
+            return {}, dict.fromkeys(wanted, str(error))
+        return extents, {it.partition: it.reason for it in unread}
 
     async def strict(self, keys: Iterable[TopicPartition]) -> dict[TopicPartition, LogExtent]:
         """As ``_extents``, of all of them.
@@ -103,7 +124,3 @@ class LogExtents:
         if not found:
             raise next(iter(errors.values()))
         return found, [Unread(partition=key, reason=str(error)) for key, error in errors.items()]
-
-
-def _no_leader(key: TopicPartition) -> Unread:
-    return Unread(partition=key, reason="it has no leader")

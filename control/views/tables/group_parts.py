@@ -1,12 +1,12 @@
 """The small tables of one group as its coordinator describes it: members and committed offsets."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import groupby
+from types import MappingProxyType
 from typing import Any, Final
 
 from control.kafka.ports import GroupDescription, GroupMember, ListedGroup, ShareOffset
-from control.model.ids import TopicPartition, path_segment
+from control.model.ids import TopicPartition, partition_ranges, path_segment
 from control.model.status import BEYOND
 from control.views.tables import cells, units
 from control.views.tables.column import Table, column, name_column, worded
@@ -99,18 +99,6 @@ def member_words(row: Row) -> str:
     return f"{where}: {row.assigned.text}; lag {row.lag.text}{worst}"
 
 
-def partition_ranges(keys: Iterable[TopicPartition]) -> str:
-    """``orders 0-3, 7; payments 1``."""
-    topics = groupby(sorted(keys), key=lambda it: it.topic)
-    return "; ".join(f"{topic} {_ranges([it.partition for it in own])}" for topic, own in topics)
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    runs = groupby(enumerate(numbers), key=lambda it: it[1] - it[0])
-    spans = ([number for _, number in run] for _, run in runs)
-    return ", ".join(f"{it[0]}-{it[-1]}" if len(it) > 1 else f"{it[0]}" for it in spans)
-
-
 def _records(members: Iterable[GroupMember], lags: Lags) -> Iterator[dict[str, Any]]:
     for it in members:
         own = [key for key in it.assignment if key in lags]
@@ -147,13 +135,23 @@ def offset_rows(
     committed: Offsets,
     owners: Mapping[TopicPartition, str],
     bounds: Mapping[TopicPartition, tuple[int, int]],
+    unread: Mapping[TopicPartition, str] = MappingProxyType({}),
 ) -> tuple[Row, ...]:
     """Committed offsets and owners of a group: the worst first, then the most lag.
 
-    ``bounds``: first offset and end of each log. Without a commit, and of one beyond the end,
-    there is no lag. Records to read are those still there: without a commit the whole log.
+    ``bounds``: first offset and end of each log; ``unread``: why others are not known. Without a
+    commit, and of one beyond the end, there is no lag. Records to read are those still there:
+    without a commit the whole log.
     """
-    records = []
+    records = [
+        {
+            **_record(key, at=committed.get(key), end=None, lag=None, note=f"not known: {why}"),
+            "status": "",
+            "readable": None,
+            "client": owners.get(key),
+        }
+        for key, why in unread.items()
+    ]
     for key, (first, end) in bounds.items():
         at = committed.get(key)
         is_beyond = at is not None and at > end
@@ -169,16 +167,21 @@ def offset_rows(
 
 
 def share_offset_rows(
-    offsets: Mapping[TopicPartition, ShareOffset], ends: Offsets
+    offsets: Mapping[TopicPartition, ShareOffset],
+    ends: Offsets,
+    unread: Mapping[TopicPartition, str] = MappingProxyType({}),
 ) -> tuple[Row, ...]:
     """Where a share group stands, most lag first. A lag that no broker tells stays unknown:
-    records beyond the start may be acknowledged already."""
+    records beyond the start may be acknowledged already. ``unread``: why an end is not known."""
     records = []
     for key, offset in offsets.items():
-        most = None if offset.start is None else max(0, ends[key] - offset.start)
+        end = ends.get(key)
+        most = None if offset.start is None or end is None else max(0, end - offset.start)
         is_bounded = offset.lag is None and most is not None
         note = f"lag unknown, at most {most}" if is_bounded else None
-        records.append(_record(key, at=offset.start, end=ends[key], lag=offset.lag, note=note))
+        if key in unread:
+            note = f"not known: {unread[key]}"
+        records.append(_record(key, at=offset.start, end=end, lag=offset.lag, note=note))
     return SHARE_OFFSETS.rows(sorted(records, key=_by_most_lag))
 
 
@@ -193,7 +196,7 @@ def lags_of(rows: Iterable[Row]) -> Lags:
 
 
 def _record(
-    key: TopicPartition, *, at: int | None, end: int, lag: int | None, note: str | None
+    key: TopicPartition, *, at: int | None, end: int | None, lag: int | None, note: str | None
 ) -> dict[str, Any]:
     """A record for the columns of commits, with the names of the store."""
     return {

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Final
 import typer
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.ports import GroupDescription, ListedGroup, OffsetSpec
+from control.kafka.ports import GroupDescription, ListedGroup
+from control.kafka.records.log_bounds import LogExtents
 from control.model.ids import partition_numbers
 from control.operations.catalogue.groups.offset_targets import TARGET_HELP, target_problem
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
@@ -81,17 +82,15 @@ def describe(group: Group, bootstrap: Bootstrap = None, as_json: Json = False) -
             told = await read_facts(admin, group, described.group_type, now_ms)
             if described.group_type == "share":
                 shared = await admin.groups.share_offsets(group)
-                ends = await admin.offsets.list_offsets(list(shared))
-                at = {key: ends[key].offset for key in shared}
-                return described, share_offset_rows(shared, at), told
+                extents, unread = await LogExtents(admin).known(shared)
+                at = {key: it.end for key, it in extents.items()}
+                return described, share_offset_rows(shared, at, unread), told
             # Committed offsets first, ends after: lag can then never come out negative.
             committed = await admin.groups.committed_offsets(group)
             owners = {key: m.client_id for m in described.members for key in m.assignment}
-            keys = list({**committed, **owners})
-            first = await admin.offsets.list_offsets(keys, OffsetSpec.EARLIEST)
-            end = await admin.offsets.list_offsets(keys)
-            bounds = {key: (first[key].offset, end[key].offset) for key in keys}
-            return described, offset_rows(committed, owners, bounds), told
+            extents, unread = await LogExtents(admin).known({**committed, **owners})
+            bounds = {key: (it.first, it.end) for key, it in extents.items()}
+            return described, offset_rows(committed, owners, bounds, unread), told
 
     described, rows, (facts, document) = asyncio.run(run())
     if as_json:
@@ -145,9 +144,14 @@ def _described_note(described: GroupDescription) -> str:
 def alter(
     *,
     group: Group,
-    topic: Annotated[str, typer.Option(help="Topic whose offsets to reset.")],
     to: Annotated[str, typer.Option(help=TO_HELP)],
+    topic: Annotated[
+        str, typer.Option(help="Topic whose offsets to set; all that it committed by default.")
+    ] = "",
     partitions: Partitions = "",
+    creates: Annotated[
+        bool, typer.Option("--create", help="Create the group where there is none of this name.")
+    ] = False,
     reason: Reason = "",
     dry_run: DryRun = False,
     yes: Yes = False,
@@ -159,8 +163,9 @@ def alter(
     if problem is not None:
         raise CommandError(f"--to: {problem}", Exit.WRONG_USE)
     numbers = partition_numbers(partitions)
-    asked = ResetOffsets(group=group, topic=topic, to=to, partitions=numbers, reason=reason)
-    run_operations([asked], {"group": group, "topic": topic}, bootstrap=bootstrap,
+    asked = ResetOffsets(group=group, topic=topic, to=to, partitions=numbers, creates=creates,
+                         reason=reason)  # fmt: skip
+    run_operations([asked], {"group": group, "topic": topic or None}, bootstrap=bootstrap,
                    dry_run=dry_run, yes=yes, as_json=as_json)  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Final
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
@@ -25,17 +26,22 @@ class GroupOffsets:
     """As its coordinator tells; empty: there is no such group yet, or it does not tell."""
 
     @classmethod
-    async def of(cls, admin: KafkaAdmin, group: str, *, must_exist: bool = False) -> "GroupOffsets":
+    async def of(
+        cls, admin: KafkaAdmin, group: str, *, must_exist: bool = False, otherwise: str = ""
+    ) -> "GroupOffsets":
         """Those of a group. Blanks around its name are part of it where there is such a group.
 
-        :raises InvalidInputError: it does not exist though it ``must_exist``, or has no name.
+        :raises InvalidInputError: it does not exist though it ``must_exist``, with what can be done
+            ``otherwise``; or it has no name.
         """
         types = {it.group_id: it.group_type.lower() for it in await admin.groups.list_groups()}
         group = group if group in types else group.strip()
         if not group:
             raise InvalidInputError({"group": "is needed"})
         if must_exist and group not in types:
-            words = f"there is no group {group}; `partiscope groups` lists them"
+            near = get_close_matches(group, types, n=1)
+            meant = f"did you mean {near[0]}?" if near else "`partiscope groups` lists them"
+            words = f"there is no group {group}; {meant}{otherwise}"
             raise InvalidInputError({"group": words})
         return cls(admin=admin, group=group, group_type=types.get(group, ""))
 

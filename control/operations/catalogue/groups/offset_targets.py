@@ -8,8 +8,9 @@ from enum import Enum
 from typing import Final
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.ports import OffsetSpec
-from control.model.ids import TopicPartition
+from control.kafka.ports import OffsetAt
+from control.kafka.records.log_bounds import LogExtents
+from control.model.ids import TopicPartition, partition_ranges
 from control.model.moments import MOMENT_FORMS, TimeError, parse_moment
 from control.model.offset_range import LogRange, outside_words, partition_names
 from control.operations.errors import InvalidInputError
@@ -137,18 +138,28 @@ async def read_bounds(
 ) -> Mapping[TopicPartition, LogBounds]:
     """Bounds of logs, with the offset of the target's time where it is one.
 
-    :raises RefusedError: a partition is unknown or has no leader.
+    :raises InvalidInputError: some partitions do not tell; with those that do.
+    :raises KafkaPortError: none of them does.
     """
-    keys = list(partitions)
-    first = await admin.offsets.list_offsets(keys, OffsetSpec.EARLIEST)
-    end = await admin.offsets.list_offsets(keys)
-    timed: Mapping[TopicPartition, int] = {}
+    logs = LogExtents(admin)
+    extents, unread = await logs.tolerant(partitions)
+    timed: Mapping[TopicPartition, OffsetAt] = {}
     if target.kind is TargetKind.TIME:
-        found = await admin.offsets.list_offsets(keys, target.value)
-        timed = {key: each.offset for key, each in found.items() if each.offset >= 0}
+        timed, lacking = await logs.list_offsets(extents, target.value)
+        unread += lacking
+    if unread:
+        first, told = unread[0], extents.keys() - {it.partition for it in unread}
+        words = f"{partition_names([it.partition for it in unread])}: {first.reason}"
+        raise InvalidInputError(
+            {"partitions": f"{words}; the others can be named: {partition_ranges(told)}"}
+        )
     return {
-        key: LogBounds(first=first[key].offset, end=end[key].offset, at_time=timed.get(key))
-        for key in keys
+        key: LogBounds(
+            first=log.first,
+            end=log.end,
+            at_time=timed[key].offset if key in timed and timed[key].offset >= 0 else None,
+        )
+        for key, log in extents.items()
     }
 
 

@@ -1,6 +1,6 @@
 """Reset a group's committed offsets."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
@@ -16,7 +16,7 @@ from control.operations.catalogue.fields import (
     named_partitions,
     partition_words,
 )
-from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
+from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
 from control.operations.catalogue.groups.group_offsets import GroupOffsets
 from control.operations.catalogue.groups.offset_targets import (
     TARGET_HELP,
@@ -27,6 +27,8 @@ from control.operations.catalogue.groups.offset_targets import (
     target_problem,
 )
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
+from control.operations.checks import is_on
+from control.operations.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +45,7 @@ class ResetOffsets(Operation):
         confirmation=Confirmation.TYPED,
         fields=(
             GROUP,
-            TOPIC,
+            replace(TOPIC, is_required=False, help="empty: every topic that the group committed"),
             PARTITIONS,
             FormField(
                 name="to",
@@ -53,6 +55,12 @@ class ResetOffsets(Operation):
                 help=TARGET_HELP,
                 check=target_problem,
             ),
+            FormField(
+                name="creates",
+                label="Create the group",
+                kind=FieldKind.FLAG,
+                help="where there is none of this name",
+            ),
             REASON,
         ),
     )
@@ -60,8 +68,11 @@ class ResetOffsets(Operation):
 
     group: str
     topic: str
+    """Empty: every topic that the group committed."""
     to: str
     """A target as ``parse_target`` takes it."""
+    creates: bool = False
+    """Whether there may be no such group yet."""
     partitions: tuple[int, ...] = ()
     """Empty: every partition."""
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
@@ -75,13 +86,15 @@ class ResetOffsets(Operation):
             topic=fields["topic"],
             to=fields["to"],
             partitions=partition_numbers(fields["partitions"]),
+            creates=is_on(fields["creates"]),
             reason=fields["reason"],
         )
 
     @property
     def what(self) -> str:
         """For the journal."""
-        return f"reset {self.group} on {partition_words(self.topic, self.partitions)} to {self.to}"
+        topic = self.topic or "all its topics"
+        return f"reset {self.group} on {partition_words(topic, self.partitions)} to {self.to}"
 
     @property
     def thing(self) -> str:
@@ -92,16 +105,21 @@ class ResetOffsets(Operation):
         """Each partition's commit (start offset of a share group) now and then, inside its log. A
         shift leaves partitions without one as they are.
 
-        :raises InvalidInputError: no such partition, or an offset that one of the logs lacks.
+        :raises InvalidInputError: no such group or partition, one whose log is not known, or an
+            offset that one of the logs lacks.
         :raises GroupActiveError: the group has members.
         """
-        (topic,) = await context.admin.topics([self.topic])
-        target = parse_target(self.to)
-        bounds = await read_bounds(context.admin, named_partitions(topic, self.partitions), target)
-        require_inside("to", target, bounds)
-        group = await GroupOffsets.of(context.admin, self.group)
+        if self.partitions and not self.topic:
+            raise InvalidInputError({"topic": "is needed, for partitions are named"})
+        group = await GroupOffsets.of(
+            context.admin, self.group, must_exist=not self.creates,
+            otherwise=" To make a new group, say that it is created (`--create`)",
+        )  # fmt: skip
         await group.require_no_members()
         committed = await group.read()
+        target = parse_target(self.to)
+        bounds = await read_bounds(context.admin, await self._keys(context, committed), target)
+        require_inside("to", target, bounds)
         then = {key: each.resolved(target, committed.get(key)) for key, each in bounds.items()}
         offsets = {
             key: offset
@@ -122,6 +140,18 @@ class ResetOffsets(Operation):
             ),
             facts=tuple((key, committed.get(key)) for key in sorted(bounds)),
         )
+
+    async def _keys(
+        self, context: OperationContext, committed: Iterable[TopicPartition]
+    ) -> list[TopicPartition]:
+        if self.topic:
+            (topic,) = await context.admin.topics([self.topic])
+            return named_partitions(topic, self.partitions)
+        names = sorted({key.topic for key in committed})
+        if not names:
+            raise InvalidInputError({"topic": f"is needed: {self.group} has committed nothing"})
+        topics = await context.admin.topics(names, leaves_out_unknown=True)
+        return [partition.key for topic in topics for partition in topic.partitions]
 
     async def perform(self, context: OperationContext) -> Done:
         """Set the offsets, unless a member came."""

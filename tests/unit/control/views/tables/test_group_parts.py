@@ -46,6 +46,17 @@ def test_a_commit_beyond_the_end_has_no_lag() -> None:
     assert row.note.text == "committed 400 beyond the end; reset it"
 
 
+def test_a_log_that_is_not_known_is_a_row_with_its_reason() -> None:
+    why = {KEYS[1]: "it has no leader"}
+    rows = offset_rows({KEYS[0]: 90, KEYS[1]: 7}, {}, {KEYS[0]: (0, 100)}, why)
+    told = {row.partition.text: (row.committed.text, row.end.text, row.lag.text) for row in rows}
+    assert told == {"0": ("90", "100", "10"), "1": ("7", "n/a", "n/a")}
+    assert rows[0].note.text == "not known: it has no leader", "first, for it is wrong"
+    assert lags_of(rows) == {KEYS[0]: 10, KEYS[1]: None}
+    (row,) = share_offset_rows({KEYS[1]: ShareOffset(start=7, lag=None)}, {}, why)
+    assert (row.end.text, row.note.text) == ("n/a", "not known: it has no leader")
+
+
 def test_a_share_group_has_the_lag_that_its_broker_tells_or_a_bound() -> None:
     offsets = {
         KEYS[0]: ShareOffset(start=None, lag=None),
