@@ -24,6 +24,7 @@ from tests.support.random_values import random_record, random_request
 from tests.unit.broker.server.nodes import create_topic, parts, request, running, until
 
 SEEDS: Final = (1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 42)))
+NODES: Final = 3
 RECORDS: Final = 20
 """Of each type."""
 REQUESTS: Final = 6
@@ -54,9 +55,9 @@ async def _serves(node: Node) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_what_cannot_be_replayed_is_refused_and_gone(tmp_path: Path, seed: int) -> None:
     dice = random.Random(seed)
-    async with running(tmp_path) as (node,):
-        await create_topic([node], "t")
-        active = parts(node).controller.active
+    async with running(tmp_path, NODES) as nodes:
+        await create_topic(nodes, "t")
+        active = parts(nodes[0]).controller.active
         taken = 0
         for _ in range(RECORDS * len(RECORD_TYPES)):
             record = random_record(dice, dice.choice(RECORD_TYPES))
@@ -68,12 +69,14 @@ async def test_what_cannot_be_replayed_is_refused_and_gone(tmp_path: Path, seed:
                 assert active.image is before
             await asyncio.sleep(0)
         assert taken > RECORDS
-        await until(lambda: parts(node).metadata.image.offset >= active.image.offset)
-        await _serves(node)
-        told = _told(parts(node).metadata.image)
-    async with running(tmp_path) as (node,):
-        await _serves(node)
-        assert _told(parts(node).metadata.image) == told
+        told = _told(active.image)
+        for node in nodes:
+            await until(lambda at=node: _told(parts(at).metadata.image) == told)  # type: ignore[misc]
+            await _serves(node)
+    async with running(tmp_path, NODES) as nodes:
+        for node in nodes:
+            await until(lambda at=node: _told(parts(at).metadata.image) == told)  # type: ignore[misc]
+            await _serves(node)
 
 
 async def _send(port: int, api: Api, dice: random.Random) -> None:

@@ -13,11 +13,14 @@ from kio.serial._introspect import EntityField, EntityTupleField, classify_field
 from kio.static.primitive import Records
 
 from broker.protocol import codec
+from broker.protocol.records import NewRecord, build_batch
+from tests.support.mutations import mutated
 
 INTEGERS: Final = (-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 101, 102, 2**31 - 1, 2**40, 2**63 - 1)
 TEXTS: Final = ("", "t", "u", "..", "a/b", "__cluster_metadata", "__consumer_offsets", "101")
 MORE_TEXTS: Final = ("retention.ms", "max.connections", "-1", "true", "x" * 300, "Grüße")
 UUIDS: Final = tuple(UUID(int=n) for n in (0, 1, 7, 8))
+BATCH: Final = build_batch([NewRecord(key=b"k", value=b"value", timestamp=1_700_000_000_000)])
 NESTED_MAX: Final = 3
 _BITS: Final = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
@@ -90,7 +93,7 @@ def _scalar(dice: random.Random, kind: str) -> Any:
         "bool": dice.random() < 0.5,
         "string": random_text(dice),
         "bytes": dice.randbytes(dice.randrange(40)),
-        "records": Records(dice.randbytes(dice.randrange(100))),
+        "records": Records(mutated(dice, BATCH) if dice.random() < 0.7 else dice.randbytes(99)),
         "float64": dice.choice((0.0, -1.0, float("nan"), float("inf"))),
     }
     return drawn[kind]
