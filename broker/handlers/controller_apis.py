@@ -35,6 +35,10 @@ V = TypeVar("V")
 RECORDS_MAX: Final = 10_000
 STEP_ITEMS: Final = 250
 CONTROLLER_APIS: Final[dict[int, Execute]] = {}
+VERSIONS: Final[dict[int, tuple[int, int]]] = {}
+"""Of each of them, inclusive."""
+NODE_APIS: Final[set[int]] = set()
+"""Those that only nodes may ask."""
 
 # How an answer looks when no controller was found: (version, request message, code, reason).
 Refuse = Callable[[int, Any, ErrorCode, str], Any]
@@ -126,7 +130,7 @@ async def forward(request: Request, node: NodeServices, refuse: Refuse) -> Any:
 Send = Callable[[Request, NodeServices, Refuse], Awaitable[Any]]
 
 
-def _add(api_key: int, execute: Execute, refuse: Refuse) -> Execute:
+def _add(api_key: int, versions: tuple[int, int], execute: Execute, refuse: Refuse) -> Execute:
     async def execute_or_refuse(active: ActiveController, request: ControllerRequest) -> Any:
         try:
             return await execute(active, request)
@@ -137,6 +141,7 @@ def _add(api_key: int, execute: Execute, refuse: Refuse) -> Execute:
             return refuse(request.api_version, request.message, code, error.reason)
 
     CONTROLLER_APIS[api_key] = execute_or_refuse
+    VERSIONS[api_key] = versions
     return execute
 
 
@@ -153,7 +158,7 @@ def controller_api(
         async def handle(request: Request, node: NodeServices) -> Any:
             return await send(request, node, refuse)
 
-        return _add(api_key, execute, refuse)
+        return _add(api_key, versions, execute, refuse)
 
     return register
 
@@ -162,6 +167,7 @@ def node_api(
     api_key: int, *, versions: tuple[int, int], refuse: Refuse
 ) -> Callable[[Execute], Execute]:
     """Serve an API between our nodes: only the active controller executes it, others refuse."""
+    NODE_APIS.add(api_key)
 
     def register(execute: Execute) -> Execute:
         @handles(
@@ -184,6 +190,6 @@ def node_api(
             except NotControllerError as error:
                 return refuse(version, message, ErrorCode.not_controller, error.reason)
 
-        return _add(api_key, execute, refuse)
+        return _add(api_key, versions, execute, refuse)
 
     return register

@@ -3,7 +3,9 @@
 Behaviour: carries a request of any broker to the active controller. The response data begins
 with the offset of the metadata log that the answer stands on (8 bytes; ours, not Kafka's), so
 that the broker that asked can catch up before it answers its client. Principal and address are
-those of the client; a principal that cannot be read is PRINCIPAL_DESERIALIZATION_FAILURE.
+those of the client; a principal that cannot be read is PRINCIPAL_DESERIALIZATION_FAILURE. As in
+Kafka a request that cannot be read is UNSUPPORTED_VERSION, and one that no broker forwards
+INVALID_REQUEST.
 """
 
 from dataclasses import replace
@@ -12,11 +14,12 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.controller.errors import NotControllerError
-from broker.handlers.authorization import Operation
+from broker.handlers.authorization import CLUSTER, Operation
+from broker.handlers.controller_apis import NODE_APIS, VERSIONS
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
 from broker.protocol import codec
-from broker.protocol.errors import MalformedRequestError
+from broker.protocol.errors import MalformedRequestError, ProtocolError, RequestHeader
 from broker.protocol.request_context import Principal, RequestContext, address_text
 
 API_KEY: Final = 58
@@ -30,16 +33,36 @@ API_KEY: Final = 58
 )
 async def handle_envelope(request: Request, node: NodeServices) -> Any:
     """Execute a forwarded request, if this node is the active controller."""
-    message = request.message
+    message, frame = request.message, bytes(request.message.request_data)
     try:
         context = _context(message, request.context)
     except MalformedRequestError:
         return _refuse(ErrorCode.principal_deserialization_failure)
     try:
-        answer = await node.controller.execute_enveloped(bytes(message.request_data), context)
+        refusal = _refusal(codec.decode_header(frame), context, node)
+        if refusal is not None:
+            return _refuse(refusal)
+        answer = await node.controller.execute_enveloped(frame, context)
+    except ProtocolError:
+        return _refuse(ErrorCode.unsupported_version)
     except NotControllerError:
         return _refuse(ErrorCode.not_controller)
     return codec.build_response(API_KEY, 0, error_code=ErrorCode.none, response_data=answer)
+
+
+def _refusal(
+    header: RequestHeader, context: RequestContext, node: NodeServices
+) -> ErrorCode | None:
+    """Why this request is not executed."""
+    if header.api_key not in VERSIONS:
+        return ErrorCode.invalid_request
+    oldest, newest = VERSIONS[header.api_key]
+    if not oldest <= header.api_version <= newest:
+        return ErrorCode.unsupported_version
+    is_allowed = header.api_key not in NODE_APIS or node.authorization.is_allowed(
+        context, Operation.CLUSTER_ACTION, CLUSTER
+    )
+    return None if is_allowed else ErrorCode.cluster_authorization_failed
 
 
 def _context(message: Any, carrier: RequestContext) -> RequestContext:

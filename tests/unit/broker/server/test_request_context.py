@@ -1,6 +1,7 @@
 """Who asks is known wherever a request is answered, and one place asks whether he may."""
 
 import asyncio
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from broker.protocol.request_context import (
     address_bytes,
     address_text,
 )
+from broker.server.node import Node
+from tests.support.cases import case
 from tests.support.wire import ask
 from tests.unit.broker.server.nodes import parts, request, running
 
@@ -89,6 +92,58 @@ async def test_what_nodes_ask_of_each_other_needs_cluster_action(tmp_path: Path)
             assert answer.error_code is ErrorCode.cluster_authorization_failed, api
     assert len(asked) == len(apis) >= 10
     assert {it[1:] for it in asked} == {(Operation.CLUSTER_ACTION, CLUSTER)}
+
+
+async def _enveloped(node: Node, data: bytes, principal: Principal | None = None) -> ErrorCode:
+    message = codec.build_request(
+        58,
+        0,
+        request_data=data,
+        request_principal=None if principal is None else principal.to_bytes(),
+        client_host_address=b"",
+    )
+    address = f"127.0.0.1:{parts(node).controller_listener.port}"
+    answer = await asyncio.to_thread(ask, address, 58, 0, message)
+    return ErrorCode(answer.error_code)
+
+
+async def test_an_envelope_carries_only_what_brokers_forward(tmp_path: Path) -> None:
+    whole = codec.encode_request(create_topics("t"), correlation_id=1, client_id="c")[4:]
+    cases = {
+        "forwarded": (whole, ErrorCode.none),
+        "empty": (b"", ErrorCode.unsupported_version),
+        "cut short": (whole[:-3], ErrorCode.unsupported_version),
+        "of an old version": (b"\x00\x13\x00\x00" + whole[4:], ErrorCode.unsupported_version),
+        "of a version to come": (b"\x00\x13\x7f\xff" + whole[4:], ErrorCode.unsupported_version),
+        "of no API": (b"\x7f\xff\x00\x00" + whole[4:], ErrorCode.invalid_request),
+        **{
+            f"of API {api.api_key}": (
+                struct.pack(">hh", api.api_key, api.version_max) + whole[4:],
+                ErrorCode.invalid_request,
+            )
+            for listener in (Listener.CLIENT, Listener.CONTROLLER)
+            for api in load_registry(listener).apis()
+            if api.api_key not in CONTROLLER_APIS
+        },
+    }
+    async with running(tmp_path) as (node,):
+        for what, (data, error) in cases.items():
+            with case(what):
+                assert await _enveloped(node, data) is error
+        assert node.fault is None
+
+
+async def test_a_client_does_not_ask_as_a_node_by_an_envelope(tmp_path: Path) -> None:
+    def deny_alice(context: RequestContext, _operation: Operation, _resource: Resource) -> bool:
+        return context.principal != ALICE.principal
+
+    beat = codec.build_request(63, 0, broker_id=101, broker_epoch=1)
+    data = codec.encode_request(beat, correlation_id=1, client_id="c")[4:]
+    async with running(tmp_path) as (node,):
+        parts(node).services.authorization = Authorization(deny_alice)
+        denied = ErrorCode.cluster_authorization_failed
+        assert await _enveloped(node, data, ALICE.principal) is denied
+        assert await _enveloped(node, data, ANONYMOUS) is ErrorCode.none
 
 
 def _least(entity: type[Any]) -> dict[str, Any]:
