@@ -1,8 +1,13 @@
 """The voters' messages as Kafka's: Vote v2, Begin/EndQuorumEpoch v1, Fetch v18 of one partition,
 FetchSnapshot v1.
+
+A layout tells where Kafka's message has the fields of ours; a dot leads into a part of it.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 from broker.log.names import METADATA_TOPIC_ID
@@ -44,14 +49,6 @@ VERSIONS: Final[Mapping[int, int]] = {
     FETCH_SNAPSHOT: 1,
 }
 
-API_KEYS: Final[Mapping[type[Request], int]] = {
-    FetchRequest: FETCH,
-    VoteRequest: VOTE,
-    BeginEpochRequest: BEGIN_QUORUM_EPOCH,
-    EndEpochRequest: END_QUORUM_EPOCH,
-    FetchSnapshotRequest: FETCH_SNAPSHOT,
-}
-
 T = TypeVar("T")
 _INCONSISTENT_CLUSTER_ID: Final = 104
 
@@ -64,281 +61,68 @@ class ForeignClusterError(WireError):
     """The peer belongs to another cluster."""
 
 
-def to_request(request: Request, *, cluster_id: str) -> Any:
-    """kio's request entity."""
-    api_key = API_KEYS[type(request)]
-    fields = _REQUEST_FIELDS[type(request)](request)
-    return codec.build_request(api_key, VERSIONS[api_key], cluster_id=cluster_id, **fields)
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
-def from_request(api_key: int, message: Any) -> Request:
-    """The request in kio's entity. Raises WireError."""
-    read: Callable[[Any], Request] = _REQUEST_READERS[api_key]
-    return read(message)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _At:
+    """A place in Kafka's message, and how a value goes there and back; None stays away."""
+
+    path: str
+    write: Callable[[Any], Any] = _as_it_is
+    read: Callable[[Any], Any] = _as_it_is
 
 
-def to_response(response: Response) -> Any:
-    """kio's response entity."""
-    if isinstance(response, FetchResponse):
-        return _to_fetch_response(response)
-    if isinstance(response, FetchSnapshotResponse):
-        return _to_snapshot_response(response)
-    api_key = _RESPONSE_KEYS[type(response)]
-    partition: dict[str, Any] = {
-        "partition_index": 0,
-        "error_code": response.error.value,
-        "leader_id": _or_nobody(response.leader_id),
-        "leader_epoch": response.epoch,
-    }
-    if isinstance(response, VoteResponse):
-        partition["vote_granted"] = response.vote_granted
-    topic = {"topic_name": METADATA_TOPIC, "partitions": [partition]}
-    return codec.build_response(api_key, VERSIONS[api_key], error_code=0, topics=[topic])
+Places = Mapping[str, str | _At]
 
 
-def from_response(request: Request, message: Any) -> Response:
-    """The response to a request of ours. Raises WireError when it is an error of another kind."""
-    if message.error_code == _INCONSISTENT_CLUSTER_ID:
-        raise ForeignClusterError("it belongs to another cluster")
-    if message.error_code != 0:
-        raise WireError(f"refused with {message.error_code!r}")
-    if isinstance(request, FetchRequest):
-        return _from_fetch_response(message)
-    if isinstance(request, FetchSnapshotRequest):
-        return _from_snapshot_response(message)
-    partition = _only(_only(message.topics).partitions)
-    error = _error(partition.error_code)
-    leader_id = _or_none(partition.leader_id)
-    epoch = int(partition.leader_epoch)
-    match request:
-        case VoteRequest():
-            return VoteResponse(
-                epoch=epoch,
-                leader_id=leader_id,
-                vote_granted=partition.vote_granted,
-                error=error,
-            )
-        case BeginEpochRequest():
-            return BeginEpochResponse(epoch=epoch, leader_id=leader_id, error=error)
-        case EndEpochRequest():
-            return EndEpochResponse(epoch=epoch, leader_id=leader_id, error=error)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """Where Kafka's message of one API has the fields of `kind`, about one partition."""
+
+    api_key: int
+    kind: type[Any]
+    partition: Places
+    message: Places = field(default_factory=dict)
+    topics: str = "topics"
+    topic: Mapping[str, object] = field(default_factory=lambda: {"topic_name": METADATA_TOPIC})
+
+    def write(self, ours: Any) -> dict[str, Any]:
+        """Fields of Kafka's message."""
+        topic = {**self.topic, "partitions": [_written(ours, self.partition)]}
+        return {**_written(ours, self.message), self.topics: [topic]}
+
+    def read(self, message: Any) -> Any:
+        """Raises WireError."""
+        topic = _only(getattr(message, self.topics))
+        if getattr(topic, "topic_id", METADATA_TOPIC_ID) != METADATA_TOPIC_ID:
+            raise WireError(f"fetch of topic id {topic.topic_id} on the controller listener")
+        partition = _only(topic.partitions)
+        return self.kind(**_read(message, self.message), **_read(partition, self.partition))
 
 
-def _topics(**partition: Any) -> dict[str, Any]:
-    partition["partition_index"] = 0
-    return {"topics": [{"topic_name": METADATA_TOPIC, "partitions": [partition]}]}
+def _written(ours: Any, places: Places) -> dict[str, Any]:
+    written: dict[str, Any] = {}
+    for name, at in places.items():
+        path, value = at, getattr(ours, name)
+        if isinstance(at, _At):
+            path, value = at.path, at.write(value)
+        if value is not None:
+            *parts, last = str(path).split(".")
+            target = written
+            for part in parts:
+                target = target.setdefault(part, {})
+            target[last] = value
+    return written
 
 
-def _vote_fields(request: VoteRequest) -> dict[str, Any]:
-    return _topics(
-        replica_epoch=request.epoch,
-        replica_id=request.candidate_id,
-        last_offset_epoch=request.last_epoch,
-        last_offset=request.last_offset,
-        pre_vote=request.pre_vote,
-    )
-
-
-def _begin_fields(request: BeginEpochRequest) -> dict[str, Any]:
-    return _topics(leader_id=request.leader_id, leader_epoch=request.epoch)
-
-
-def _end_fields(request: EndEpochRequest) -> dict[str, Any]:
-    candidates = [{"candidate_id": id_} for id_ in request.preferred_successors]
-    return _topics(
-        leader_id=request.leader_id, leader_epoch=request.epoch, preferred_candidates=candidates
-    )
-
-
-def _fetch_fields(request: FetchRequest) -> dict[str, Any]:
-    partition = {
-        "partition": 0,
-        "current_leader_epoch": request.epoch,
-        "fetch_offset": request.fetch_offset,
-        "last_fetched_epoch": request.last_fetched_epoch,
-        "high_watermark": request.high_watermark,
-        "partition_max_bytes": 0,
-    }
-    return {
-        "replica_state": {"replica_id": request.replica_id, "replica_epoch": -1},
-        "max_wait": request.wait_ms_max,
-        "min_bytes": 1,
-        "topics": [{"topic_id": METADATA_TOPIC_ID, "partitions": [partition]}],
-    }
-
-
-def _snapshot_fields(request: FetchSnapshotRequest) -> dict[str, Any]:
-    partition = {
-        "partition": 0,
-        "current_leader_epoch": request.epoch,
-        "snapshot_id": _snapshot_id_fields(request.snapshot),
-        "position": request.position,
-    }
-    return {
-        "replica_id": request.replica_id,
-        "max_bytes": request.bytes_max,
-        "topics": [{"name": METADATA_TOPIC, "partitions": [partition]}],
-    }
-
-
-def _snapshot_id_fields(snapshot: SnapshotId) -> dict[str, Any]:
-    return {"end_offset": snapshot.end_offset, "epoch": snapshot.epoch}
-
-
-_REQUEST_FIELDS: Final[dict[type[Request], Callable[[Any], dict[str, Any]]]] = {
-    VoteRequest: _vote_fields,
-    BeginEpochRequest: _begin_fields,
-    EndEpochRequest: _end_fields,
-    FetchRequest: _fetch_fields,
-    FetchSnapshotRequest: _snapshot_fields,
-}
-
-
-def _read_vote(message: Any) -> VoteRequest:
-    partition = _only(_only(message.topics).partitions)
-    return VoteRequest(
-        candidate_id=int(partition.replica_id),
-        epoch=int(partition.replica_epoch),
-        last_epoch=int(partition.last_offset_epoch),
-        last_offset=int(partition.last_offset),
-        pre_vote=partition.pre_vote,
-    )
-
-
-def _read_begin(message: Any) -> BeginEpochRequest:
-    partition = _only(_only(message.topics).partitions)
-    return BeginEpochRequest(leader_id=int(partition.leader_id), epoch=int(partition.leader_epoch))
-
-
-def _read_end(message: Any) -> EndEpochRequest:
-    partition = _only(_only(message.topics).partitions)
-    return EndEpochRequest(
-        leader_id=int(partition.leader_id),
-        epoch=int(partition.leader_epoch),
-        preferred_successors=tuple(int(c.candidate_id) for c in partition.preferred_candidates),
-    )
-
-
-def _read_fetch(message: Any) -> FetchRequest:
-    topic = _only(message.topics)
-    if topic.topic_id != METADATA_TOPIC_ID:
-        raise WireError(f"fetch of topic id {topic.topic_id} on the controller listener")
-    partition = _only(topic.partitions)
-    return FetchRequest(
-        replica_id=int(message.replica_state.replica_id),
-        epoch=int(partition.current_leader_epoch),
-        fetch_offset=int(partition.fetch_offset),
-        last_fetched_epoch=int(partition.last_fetched_epoch),
-        high_watermark=int(partition.high_watermark),
-        wait_ms_max=min(round(message.max_wait.total_seconds() * 1000), WAIT_MS_MAX),
-    )
-
-
-def _read_fetch_snapshot(message: Any) -> FetchSnapshotRequest:
-    partition = _only(_only(message.topics).partitions)
-    return FetchSnapshotRequest(
-        replica_id=int(message.replica_id),
-        epoch=int(partition.current_leader_epoch),
-        snapshot=_snapshot_id(partition.snapshot_id),
-        position=int(partition.position),
-        bytes_max=int(message.max_bytes),
-    )
-
-
-def _snapshot_id(found: Any) -> SnapshotId:
-    return SnapshotId(end_offset=int(found.end_offset), epoch=int(found.epoch))
-
-
-_REQUEST_READERS: Final[dict[int, Callable[[Any], Request]]] = {
-    VOTE: _read_vote,
-    BEGIN_QUORUM_EPOCH: _read_begin,
-    END_QUORUM_EPOCH: _read_end,
-    FETCH: _read_fetch,
-    FETCH_SNAPSHOT: _read_fetch_snapshot,
-}
-
-_RESPONSE_KEYS: Final[dict[type[Response], int]] = {
-    VoteResponse: VOTE,
-    BeginEpochResponse: BEGIN_QUORUM_EPOCH,
-    EndEpochResponse: END_QUORUM_EPOCH,
-}
-
-
-def _to_fetch_response(response: FetchResponse) -> Any:
-    leader = {"leader_id": _or_nobody(response.leader_id), "leader_epoch": response.epoch}
-    partition: dict[str, Any] = {
-        "partition_index": 0,
-        "error_code": response.error.value,
-        "high_watermark": response.high_watermark,
-        "log_start_offset": response.log_start_offset,
-        "current_leader": leader,
-        "aborted_transactions": None,
-        "records": response.records,
-    }
-    if response.diverging is not None:
-        partition["diverging_epoch"] = {
-            "epoch": response.diverging.epoch,
-            "end_offset": response.diverging.end_offset,
-        }
-    if response.snapshot is not None:
-        partition["snapshot_id"] = _snapshot_id_fields(response.snapshot)
-    topic = {"topic_id": METADATA_TOPIC_ID, "partitions": [partition]}
-    return codec.build_response(
-        FETCH, VERSIONS[FETCH], error_code=0, throttle_time=0, responses=[topic]
-    )
-
-
-def _from_fetch_response(message: Any) -> FetchResponse:
-    partition = _only(_only(message.responses).partitions)
-    diverging = partition.diverging_epoch
-    has_diverging = diverging.end_offset >= 0
-    has_snapshot = partition.snapshot_id.end_offset >= 0
-    return FetchResponse(
-        epoch=int(partition.current_leader.leader_epoch),
-        leader_id=_or_none(partition.current_leader.leader_id),
-        high_watermark=int(partition.high_watermark),
-        log_start_offset=int(partition.log_start_offset),
-        diverging=(
-            EpochEnd(epoch=int(diverging.epoch), end_offset=int(diverging.end_offset))
-            if has_diverging
-            else None
-        ),
-        snapshot=_snapshot_id(partition.snapshot_id) if has_snapshot else None,
-        records=bytes(partition.records or b""),
-        error=_error(partition.error_code),
-    )
-
-
-def _to_snapshot_response(response: FetchSnapshotResponse) -> Any:
-    partition = {
-        "index": 0,
-        "error_code": response.error.value,
-        "snapshot_id": _snapshot_id_fields(response.snapshot),
-        "current_leader": {
-            "leader_id": _or_nobody(response.leader_id),
-            "leader_epoch": response.epoch,
-        },
-        "size": response.size_bytes,
-        "position": response.position,
-        "unaligned_records": response.data,
-    }
-    topic = {"name": METADATA_TOPIC, "partitions": [partition]}
-    return codec.build_response(
-        FETCH_SNAPSHOT, VERSIONS[FETCH_SNAPSHOT], throttle_time=0, error_code=0, topics=[topic]
-    )
-
-
-def _from_snapshot_response(message: Any) -> FetchSnapshotResponse:
-    partition = _only(_only(message.topics).partitions)
-    return FetchSnapshotResponse(
-        epoch=int(partition.current_leader.leader_epoch),
-        leader_id=_or_none(partition.current_leader.leader_id),
-        snapshot=_snapshot_id(partition.snapshot_id),
-        position=int(partition.position),
-        size_bytes=int(partition.size),
-        data=bytes(partition.unaligned_records or b""),
-        error=_error(partition.error_code),
-    )
+def _read(found: Any, places: Places) -> dict[str, Any]:
+    values = {}
+    for name, at in places.items():
+        read = at.read if isinstance(at, _At) else _as_it_is
+        values[name] = read(attrgetter(at.path if isinstance(at, _At) else at)(found))
+    return values
 
 
 def _only(items: tuple[T, ...]) -> T:
@@ -359,4 +143,165 @@ def _or_nobody(id_: int | None) -> int:
 
 
 def _or_none(id_: int) -> int | None:
-    return None if id_ < 0 else int(id_)
+    return None if id_ < 0 else id_
+
+
+def _end_of(end: EpochEnd | SnapshotId | None) -> dict[str, int] | None:
+    return None if end is None else {"epoch": end.epoch, "end_offset": end.end_offset}
+
+
+def _snapshot_id(found: Any) -> SnapshotId:
+    return SnapshotId(end_offset=found.end_offset, epoch=found.epoch)
+
+
+def _maybe_snapshot_id(found: Any) -> SnapshotId | None:
+    return _snapshot_id(found) if found.end_offset >= 0 else None
+
+
+def _maybe_epoch_end(found: Any) -> EpochEnd | None:
+    is_told = found.end_offset >= 0
+    return EpochEnd(epoch=found.epoch, end_offset=found.end_offset) if is_told else None
+
+
+def _bytes(found: Any) -> bytes:
+    return bytes(found or b"")
+
+
+def _wait_ms(found: timedelta) -> int:
+    return min(round(found.total_seconds() * 1000), WAIT_MS_MAX)
+
+
+def _candidates(ids: tuple[int, ...]) -> list[dict[str, int]]:
+    return [{"candidate_id": id_} for id_ in ids]
+
+
+def _ids(candidates: Any) -> tuple[int, ...]:
+    return tuple(candidate.candidate_id for candidate in candidates)
+
+
+_BY_ID: Final = {"topic_id": METADATA_TOPIC_ID}
+_LEADER: Final = {"epoch": "leader_epoch", "leader_id": "leader_id"}
+_ERROR: Final = _At(path="error_code", write=attrgetter("value"), read=_error)
+_SNAPSHOT_ID: Final = _At(path="snapshot_id", write=_end_of, read=_snapshot_id)
+_ANSWER: Final[Places] = {
+    "error": _ERROR,
+    "epoch": "leader_epoch",
+    "leader_id": _At(path="leader_id", write=_or_nobody, read=_or_none),
+}
+_FETCH_ANSWER: Final[Places] = {
+    "error": _ERROR,
+    "epoch": "current_leader.leader_epoch",
+    "leader_id": _At(path="current_leader.leader_id", write=_or_nobody, read=_or_none),
+}
+_WAIT: Final = _At(path="max_wait", read=_wait_ms)
+_SUCCESSORS: Final = _At(path="preferred_candidates", write=_candidates, read=_ids)
+_REQUESTS: Final = (
+    _Layout(
+        api_key=VOTE,
+        kind=VoteRequest,
+        partition={
+            "candidate_id": "replica_id",
+            "epoch": "replica_epoch",
+            "last_epoch": "last_offset_epoch",
+            "last_offset": "last_offset",
+            "pre_vote": "pre_vote",
+        },
+    ),
+    _Layout(api_key=BEGIN_QUORUM_EPOCH, kind=BeginEpochRequest, partition=_LEADER),
+    _Layout(
+        api_key=END_QUORUM_EPOCH,
+        kind=EndEpochRequest,
+        partition={**_LEADER, "preferred_successors": _SUCCESSORS},
+    ),
+    _Layout(
+        api_key=FETCH,
+        kind=FetchRequest,
+        topic=_BY_ID,
+        message={"replica_id": "replica_state.replica_id", "wait_ms_max": _WAIT},
+        partition={
+            "epoch": "current_leader_epoch",
+            "fetch_offset": "fetch_offset",
+            "last_fetched_epoch": "last_fetched_epoch",
+            "high_watermark": "high_watermark",
+        },
+    ),
+    _Layout(
+        api_key=FETCH_SNAPSHOT,
+        kind=FetchSnapshotRequest,
+        topic={"name": METADATA_TOPIC},
+        message={"replica_id": "replica_id", "bytes_max": "max_bytes"},
+        partition={
+            "epoch": "current_leader_epoch",
+            "snapshot": _SNAPSHOT_ID,
+            "position": "position",
+        },
+    ),
+)
+_RESPONSES: Final = (
+    _Layout(
+        api_key=VOTE,
+        kind=VoteResponse,
+        partition={**_ANSWER, "vote_granted": "vote_granted"},
+    ),
+    _Layout(api_key=BEGIN_QUORUM_EPOCH, kind=BeginEpochResponse, partition=_ANSWER),
+    _Layout(api_key=END_QUORUM_EPOCH, kind=EndEpochResponse, partition=_ANSWER),
+    _Layout(
+        api_key=FETCH,
+        kind=FetchResponse,
+        topics="responses",
+        topic=_BY_ID,
+        partition={
+            **_FETCH_ANSWER,
+            "high_watermark": "high_watermark",
+            "log_start_offset": "log_start_offset",
+            "diverging": _At(path="diverging_epoch", write=_end_of, read=_maybe_epoch_end),
+            "snapshot": _At(path="snapshot_id", write=_end_of, read=_maybe_snapshot_id),
+            "records": _At(path="records", read=_bytes),
+        },
+    ),
+    _Layout(
+        api_key=FETCH_SNAPSHOT,
+        kind=FetchSnapshotResponse,
+        topic={"name": METADATA_TOPIC},
+        partition={
+            **_FETCH_ANSWER,
+            "snapshot": _SNAPSHOT_ID,
+            "position": "position",
+            "size_bytes": "size",
+            "data": _At(path="unaligned_records", read=_bytes),
+        },
+    ),
+)
+API_KEYS: Final[Mapping[type[Request], int]] = {it.kind: it.api_key for it in _REQUESTS}
+_BY_KIND: Final[Mapping[type[Any], _Layout]] = {it.kind: it for it in (*_REQUESTS, *_RESPONSES)}
+_REQUEST: Final = {it.api_key: it for it in _REQUESTS}
+_RESPONSE: Final = {it.api_key: it for it in _RESPONSES}
+
+
+def to_request(request: Request, *, cluster_id: str) -> Any:
+    """kio's request entity."""
+    layout = _BY_KIND[type(request)]
+    api = layout.api_key, VERSIONS[layout.api_key]
+    return codec.build_request(*api, cluster_id=cluster_id, **layout.write(request))
+
+
+def from_request(api_key: int, message: Any) -> Request:
+    """The request in kio's entity. Raises WireError."""
+    request: Request = _REQUEST[api_key].read(message)
+    return request
+
+
+def to_response(response: Response) -> Any:
+    """kio's response entity."""
+    layout = _BY_KIND[type(response)]
+    return codec.build_response(layout.api_key, VERSIONS[layout.api_key], **layout.write(response))
+
+
+def from_response(request: Request, message: Any) -> Response:
+    """The response to a request of ours. Raises WireError when it is an error of another kind."""
+    if message.error_code == _INCONSISTENT_CLUSTER_ID:
+        raise ForeignClusterError("it belongs to another cluster")
+    if message.error_code != 0:
+        raise WireError(f"refused with {message.error_code!r}")
+    response: Response = _RESPONSE[API_KEYS[type(request)]].read(message)
+    return response
