@@ -1,4 +1,8 @@
-"""Common parts of the voters' requests: translate, ask the quorum, translate back."""
+"""Vote 52, BeginQuorumEpoch 53, EndQuorumEpoch 54, FetchSnapshot 59, and Fetch 1 of the metadata
+log: between our nodes only, each in one version (KIP-595, 630, 996, 1166).
+
+Behaviour: translated, answered by the quorum, translated back.
+"""
 
 from typing import Any
 
@@ -12,20 +16,7 @@ from broker.raft import wire
 from broker.raft.errors import NotLeaderError
 
 
-def quorum_api(api_key: int, *, version: int) -> None:
-    """Serve an API between voters: whatever is asked is the quorum's to answer."""
-
-    @handles(
-        api_key=api_key,
-        versions=(version, version),
-        listener=Listener.CONTROLLER,
-        cluster_operation=Operation.CLUSTER_ACTION,
-    )
-    async def handle(request: Request, node: NodeServices) -> Any:
-        return await ask_quorum(request, node)
-
-
-async def ask_quorum(request: Request, node: NodeServices) -> Any:
+async def handle_quorum_request(request: Request, node: NodeServices) -> Any:
     """The quorum's answer to another voter; BROKER_NOT_AVAILABLE when it takes no part.
 
     A voter of another cluster, or one that names none, gets INCONSISTENT_CLUSTER_ID; Kafka hears
@@ -43,3 +34,12 @@ async def ask_quorum(request: Request, node: NodeServices) -> Any:
 
 def _refuse(request: Request, error: ErrorCode) -> Any:
     return codec.build_response(request.api_key, request.api_version, error_code=error)
+
+
+for _api_key, _version in wire.VERSIONS.items():
+    handles(
+        api_key=_api_key,
+        versions=(_version, _version),
+        listener=Listener.CONTROLLER,
+        cluster_operation=Operation.CLUSTER_ACTION,
+    )(handle_quorum_request)
