@@ -18,13 +18,13 @@ class IsrScanAndCheckpoint:
     def __init__(
         self,
         *,
-        host: PartitionEffects,
+        replicas: PartitionEffects,
         logs: LogManager,
         clock: Clock,
         lag_time_ms_max: int,
         checkpoint_ms: int,
     ) -> None:
-        self._host = host
+        self._replicas = replicas
         self._logs = logs
         self._clock = clock
         scan_ms = max(min(lag_time_ms_max // 2, ISR_SCAN_MS_MAX), 1)
@@ -46,23 +46,23 @@ class IsrScanAndCheckpoint:
 
     def high_watermarks(self) -> dict[tuple[str, int], int]:
         """High watermarks of every partition, for checkpoints and retention."""
-        return {key: p.state.high_watermark for key, p in self._host.by_name.items()}
+        return {key: p.state.high_watermark for key, p in self._replicas.by_name.items()}
 
     def write_checkpoints(self) -> None:
         """Begin to write the high watermarks when one has moved since the last time."""
-        if self._host.has_unsaved_high_watermark:
+        if self._replicas.has_unsaved_high_watermark:
             self._logs.write_checkpoints(self.high_watermarks())
-            self._host.has_unsaved_high_watermark = False
+            self._replicas.has_unsaved_high_watermark = False
 
     def scan(self) -> None:
         """Look for followers that lag, and for log starts that retention has moved."""
         now_ms = self._clock.monotonic_ms()
-        for partition in list(self._host.partitions()):
+        for partition in list(self._replicas.partitions()):
             attempt("scan of in-sync replicas", self._scan, partition, now_ms)
 
     def _scan(self, partition: Partition, now_ms: int) -> None:
         start = partition.log.log_start_offset
         if start > partition.state.log_start_offset:
-            self._host.apply(partition, LogStartMoved(start))
+            self._replicas.apply(partition, LogStartMoved(start))
         if partition.state.needs_scan:
-            self._host.apply(partition, IsrScanDue(now_ms=now_ms))
+            self._replicas.apply(partition, IsrScanDue(now_ms=now_ms))

@@ -52,7 +52,7 @@ class MetadataPublisher:
         lag_time_ms_max: int,
         clock: Clock,
         logs: LogManager,
-        host: PartitionEffects,
+        replicas: PartitionEffects,
         fetchers: ReplicaFetcherManager,
         metadata: MetadataService,
         configs: ConfigPort,
@@ -62,7 +62,7 @@ class MetadataPublisher:
         self._lag_time_ms_max = lag_time_ms_max
         self._clock = clock
         self._logs = logs
-        self._host = host
+        self._replicas = replicas
         self._fetchers = fetchers
         self._metadata = metadata
         self._configs = configs
@@ -114,11 +114,11 @@ class MetadataPublisher:
             (topic.name, number)
             for topic in changed.topics_deleted
             for number in topic.partitions
-            if (topic.name, number) in self._host.by_name
+            if (topic.name, number) in self._replicas.by_name
         ]
         missing = []
         for key in changed.partitions_changed:
-            if key in self._host.by_name:
+            if key in self._replicas.by_name:
                 here.append(key)
             elif self._node_id in new.topics[key[0]].partitions[key[1]].replicas:
                 missing.append(key)
@@ -129,7 +129,7 @@ class MetadataPublisher:
 
     def _follow_image(self, key: tuple[str, int]) -> None:
         """Bring a replica that is here in line with the newest image."""
-        image, found = self._metadata.image, self._host.by_name.get(key)
+        image, found = self._metadata.image, self._replicas.by_name.get(key)
         view = image.partition(*key)
         if view is not None:
             self._apply_guarded(view)
@@ -144,7 +144,7 @@ class MetadataPublisher:
             log.error("%s-%d is offline here: %s", view.topic, view.partition, error)
 
     def _apply(self, view: PartitionImage) -> None:
-        found = self._host.by_name.get((view.topic, view.partition))
+        found = self._replicas.by_name.get((view.topic, view.partition))
         if found is not None and found.topic_id != view.topic_id:
             self._remove(found)
             found = None
@@ -161,7 +161,7 @@ class MetadataPublisher:
             isr=view.isr,
             now_ms=self._clock.monotonic_ms(),
         )
-        self._host.apply(found, event)
+        self._replicas.apply(found, event)
 
     def _open(self, view: PartitionImage) -> Partition:
         key = (view.topic, view.partition)
@@ -180,16 +180,16 @@ class MetadataPublisher:
             lag_time_ms_max=self._lag_time_ms_max,
         )
         partition = Partition(opened, state)
-        self._host.add(partition)
+        self._replicas.add(partition)
         self._apply_topic_config(partition, configs, log_config)
-        self._host.apply(partition, self._eligible())
+        self._replicas.apply(partition, self._eligible())
         return partition
 
     def _remove(self, partition: Partition | None) -> None:
         if partition is None:
             return
         log.info("%s-%d leaves this broker", partition.topic, partition.partition)
-        self._host.remove(partition)
+        self._replicas.remove(partition)
         self._checkpointed.pop((partition.topic, partition.partition), None)
         try:
             self._logs.delete_log(partition.topic, partition.partition)
@@ -200,7 +200,7 @@ class MetadataPublisher:
         """Logs of topics that were deleted, or moved away, while this broker was down."""
         for stray in self._logs.all_logs:
             key = (stray.topic, stray.partition)
-            if stray.topic == METADATA_TOPIC or key in self._host.by_name:
+            if stray.topic == METADATA_TOPIC or key in self._replicas.by_name:
                 continue
             topic = image.topics.get(stray.topic)
             view = None if topic is None else topic.partitions.get(stray.partition)
@@ -222,12 +222,12 @@ class MetadataPublisher:
     def _apply_brokers(self, image: MetadataImage) -> None:
         self._fetchers.brokers_changed(image.brokers)
         self._eligible_epochs = _epochs(image)
-        self._eligibility.add(self._host.by_name)
+        self._eligibility.add(self._replicas.by_name)
 
     def _apply_eligible(self, key: tuple[str, int]) -> None:
-        partition = self._host.by_name.get(key)
+        partition = self._replicas.by_name.get(key)
         if partition is not None:
-            self._host.apply(partition, self._eligible())
+            self._replicas.apply(partition, self._eligible())
 
     def _apply_configs(self, image: MetadataImage, changed: ImageDelta) -> None:
         """A broker's config may stand behind those of all topics; a throttle's rate does not, and
@@ -239,7 +239,7 @@ class MetadataPublisher:
             defaults = self._configs.topic(_NO_TOPIC)
             if defaults != self._topic_defaults:
                 self._topic_defaults = defaults
-                topics = {partition.topic for partition in self._host.partitions()}
+                topics = {partition.topic for partition in self._replicas.partitions()}
         released = [self._apply_topic_configs(image.topics.get(topic)) for topic in topics]
         if any(released):
             self._fetchers.throttle_changed()
@@ -256,7 +256,7 @@ class MetadataPublisher:
             log.error("%s: its config has no effect: %s", topic.name, error)
             return False
         for number in topic.partitions:
-            partition = self._host.by_name.get((topic.name, number))
+            partition = self._replicas.by_name.get((topic.name, number))
             if partition is None:
                 continue
             was_throttled = partition.is_follower_throttled
@@ -280,7 +280,7 @@ class MetadataPublisher:
             min_insync_replicas=int(configs.get("min.insync.replicas") or 1),
             now_ms=self._clock.monotonic_ms(),
         )
-        self._host.apply(partition, event)
+        self._replicas.apply(partition, event)
 
     def _apply_broker_configs(self) -> None:
         configs = self._configs.broker()

@@ -44,13 +44,13 @@ class ReplicaManager:
     ) -> None:
         leader_throttle, follower_throttle = ByteBucket(), ByteBucket()
         self._wheel = TimerWheel(clock)
-        self._host = host = PartitionEffects(self._wheel, logs.disk)
+        self._replicas = replicas = PartitionEffects(self._wheel, logs.disk)
         self.appender = Appender(
-            host=host, clock=clock, are_records_checked=config.produce_check_records
+            replicas=replicas, clock=clock, are_records_checked=config.produce_check_records
         )
         self.fetches = FetchService(
-            host=host,
-            reader=FetchReader(host=host, clock=clock),
+            replicas=replicas,
+            reader=FetchReader(replicas=replicas, clock=clock),
             clock=clock,
             bytes_max=config.fetch_max_bytes,
             sessions_max=config.max_incremental_fetch_session_cache_slots,
@@ -58,7 +58,7 @@ class ReplicaManager:
         )
         self._isr = AlterPartitionManager(
             node_id=config.node_id,
-            host=host,
+            replicas=replicas,
             controller=controller,
             broker_epoch=lambda: metadata.broker_epoch,
             clock=clock,
@@ -66,15 +66,15 @@ class ReplicaManager:
         self._fetchers = ReplicaFetcherManager(
             config=_fetcher_config(config),
             listener_name=config.listener.name,
-            host=host,
+            replicas=replicas,
             clock=clock,
             connect=connect,
             throttle=follower_throttle,
             broker_epoch=lambda: metadata.broker_epoch,
         )
-        host.fetchers, host.isr = self._fetchers, self._isr
+        replicas.fetchers, replicas.isr = self._fetchers, self._isr
         self._housekeeper = IsrScanAndCheckpoint(
-            host=host,
+            replicas=replicas,
             logs=logs,
             clock=clock,
             lag_time_ms_max=config.replica_lag_time_max_ms,
@@ -85,7 +85,7 @@ class ReplicaManager:
             lag_time_ms_max=config.replica_lag_time_max_ms,
             clock=clock,
             logs=logs,
-            host=host,
+            replicas=replicas,
             fetchers=self._fetchers,
             metadata=metadata,
             configs=configs,
@@ -101,18 +101,18 @@ class ReplicaManager:
         """Stop fetching and proposing, save the high watermarks; the logs stay open."""
         await self._follower.close()
         await self._fetchers.close()
-        await self._host.flushes.close()
+        await self._replicas.flushes.close()
         await self._isr.close()
         self._housekeeper.close()
         self._wheel.close()
 
     def partition(self, topic: str, partition: int) -> Partition | None:
         """The replica on this node."""
-        return self._host.by_name.get((topic, partition))
+        return self._replicas.by_name.get((topic, partition))
 
     def partitions(self) -> Iterable[Partition]:
         """Every replica on this node."""
-        return self._host.partitions()
+        return self._replicas.partitions()
 
     def high_watermarks(self) -> dict[tuple[str, int], int]:
         """High watermarks of every replica, for LogManager.maintain."""
@@ -148,7 +148,7 @@ class ReplicaManager:
         self, topic: str, partition: int, offset: int, *, timeout_ms: int
     ) -> int | Exception:
         """The low watermark of the partition afterwards, or why not; -1 as offset means all."""
-        return await delete_records(self._host, topic, partition, offset, timeout_ms)
+        return await delete_records(self._replicas, topic, partition, offset, timeout_ms)
 
 
 def _fetcher_config(config: BrokerConfig) -> FetcherConfig:

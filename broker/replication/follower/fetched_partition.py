@@ -68,14 +68,14 @@ def as_of_now(
 
 
 def apply_fetched(
-    host: PartitionEffects, partition: Partition, fetched: FetchedPartition
+    replicas: PartitionEffects, partition: Partition, fetched: FetchedPartition
 ) -> Progress:
     """Write, truncate or note what the leader sent."""
-    if host.disk.refusal is not None:
+    if replicas.disk.refusal is not None:
         return FAILED
     try:
         if fetched.error_code == _OFFSET_OUT_OF_RANGE:
-            return _start_anew(host, partition, fetched)
+            return _start_anew(replicas, partition, fetched)
         if fetched.error_code != _NONE:
             log.log(
                 logging.DEBUG if fetched.error_code in _ORDINARY else logging.INFO,
@@ -84,10 +84,10 @@ def apply_fetched(
             )
             return FAILED
         if fetched.diverging is not None:
-            return _truncate(host, partition, *fetched.diverging)
-        return _append(host, partition, fetched)
+            return _truncate(replicas, partition, *fetched.diverging)
+        return _append(replicas, partition, fetched)
     except StorageError as error:
-        if not host.disk.note(error):
+        if not replicas.disk.note(error):
             log.error("%s-%d: cannot replicate: %s", partition.topic, partition.partition, error)
     except LogError as error:
         log.warning(
@@ -99,27 +99,29 @@ def apply_fetched(
     return FAILED
 
 
-def _append(host: PartitionEffects, partition: Partition, fetched: FetchedPartition) -> Progress:
+def _append(
+    replicas: PartitionEffects, partition: Partition, fetched: FetchedPartition
+) -> Progress:
     has_records = len(fetched.records) > 0
     if has_records:
         partition.log.append_as_follower(fetched.records)
     end = partition.log.log_end_offset
-    host.apply(partition, FollowerAppended(end, fetched.high_watermark))
-    has_new_start = _follow_log_start(host, partition, fetched.log_start_offset)
+    replicas.apply(partition, FollowerAppended(end, fetched.high_watermark))
+    has_new_start = _follow_log_start(replicas, partition, fetched.log_start_offset)
     return MOVED if has_records or has_new_start else UNCHANGED
 
 
-def _follow_log_start(host: PartitionEffects, partition: Partition, leader_start: int) -> bool:
+def _follow_log_start(replicas: PartitionEffects, partition: Partition, leader_start: int) -> bool:
     """DeleteRecords and retention on the leader reach us with the next answer."""
     if not partition.log.log_start_offset < leader_start <= partition.state.high_watermark:
         return False
     partition.log.increment_log_start_offset(leader_start)
-    host.apply(partition, LogStartMoved(partition.log.log_start_offset))
+    replicas.apply(partition, LogStartMoved(partition.log.log_start_offset))
     return True
 
 
 def _truncate(
-    host: PartitionEffects, partition: Partition, epoch: int, end_offset: int
+    replicas: PartitionEffects, partition: Partition, epoch: int, end_offset: int
 ) -> Progress:
     """Cut back to where our log and the leader's may still be one (KIP-101, KIP-595).
 
@@ -142,12 +144,12 @@ def _truncate(
             *(partition.topic, partition.partition, partition.state.high_watermark),
         )
     partition.log.truncate_to(target)
-    host.apply(partition, LogTruncated(partition.log.log_end_offset))
+    replicas.apply(partition, LogTruncated(partition.log.log_end_offset))
     return MOVED
 
 
 def _start_anew(
-    host: PartitionEffects, partition: Partition, fetched: FetchedPartition
+    replicas: PartitionEffects, partition: Partition, fetched: FetchedPartition
 ) -> Progress:
     """Our end lies outside the leader's log; it told us its start and (as stable offset) end."""
     leader_start, leader_end = fetched.log_start_offset, fetched.last_stable_offset
@@ -162,6 +164,6 @@ def _start_anew(
         partition.log.truncate_to(leader_end)
     else:
         partition.log.truncate_fully_and_start_at(leader_start)
-    host.apply(partition, LogTruncated(partition.log.log_end_offset))
-    host.apply(partition, LogStartMoved(partition.log.log_start_offset))
+    replicas.apply(partition, LogTruncated(partition.log.log_end_offset))
+    replicas.apply(partition, LogStartMoved(partition.log.log_start_offset))
     return MOVED

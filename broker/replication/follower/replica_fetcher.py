@@ -76,7 +76,7 @@ class ReplicaFetcher:
         *,
         leader: int,
         config: FetcherConfig,
-        host: PartitionEffects,
+        replicas: PartitionEffects,
         clock: Clock,
         channel: LeaderChannel,
         throttle: ByteBucket,
@@ -84,7 +84,7 @@ class ReplicaFetcher:
     ) -> None:
         self.leader = leader
         self._config = config
-        self._host = host
+        self._replicas = replicas
         self._clock = clock
         self._channel = channel
         self._throttle = throttle
@@ -263,7 +263,7 @@ class ReplicaFetcher:
             self._changed[key] = None
         if current is None:
             return
-        progress = apply_fetched(self._host, partition, current)
+        progress = apply_fetched(self._replicas, partition, current)
         if progress.is_failed:
             failures = self._held.hold_failed(key, now_ms)
             if failures == FAILURES_QUIET_MAX and fetched.error_code:
@@ -291,9 +291,9 @@ class ReplicaFetcher:
         """A position acknowledges: where flush.messages asks for it, not before the disk has the
         records."""
         self._changed[partition.key] = None
-        if self._host.flushes.is_due(partition.log):
+        if self._replicas.flushes.is_due(partition.log):
             self._held.hold_unforced(partition.key)
-            self._host.flushes.force(partition.log, partial(self._forced, partition))
+            self._replicas.flushes.force(partition.log, partial(self._forced, partition))
 
     def _forced(self, partition: Partition, error: ForceFailedError | None) -> None:
         """After an error this node ends."""

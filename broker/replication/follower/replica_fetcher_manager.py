@@ -24,7 +24,7 @@ class ReplicaFetcherManager:
         *,
         config: FetcherConfig,
         listener_name: str,
-        host: PartitionEffects,
+        replicas: PartitionEffects,
         clock: Clock,
         connect: ConnectToLeader,
         throttle: ByteBucket,
@@ -32,7 +32,7 @@ class ReplicaFetcherManager:
     ) -> None:
         self._config = config
         self._listener_name = listener_name
-        self._host = host
+        self._replicas = replicas
         self._clock = clock
         self._connect = connect
         self._throttle = throttle
@@ -79,7 +79,7 @@ class ReplicaFetcherManager:
         for leader in moved:
             if leader in self._fetchers:
                 self._stop(leader)
-            for partition in self._host.partitions():
+            for partition in self._replicas.partitions():
                 if not partition.is_leader and partition.leader == leader:
                     self.follow(partition, leader)
 
@@ -98,7 +98,7 @@ class ReplicaFetcherManager:
         fetcher = ReplicaFetcher(
             leader=leader,
             config=self._config,
-            host=self._host,
+            replicas=self._replicas,
             clock=self._clock,
             channel=self._connect(address),
             throttle=self._throttle,

@@ -56,13 +56,13 @@ class AlterPartitionManager:
         self,
         *,
         node_id: int,
-        host: PartitionEffects,
+        replicas: PartitionEffects,
         controller: AlterPartitionPort,
         broker_epoch: Callable[[], int],
         clock: Clock,
     ) -> None:
         self._node_id = node_id
-        self._host = host
+        self._replicas = replicas
         self._controller = controller
         self._broker_epoch = broker_epoch
         self._clock = clock
@@ -96,7 +96,7 @@ class AlterPartitionManager:
             proposals = {
                 key: (partition, partition.state.proposed)
                 for key, partition in batch.items()
-                if partition.state.proposed is not None and key in self._host.by_id
+                if partition.state.proposed is not None and key in self._replicas.by_id
             }
             is_settled = not proposals
             try:
@@ -165,10 +165,10 @@ class AlterPartitionManager:
                 partition_epoch=answer.partition_epoch,
                 now_ms=now_ms,
             )
-            self._host.apply(partition, committed)
+            self._replicas.apply(partition, committed)
         elif code in _NOT_APPLIED:
             rejected = IsrRejected(partition_epoch=proposal.partition_epoch, now_ms=now_ms)
-            self._host.apply(partition, rejected)
+            self._replicas.apply(partition, rejected)
         else:
             log.info("%s-%d: ISR not accepted: %s", partition.topic, partition.partition, code)
         return code == ErrorCode.none or code in _NOT_APPLIED or code in _METADATA_DECIDES

@@ -30,9 +30,9 @@ class Appender:
     """Writes batches to local leaders and answers when they are acknowledged as asked."""
 
     def __init__(
-        self, *, host: PartitionEffects, clock: Clock, are_records_checked: bool = True
+        self, *, replicas: PartitionEffects, clock: Clock, are_records_checked: bool = True
     ) -> None:
-        self._host = host
+        self._replicas = replicas
         self._are_records_checked = are_records_checked
         self._clock = clock
 
@@ -51,12 +51,12 @@ class Appender:
         them (acks -1), or when `timeout_ms` have passed (TimerWheel); where flush.messages asks for
         it, not before they are on this node's disk. `records` is not kept.
         """
-        found = self._host.by_name.get((topic, partition))
-        refusal = _refusal(found, acks) or self._host.disk.refusal
+        found = self._replicas.by_name.get((topic, partition))
+        refusal = _refusal(found, acks) or self._replicas.disk.refusal
         if found is None or refusal is not None:
             on_done(AppendInfo(error=refusal))
             return
-        if self._host.flushes.is_full(found.log):
+        if self._replicas.flushes.is_full(found.log):
             on_done(AppendInfo(error=NotEnoughReplicasError()))
             return
         try:
@@ -68,21 +68,21 @@ class Appender:
                 are_records_checked=self._are_records_checked,
             )
         except LogError as error:
-            if isinstance(error, StorageError) and not self._host.disk.note(error):
+            if isinstance(error, StorageError) and not self._replicas.disk.note(error):
                 log.error("append to %s-%d failed: %s", topic, partition, error)
             on_done(AppendInfo(log_start_offset=found.log.log_start_offset, error=error))
             return
         if not info.duplicate:
             self._appended(found, info)
         wait_ms = timeout_ms if acks == ACKS_ALL else None
-        is_flush_due = self._host.flushes.is_due(found.log)
+        is_flush_due = self._replicas.flushes.is_due(found.log)
         if wait_ms is None and not is_flush_due:
             on_done(info)
             return
         pending = PendingAppend(info, on_done, found.append_expired)
         if is_flush_due:
             acknowledge = partial(self._forced, found, found.state.leader_epoch, pending, wait_ms)
-            self._host.flushes.force(found.log, acknowledge)
+            self._replicas.flushes.force(found.log, acknowledge)
         else:
             self._acknowledge(found, pending, wait_ms)
 
@@ -97,7 +97,7 @@ class Appender:
         """The disk has the records, or refused them. A successor may have cut them off meanwhile:
         only acks 1 is answered by what was."""
         is_ours = partition.is_leader and partition.leader_epoch == leader_epoch
-        is_here = self._host.by_id.get(partition.key) is partition
+        is_here = self._replicas.by_id.get(partition.key) is partition
         if error is None and (wait_ms is None or (is_ours and is_here)):
             self._acknowledge(partition, pending, wait_ms)
         else:
@@ -111,12 +111,12 @@ class Appender:
             pending.finish(None)
             return
         partition.pending_appends.append(pending)
-        self._host.wheel.add(pending, wait_ms)
+        self._replicas.wheel.add(pending, wait_ms)
 
     def _appended(self, partition: Partition, info: AppendInfo) -> None:
         partition.traffic.bytes_in += info.size_bytes
         event = LeaderAppended(info.last_offset + 1, self._clock.monotonic_ms())
-        self._host.apply(partition, event)
+        self._replicas.apply(partition, event)
         for session in partition.sessions:
             session.records_appended(partition)
 

@@ -81,8 +81,8 @@ def diverging_epoch(partition: Partition, position: FetchPosition) -> tuple[int,
 class FetchReader:
     """Reads for consumers and followers."""
 
-    def __init__(self, *, host: PartitionEffects, clock: Clock) -> None:
-        self._host = host
+    def __init__(self, *, replicas: PartitionEffects, clock: Clock) -> None:
+        self._replicas = replicas
         self._clock = clock
         self._complained_ms: dict[Partition, int] = {}
 
@@ -105,7 +105,7 @@ class FetchReader:
             broker_epoch,
             self._clock.monotonic_ms(),
         )
-        self._host.apply(partition, event)
+        self._replicas.apply(partition, event)
 
     def read(
         self,

@@ -51,14 +51,14 @@ class FetchService:
     def __init__(
         self,
         *,
-        host: PartitionEffects,
+        replicas: PartitionEffects,
         reader: FetchReader,
         clock: Clock,
         bytes_max: int,
         sessions_max: int,
         throttle: ByteBucket,
     ) -> None:
-        self._host = host
+        self._replicas = replicas
         self._reader = reader
         self._clock = clock
         self._bytes_max = bytes_max
@@ -95,7 +95,7 @@ class FetchService:
         if session.parked is not None:
             self._finish(session.parked)
         for key in session.positions:
-            partition = self._host.by_id.get(key)
+            partition = self._replicas.by_id.get(key)
             if partition is not None:
                 partition.sessions.discard(session)
 
@@ -113,7 +113,7 @@ class FetchService:
                 partition.sessions.discard(session)
             session.forget(key)  # type: ignore[arg-type]  # followers name topics by id
         for key, position in request.positions.items():
-            partition = self._host.by_id.get(key)  # type: ignore[arg-type]
+            partition = self._replicas.by_id.get(key)  # type: ignore[arg-type]
             error = (
                 _unknown(key)
                 if partition is None
@@ -153,7 +153,7 @@ class FetchService:
         else:
             for partition in operation.keys_by_partition:
                 partition.consumers.add(operation)
-        self._host.wheel.add(operation, wait_ms)
+        self._replicas.wheel.add(operation, wait_ms)
 
     def _wake(self, operation: FetchOperation, is_expired: bool) -> None:
         if operation.is_done:
@@ -186,7 +186,7 @@ class FetchService:
         if operation.is_done:
             return
         operation.is_done = True
-        self._host.wheel.remove(operation)
+        self._replicas.wheel.remove(operation)
         session = operation.session
         if session is not None:
             session.parked = None
@@ -291,7 +291,9 @@ class FetchService:
 
     def _partition(self, key: Any) -> Partition | None:
         topic = key[0]
-        return (self._host.by_id if isinstance(topic, bytes) else self._host.by_name).get(key)
+        return (self._replicas.by_id if isinstance(topic, bytes) else self._replicas.by_name).get(
+            key
+        )
 
 
 def _is_crowded_out(partition: Partition, position: FetchPosition, data: PartitionData) -> bool:

@@ -20,10 +20,10 @@ WAITERS_MAX = 1_000
 
 
 async def delete_records(
-    host: PartitionEffects, topic: str, partition: int, offset: int, timeout_ms: int
+    replicas: PartitionEffects, topic: str, partition: int, offset: int, timeout_ms: int
 ) -> int | Exception:
     """The low watermark once no live replica serves records below `offset`, or why not."""
-    found = host.by_name.get((topic, partition))
+    found = replicas.by_name.get((topic, partition))
     if found is None:
         return UnknownPartitionError()
     if not found.is_leader:
@@ -38,8 +38,8 @@ async def delete_records(
         found.log.increment_log_start_offset(wanted)
     except LogError as error:
         return error
-    host.apply(found, LogStartMoved(found.log.log_start_offset))
-    host.has_unsaved_high_watermark = True
+    replicas.apply(found, LogStartMoved(found.log.log_start_offset))
+    replicas.has_unsaved_high_watermark = True
     for session in found.sessions:
         # Followers learn the new start with their next answer: do not let them wait for it.
         session.partition_changed(found)
