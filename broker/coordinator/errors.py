@@ -1,7 +1,7 @@
 """Refusals of a coordinator, in Kafka's names.
 
-Answers carry a `CoordinatorError` (NONE when all is well); the handlers turn it into the number of
-the wire by name. Exceptions exist only for what is not an answer to a client:
+Answers carry a `CoordinatorError`, NONE when all is well. Exceptions exist only for what is not an
+answer to a client:
 
 GroupsError
 ├── RecordFormatError        a key or value of __consumer_offsets that cannot be read
@@ -9,6 +9,8 @@ GroupsError
 """
 
 from enum import StrEnum
+
+from kio.schema.errors import ErrorCode
 
 
 class CoordinatorError(StrEnum):
@@ -36,6 +38,11 @@ class CoordinatorError(StrEnum):
     FENCED_INSTANCE_ID = "fenced_instance_id"
     GROUP_SUBSCRIBED_TO_TOPIC = "group_subscribed_to_topic"
     UNKNOWN_TOPIC_ID = "unknown_topic_id"
+
+    @property
+    def code(self) -> ErrorCode:
+        """The number of the wire."""
+        return ErrorCode[self.value]
 
 
 class GroupsError(Exception):

@@ -16,7 +16,6 @@ from kio.schema.errors import ErrorCode
 from broker.coordinator.offsets.committed_offsets import TopicPartition
 from broker.coordinator.offsets.offset_manager import CommitRequested
 from broker.coordinator.records import NO_EXPIRY_MS, CommittedOffset
-from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import asked_topic_name
@@ -43,7 +42,7 @@ async def handle_offset_commit(request: Request, node: NodeServices) -> Any:
                 offsets=known,
             )
         )
-        verdicts = {key: to_error_code(error) for key, error in committed.items()}
+        verdicts = {key: error.code for key, error in committed.items()}
     topics = [
         _topic_answer(topic, name, verdicts)
         for topic, name in zip(message.topics, names, strict=True)

@@ -15,7 +15,6 @@ from kio.schema.errors import ErrorCode
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.offsets.offset_manager import FetchedOffsets
 from broker.coordinator.records import CommittedOffset
-from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.slices import LargeAnswer, Slices
@@ -62,7 +61,7 @@ async def _group_answer(
     fetched: FetchedOffsets = node.groups.offsets.fetch(group.group_id, wanted)
     await slices.pause()
     answer: dict[str, Any] = {"group_id": group.group_id, "topics": []}
-    answer["error_code"] = to_error_code(fetched.error)
+    answer["error_code"] = fetched.error.code
     if fetched.error is not CoordinatorError.NONE and version >= 2:
         return answer
     if names is None:
@@ -75,7 +74,7 @@ async def _group_answer(
 
 
 def _topic_answer(topic: Any, name: str | None, fetched: FetchedOffsets) -> dict[str, Any]:
-    error = to_error_code(fetched.error) if name is not None else ErrorCode.unknown_topic_id
+    error = fetched.error.code if name is not None else ErrorCode.unknown_topic_id
     partitions = [
         _partition_answer(index, fetched.offsets.get((name or "", index)), error)
         for index in topic.partition_indexes

@@ -11,7 +11,6 @@ from typing import Any
 from uuid import uuid4
 
 from broker.coordinator.groups.group_events import GroupProtocol, JoinRequested
-from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
@@ -31,7 +30,7 @@ async def handle_join_group(request: Request, node: NodeServices) -> Any:
     return codec.build_response(
         API_KEY,
         version,
-        error_code=to_error_code(result.error),
+        error_code=result.error.code,
         generation_id=result.generation_id,
         protocol_type=result.protocol_type,
         protocol_name=result.protocol_name or unknown_name,

@@ -7,7 +7,6 @@ Notes: v3 adds the group instance id, which fences a replaced static member.
 from typing import Any
 
 from broker.coordinator.groups.group_events import HeartbeatReceived
-from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
@@ -27,5 +26,5 @@ def handle_heartbeat(request: Request, node: NodeServices) -> Any:
         generation_id=message.generation_id,
     )
     result = node.groups.membership.heartbeat(message.group_id, event)
-    error_code = to_error_code(result.error)
+    error_code = result.error.code
     return codec.build_response(API_KEY, request.api_version, error_code=error_code)

@@ -10,7 +10,6 @@ from typing import Any
 
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.group_events import LeaveRequested, LeaveResult, MemberIdentity
-from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
@@ -33,11 +32,11 @@ def handle_leave_group(request: Request, node: NodeServices) -> Any:
         {
             "member_id": identity.member_id,
             "group_instance_id": identity.group_instance_id,
-            "error_code": to_error_code(error),
+            "error_code": error.code,
         }
         for identity, error in result.members
     ]
-    error_code = to_error_code(_response_error(result, version))
+    error_code = _response_error(result, version).code
     return codec.build_response(API_KEY, version, error_code=error_code, members=members)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.group_events import SyncRequested, SyncResult
-from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
@@ -31,7 +30,7 @@ async def handle_sync_group(request: Request, node: NodeServices) -> Any:
     return codec.build_response(
         API_KEY,
         version,
-        error_code=to_error_code(result.error),
+        error_code=result.error.code,
         protocol_type=result.protocol_type,
         protocol_name=result.protocol_name,
         assignment=result.assignment,

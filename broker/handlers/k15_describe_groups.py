@@ -13,7 +13,6 @@ from kio.schema.errors import ErrorCode
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.describe_groups import GroupDescription, MemberDescription
 from broker.handlers.authorization import OPERATIONS_OMITTED, Resource, ResourceKind
-from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.slices import LargeAnswer, Slices
@@ -41,7 +40,7 @@ async def handle_describe_groups(request: Request, node: NodeServices) -> LargeA
 
 
 def _group_answer(group: GroupDescription, version: int) -> dict[str, Any]:
-    error, reason = to_error_code(group.error), None
+    error, reason = group.error.code, None
     if group.error is CoordinatorError.GROUP_ID_NOT_FOUND:
         reason = f"Group {group.group_id} not found."
         error = error if version >= NOT_FOUND_VERSION else ErrorCode.none

@@ -5,7 +5,6 @@ Notes: v4 filters by state, v5 by type; both compare without regard to case.
 """
 
 from broker.coordinator.errors import CoordinatorError
-from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.slices import LargeAnswer
@@ -21,7 +20,7 @@ async def handle_list_groups(request: Request, node: NodeServices) -> LargeAnswe
         getattr(message, "states_filter", ()), getattr(message, "types_filter", ())
     )
     if isinstance(listings, CoordinatorError):
-        return LargeAnswer(0, error_code=to_error_code(listings))
+        return LargeAnswer(0, error_code=listings.code)
     groups = [
         {
             "group_id": listing.group_id,

@@ -6,7 +6,6 @@ it is named.
 
 from typing import Any
 
-from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
@@ -20,5 +19,5 @@ async def handle_delete_groups(request: Request, node: NodeServices) -> Any:
     results = []
     for group_id in dict.fromkeys(request.message.groups_names):
         error = await node.groups.offsets.delete_group(group_id)
-        results.append({"group_id": group_id, "error_code": to_error_code(error)})
+        results.append({"group_id": group_id, "error_code": error.code})
     return codec.build_response(API_KEY, request.api_version, results=results)

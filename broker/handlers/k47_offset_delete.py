@@ -10,7 +10,6 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from broker.coordinator.errors import CoordinatorError
-from broker.handlers.group_errors import to_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
@@ -30,9 +29,9 @@ async def handle_offset_delete(request: Request, node: NodeServices) -> Any:
     known = [key for key in keys if image.partition(*key) is not None]
     deleted = await node.groups.offsets.delete_offsets(message.group_id, known)
     if deleted.error is not CoordinatorError.NONE:
-        error_code = to_error_code(deleted.error)
+        error_code = deleted.error.code
         return codec.build_response(API_KEY, request.api_version, error_code=error_code)
-    verdicts = {key: to_error_code(error) for key, error in deleted.partitions.items()}
+    verdicts = {key: error.code for key, error in deleted.partitions.items()}
     topics = [
         {
             "name": topic.name,

@@ -1,7 +1,7 @@
 """The rooms of one node, made and wired; nothing here starts anything."""
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 from uuid import UUID, uuid4
@@ -23,7 +23,11 @@ from broker.log.config import LogConfig
 from broker.log.disk.durable import force_file
 from broker.log.log_manager import LogManager
 from broker.metadata.cordons import is_cordoned
-from broker.metadata.effective_configs import broker_config_value
+from broker.metadata.effective_configs import (
+    broker_config_value,
+    effective_broker_config,
+    effective_topic_config,
+)
 from broker.metadata.metadata_service import MetadataService
 from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
@@ -38,7 +42,6 @@ from broker.server.acceptor import SocketShares, socket_shares
 from broker.server.broker_lifecycle import BrokerIdentity, BrokerLifecycle
 from broker.server.dispatch import ListenerContext
 from broker.server.listener import ListenerServer
-from broker.server.node_configs import NodeConfigs
 from broker.server.peers import PeerClient
 
 T = TypeVar("T")
@@ -67,6 +70,22 @@ class NodeParts:
         """Those that this node has."""
         both = (self.client_listener, self.controller_listener)
         return tuple(listener for listener in both if listener is not None)
+
+
+class NodeConfigs:
+    """Gives broker.replication its configs (ConfigPort)."""
+
+    def __init__(self, config: BrokerConfig, metadata: MetadataService) -> None:
+        self._config = config
+        self._metadata = metadata
+
+    def topic(self, topic: str) -> Mapping[str, str]:
+        """A topic's configs by their topic-level names, with all defaults."""
+        return effective_topic_config(self._metadata.image, self._config, topic)
+
+    def broker(self) -> Mapping[str, str]:
+        """This node's configs, dynamic ones over those of its file."""
+        return effective_broker_config(self._metadata.image, self._config)
 
 
 def open_logs(config: BrokerConfig, clock: Clock) -> LogManager:
