@@ -12,11 +12,14 @@ decides what follows an error that nobody expected:
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
 RETRY_MS: Final = 200
+SLICE_S: Final = 0.005
+"""So long work is done at a stretch."""
 LARGE_BYTES: Final = 1024
 """A request of this size names a hundred things, and its answer may have thousands of fields."""
 RETRY_MS_MAX: Final = 30_000
@@ -75,6 +78,19 @@ async def in_thread_if_large(size_bytes: int, call: Callable[..., T], *args: Any
     if size_bytes < LARGE_BYTES:
         return call(*args)
     return await asyncio.to_thread(call, *args)
+
+
+class Slices:
+    """Work of the event loop, slice by slice: others are served in between."""
+
+    def __init__(self) -> None:
+        self._since_s = time.perf_counter()
+
+    async def pause(self) -> None:
+        """Let others go on if it is their turn."""
+        if time.perf_counter() - self._since_s > SLICE_S:
+            await asyncio.sleep(0)
+            self._since_s = time.perf_counter()
 
 
 class Tasks:

@@ -35,8 +35,9 @@ class CoordinatorShard(Protocol):
     def replay(self, record: Record) -> None:
         """Account for one record; they come in the order of the log."""
 
-    def on_loaded(self) -> None:
-        """All records were replayed: from now on requests are answered."""
+    async def on_loaded(self) -> None:
+        """All records were replayed: once it returns requests are answered, if this node still
+        leads the partition."""
 
     def on_unloaded(self) -> None:
         """This node resigned: answer those who wait. Called only after `on_loaded`."""
@@ -50,7 +51,6 @@ class _Context(Generic[S]):
     """A partition that this node leads, with its shard."""
 
     index: int
-    leader_epoch: int
     shard: S
     is_loaded: bool = False
 
@@ -115,15 +115,12 @@ class CoordinatorRuntime(Generic[S]):
                 self._resign(index)
         for index, view in partitions.items():
             if view.leader == self._node_id:
-                self._lead(index, view.leader_epoch)
+                self._lead(index)
 
-    def _lead(self, index: int, leader_epoch: int) -> None:
-        current = self._led.get(index)
-        if current is not None:
-            # Elected again without anybody else in between: the state here is the newest.
-            current.leader_epoch = leader_epoch
-            return
-        context = _Context(index=index, leader_epoch=leader_epoch, shard=self._build_shard(index))
+    def _lead(self, index: int) -> None:
+        if index in self._led:
+            return  # elected again without anybody else in between: the state here is the newest
+        context = _Context(index=index, shard=self._build_shard(index))
         self._led[index] = context
         self._loads.keep(partial(self._load, context))
 
@@ -144,11 +141,12 @@ class CoordinatorRuntime(Generic[S]):
                 await asyncio.sleep(_LEADERSHIP_POLL_S)
                 continue
             shard = await self._try_read(local.log, context.index)
-        if shard is None or not self._is_led(context):
+        if shard is None:
             return
-        shard.on_loaded()
-        context.shard = shard
-        context.is_loaded = True
+        await shard.on_loaded()
+        if self._is_led(context):
+            context.shard = shard
+            context.is_loaded = True
 
     async def _try_read(self, log: LogPort, index: int) -> S | None:
         try:

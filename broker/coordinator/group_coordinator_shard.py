@@ -1,7 +1,9 @@
 """The groups that one partition of __consumer_offsets keeps (Kafka's GroupCoordinatorShard)."""
 
+import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 from broker.clock import Clock
 from broker.coordinator.config import GroupConfig
@@ -10,6 +12,9 @@ from broker.coordinator.offsets.committed_offsets import GroupEntry, GroupOffset
 from broker.coordinator.replay import Replay
 from broker.metadata.topic_names import OFFSETS_TOPIC
 from broker.protocol.records import Record
+
+AT_ONCE_MAX: Final = 200
+"""The records of so many keys are decoded within the event loop: some 2 ms."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,7 +28,7 @@ class GroupCoordinatorShard:
         clock: Clock,
         config: GroupConfig,
         *,
-        loaded: Callable[["GroupCoordinatorShard"], None],
+        loaded: Callable[["GroupCoordinatorShard"], Awaitable[None]],
         unloaded: Callable[["GroupCoordinatorShard"], None],
     ) -> None:
         """`loaded` hears when the groups are there; `unloaded` before they are forgotten."""
@@ -40,8 +45,16 @@ class GroupCoordinatorShard:
         """Account for one record; they come in the order of the log."""
         self._replay.apply(record)
 
-    def on_loaded(self) -> None:
-        """Make the groups that the records tell of."""
+    async def on_loaded(self) -> None:
+        """Make the groups that the records tell of; thousands are made in a thread."""
+        if len(self._replay.latest) > AT_ONCE_MAX:
+            await asyncio.to_thread(self._make_groups)
+        else:
+            self._make_groups()
+        await self._loaded(self)
+        self.is_loaded = True
+
+    def _make_groups(self) -> None:
         replayed, self._replay = self._replay.finish(), Replay()
         if replayed.unreadable:
             _LOG.warning(
@@ -63,8 +76,6 @@ class GroupCoordinatorShard:
                 )
                 entry = self.entries[group_id] = GroupEntry(group=group)
             entry.offsets = replayed.offsets.get(group_id, GroupOffsets())
-        self.is_loaded = True
-        self._loaded(self)
 
     def on_unloaded(self) -> None:
         """Each group ends here, so that those who wait are answered."""

@@ -4,11 +4,11 @@ timer, storing groups.
 
 import asyncio
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from broker.background import Tasks, log_failure
+from broker.background import Slices, Tasks, log_failure
 from broker.clock import Clock
 from broker.coordinator.coordinator_timer import CoordinatorTimer
 from broker.coordinator.errors import CoordinatorError
@@ -54,10 +54,12 @@ class GroupMetadataManager:
         self._tokens = itertools.count(1)
         self._waiters: dict[int, Callable[[Any], None]] = {}
         self._stores = Tasks("storing of groups", log_failure)
+        self._ends = Tasks("end of groups that are coordinated elsewhere", log_failure)
         self._timer = CoordinatorTimer[GroupEntry]("timer of groups", clock, self._handle_due)
 
     async def stop(self) -> None:
-        """Forget the timer and give up what is being stored."""
+        """Answer who waits, forget the timer and give up what is being stored."""
+        await self._ends.wait(None)
         self._timer.stop()
         await self._stores.stop()
 
@@ -124,15 +126,24 @@ class GroupMetadataManager:
         shard = self._locate(entry.group.group_id)
         if entry.group.state is GroupState.DEAD or isinstance(shard, CoordinatorError):
             return
+        if shard.entries.get(entry.group.group_id) is not entry:
+            return  # of an earlier term
         located = LocatedGroup(shard=shard, entry=entry)
         self._drive(located, TimePassed(now_ms=self.now_ms()))
 
-    def handle_loaded(self, shard: GroupCoordinatorShard) -> None:
+    async def handle_loaded(self, shard: GroupCoordinatorShard) -> None:
         """Groups were read from the log: their deadlines count from now on."""
+        slices = Slices()
         for entry in shard.entries.values():
             self._timer.arm(entry, deadline_ms(entry.group))
+            await slices.pause()
 
     def handle_unloaded(self, shard: GroupCoordinatorShard) -> None:
         """This node no longer coordinates these groups: those who wait are told so."""
-        for entry in list(shard.entries.values()):
+        self._ends.start(self._end(shard, list(shard.entries.values())))
+
+    async def _end(self, shard: GroupCoordinatorShard, entries: Sequence[GroupEntry]) -> None:
+        slices = Slices()
+        for entry in entries:
             self.kill(LocatedGroup(shard=shard, entry=entry), CoordinatorError.NOT_COORDINATOR)
+            await slices.pause()

@@ -14,10 +14,11 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.background import Slices
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.partition_errors import located_error, partition_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
-from broker.handlers.slices import LargeAnswer, Slices
 from broker.log.errors import LogError
 from broker.replication.errors import UnknownPartitionError
 from broker.replication.leader.fetch_reader import CONSUMER, check_leader

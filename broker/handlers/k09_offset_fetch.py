@@ -12,12 +12,13 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.background import Slices
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.offsets.offset_manager import FetchedOffsets
 from broker.coordinator.records import CommittedOffset
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
-from broker.handlers.slices import LargeAnswer, Slices
 from broker.handlers.topic_view import asked_topic_name
 
 API_KEY = 9

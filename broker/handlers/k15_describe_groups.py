@@ -10,12 +10,13 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.background import Slices
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.describe_groups import GroupDescription, MemberDescription
 from broker.handlers.authorization import OPERATIONS_OMITTED, Resource, ResourceKind
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
-from broker.handlers.slices import LargeAnswer, Slices
 
 API_KEY = 15
 NOT_FOUND_VERSION = 6

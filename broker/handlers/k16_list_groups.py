@@ -5,9 +5,9 @@ Notes: v4 filters by state, v5 by type; both compare without regard to case.
 """
 
 from broker.coordinator.errors import CoordinatorError
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
-from broker.handlers.slices import LargeAnswer
 
 API_KEY = 16
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
+from broker.background import Slices
 from broker.controller.config_control import check_topic_name
 from broker.controller.errors import (
     ControllerError,
@@ -21,9 +22,9 @@ from broker.controller.errors import (
 )
 from broker.handlers.broker_loggers import broker_loggers, check_node
 from broker.handlers.controller_apis import error_code
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
-from broker.handlers.slices import LargeAnswer, Slices
 from broker.metadata.effective_configs import (
     ConfigEntry,
     ConfigSource,

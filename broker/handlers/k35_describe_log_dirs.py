@@ -13,9 +13,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.background import Slices
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
-from broker.handlers.slices import LargeAnswer, Slices
 from broker.metadata.cordons import is_cordoned
 from broker.replication.partition.partition import Partition
 

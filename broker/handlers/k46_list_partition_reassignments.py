@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
+from broker.background import Slices
 from broker.controller.reassignment import list_reassignments
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
-from broker.handlers.slices import LargeAnswer, Slices
 
 API_KEY: Final = 46
 

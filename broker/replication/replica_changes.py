@@ -4,16 +4,13 @@ Some milliseconds' worth are made at a stretch; votes, heartbeats and fetches ar
 between. Until its turn comes a replica is as it was, as if the metadata had reached it later.
 """
 
-import asyncio
-import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from broker.background import Tasks, attempt, log_failure
+from broker.background import Slices, Tasks, attempt, log_failure
 
 AT_ONCE_MAX: Final = 64
 """So few are changed within the call."""
-SLICE_S: Final = 0.005
 
 Key = tuple[str, int]
 """Topic and partition."""
@@ -50,10 +47,9 @@ class ReplicaChanges:
         await self._tasks.wait(None)
 
     async def _run(self) -> None:
+        slices = Slices()
         while self._waiting:
-            until_s = time.perf_counter() + SLICE_S
-            while self._waiting and time.perf_counter() < until_s:
-                key = next(iter(self._waiting))
-                del self._waiting[key]
-                attempt(self._owner, self._change, key)
-            await asyncio.sleep(0)
+            key = next(iter(self._waiting))
+            del self._waiting[key]
+            attempt(self._owner, self._change, key)
+            await slices.pause()

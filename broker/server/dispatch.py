@@ -18,9 +18,9 @@ from kio.schema.errors import ErrorCode
 from broker.background import LARGE_BYTES, Tasks, in_thread_if_large, log_failure
 from broker.handlers.authorization import CLUSTER
 from broker.handlers.k18_api_versions import build_api_versions
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import Api, HandlerKind, HandlerRegistry
 from broker.handlers.services import NodeServices, Request
-from broker.handlers.slices import LargeAnswer
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError, RequestHeader, UnsupportedVersionError
 from broker.protocol.frames import FRAME_BYTES_MAX, RequestMemory

@@ -1,10 +1,11 @@
 """Commit, fetch, delete and expire offsets; delete groups. Durable before it is answered."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from broker.background import Slices
 from broker.clock import Clock
 from broker.coordinator.config import GroupConfig
 from broker.coordinator.coordinator_runtime import CoordinatorRuntime
@@ -214,8 +215,9 @@ class OffsetManager:
 
     async def expire(self, clock: Clock) -> int:
         """Forget what has outlived its retention; returns the number of offsets forgotten."""
-        forgotten = 0
+        forgotten, slices = 0, Slices()
         for located in self._all():
+            await slices.pause()
             keys = located.entry.expired_offsets(
                 wall_ms=clock.wall_ms(), retention_ms=self._config.offsets_retention_ms
             )
@@ -227,17 +229,19 @@ class OffsetManager:
 
     async def forget_topics(self, topics: frozenset[str]) -> None:
         """Forget every group's offsets of topics that were deleted."""
+        slices = Slices()
         for located in self._all():
+            await slices.pause()
             keys = [key for key in located.entry.offsets if key[0] in topics]
             if keys:
                 await self._forget(located, keys)
 
-    def _all(self) -> list[LocatedGroup]:
-        return [
-            LocatedGroup(shard=shard, entry=entry)
-            for shard in self._runtime.loaded()
-            for entry in shard.entries.values()
-        ]
+    def _all(self) -> Iterator[LocatedGroup]:
+        """Groups of now; those that are made or moved meanwhile have their turn the next time."""
+        for shard in list(self._runtime.loaded()):
+            for entry in list(shard.entries.values()):
+                if shard.is_loaded:
+                    yield LocatedGroup(shard=shard, entry=entry)
 
 
 def _offset_key(group_id: str, key: TopicPartition) -> bytes:

@@ -1,5 +1,6 @@
 """The runtime of coordinators, with a shard that has nothing to do with groups."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -22,17 +23,19 @@ KEY = "alpha"
 class Ledger:
     """Sums the values of its partition's records."""
 
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: int, gate: asyncio.Event) -> None:
         self.index = index
         self.total = 0
         self.told: list[str] = []
+        self._gate = gate
 
     def replay(self, record: Record) -> None:
         if record.value == b"bad":
             raise ValueError("a shard that fails")
         self.total += int(record.value or b"0")
 
-    def on_loaded(self) -> None:
+    async def on_loaded(self) -> None:
+        await self._gate.wait()
         self.told.append("loaded")
 
     def on_unloaded(self) -> None:
@@ -44,6 +47,8 @@ class Rig:
 
     def __init__(self) -> None:
         self.made: list[Ledger] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
         self.replicas = MemoryReplicas({number: MemoryPartition() for number in range(2)})
         self.metadata = MemoryMetadata(partitions=2)
         self.runtime = CoordinatorRuntime(
@@ -56,7 +61,7 @@ class Rig:
         )
 
     def build(self, index: int) -> Ledger:
-        self.made.append(Ledger(index))
+        self.made.append(Ledger(index, self.gate))
         return self.made[-1]
 
     def write(self, *values: bytes) -> None:
@@ -103,6 +108,17 @@ async def test_a_new_term_begins_with_a_new_shard(rig: Rig) -> None:
     rig.metadata.lead(NODE_ID)
     second = await rig.loaded()
     assert (second.total, second.told) == (9, ["loaded"])
+
+
+async def test_a_shard_that_is_made_after_resigning_answers_nobody(rig: Rig) -> None:
+    rig.gate.clear()
+    rig.runtime.start()
+    await until(lambda: len(rig.made) == 4)
+    rig.metadata.lead(NODE_ID + 1)
+    rig.gate.set()
+    await until(lambda: [it.told for it in rig.made[2:]] == [["loaded"]] * 2)
+    assert rig.runtime.locate(KEY) is CoordinatorError.NOT_COORDINATOR
+    assert list(rig.runtime.loaded()) == []
 
 
 async def test_a_shard_that_fails_is_made_anew(

@@ -1,6 +1,7 @@
 """The coordinator over a log in memory: durable commits, failover, expiry, deletion."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator
 
 import pytest
@@ -9,12 +10,14 @@ from broker.clock import SystemClock
 from broker.coordinator.config import GroupConfig, partition_for
 from broker.coordinator.coordinator_runtime import replay_chunk
 from broker.coordinator.errors import CoordinatorError
-from broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
+from broker.coordinator.group_coordinator_shard import AT_ONCE_MAX, GroupCoordinatorShard
 from broker.coordinator.groups.group_state import GroupState
+from broker.coordinator.replay import Replay, Replayed
 from broker.log.errors import BatchTooLargeError
 from broker.metrics_schema import NO_COMMIT
 from broker.protocol.records import NewRecord, build_batch, iter_records
 from broker.replication.errors import NotEnoughReplicasError, NotLeaderError
+from tests.support.patience import WAIT_S
 from tests.unit.broker.coordinator.memory import NODE_ID, ManualClock, until
 from tests.unit.broker.coordinator.rig import ASSIGNMENT, Rig
 
@@ -254,18 +257,47 @@ async def test_the_log_holds_one_batch_per_commit_with_kafkas_keys(rig: Rig) -> 
     assert record.key == bytes.fromhex("0001 0001 67 0001 74 00000000")
 
 
-def test_a_damaged_batch_of_the_offsets_topic_does_not_hide_the_others() -> None:
-    def commit(group: bytes, offset: int) -> bytes:
-        key = b"\x00\x01\x00\x01" + group + b"\x00\x01t" + bytes(4)
-        value = b"\x00\x03" + offset.to_bytes(8) + bytes(4) + bytes(2) + bytes(8)
-        return build_batch([NewRecord(key=key, value=value)], base_offset=offset, codec=1)
+def commit(group: bytes, offset: int) -> bytes:
+    """A batch of one commit, compressed."""
+    key = b"\x00\x01" + len(group).to_bytes(2) + group + b"\x00\x01t" + bytes(4)
+    value = b"\x00\x03" + offset.to_bytes(8) + bytes(4) + bytes(2) + bytes(8)
+    return build_batch([NewRecord(key=key, value=value)], base_offset=offset, codec=1)
 
+
+async def no_groups(_shard: GroupCoordinatorShard) -> None:
+    """Nobody follows these groups."""
+
+
+async def test_others_are_served_while_many_groups_are_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    served, finish = threading.Event(), Replay.finish
+
+    def slow(replay: Replay) -> Replayed:
+        assert served.wait(WAIT_S), "the loop waits for the groups"
+        return finish(replay)
+
+    monkeypatch.setattr(Replay, "finish", slow)
+    shard = GroupCoordinatorShard(
+        0, ManualClock(), GroupConfig(), loaded=no_groups, unloaded=lambda _: None
+    )
+    for offset in range(AT_ONCE_MAX + 1):
+        replay_chunk(shard, commit(b"%05d" % offset, offset), offset)
+    loading = asyncio.create_task(shard.on_loaded())
+    await asyncio.sleep(0)
+    served.set()
+    await loading
+    assert shard.is_loaded
+    assert len(shard.entries) == AT_ONCE_MAX + 1
+
+
+async def test_a_damaged_batch_of_the_offsets_topic_does_not_hide_the_others() -> None:
     spoilt = bytearray(commit(b"b", 1))
     spoilt[70:80] = bytes(10)
     shard = GroupCoordinatorShard(
-        0, ManualClock(), GroupConfig(), loaded=lambda _: None, unloaded=lambda _: None
+        0, ManualClock(), GroupConfig(), loaded=no_groups, unloaded=lambda _: None
     )
     next_offset = replay_chunk(shard, commit(b"a", 0) + bytes(spoilt) + commit(b"c", 2), 0)
     assert next_offset == 3
-    shard.on_loaded()
+    await shard.on_loaded()
     assert sorted(shard.entries) == ["a", "c"]

@@ -8,9 +8,9 @@ from uuid import UUID
 import pytest
 from kio.schema.errors import ErrorCode
 
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import load_registry
 from broker.handlers.services import Listener, NodeServices, Request
-from broker.handlers.slices import LargeAnswer
 from broker.protocol import codec
 from broker.protocol.request_context import RequestContext
 from tests.unit.broker.coordinator.memory import NODE_ID, TOPIC_ID

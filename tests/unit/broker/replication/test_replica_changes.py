@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from broker.background import SLICE_S
 from broker.protocol import codec
-from broker.replication.replica_changes import AT_ONCE_MAX, SLICE_S, Key, ReplicaChanges
+from broker.replication.replica_changes import AT_ONCE_MAX, Key, ReplicaChanges
 from tests.support.settle import until
 from tests.unit.broker.server.nodes import parts, produce, request, running
 

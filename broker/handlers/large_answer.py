@@ -1,28 +1,11 @@
-"""Requests about thousands of things: others are served in between, threads code the answers."""
+"""Answers with thousands of entries: threads code them."""
 
-import asyncio
-import time
 from typing import Any, Final
 
 from broker.protocol import codec
 
-SLICE_S: Final = 0.005
-"""So long a request is worked on at a stretch."""
 LARGE_ENTRIES: Final = 500
 """An answer with more entries is built and encoded in a thread: some 4 µs for each."""
-
-
-class Slices:
-    """Work on one request, slice by slice."""
-
-    def __init__(self) -> None:
-        self._since_s = time.perf_counter()
-
-    async def pause(self) -> None:
-        """Let others go on if it is their turn."""
-        if time.perf_counter() - self._since_s > SLICE_S:
-            await asyncio.sleep(0)
-            self._since_s = time.perf_counter()
 
 
 class LargeAnswer:
