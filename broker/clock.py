@@ -9,11 +9,9 @@ class Clock(Protocol):
 
     def monotonic_ms(self) -> int:
         """Milliseconds since an arbitrary start; never goes back."""
-        ...
 
     def wall_ms(self) -> int:
         """Milliseconds since the epoch, UTC; may jump when the host's clock is set."""
-        ...
 
 
 class SystemClock:

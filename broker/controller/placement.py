@@ -16,17 +16,9 @@ Racks a = {1,2} and b = {3,4}, two replicas:
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from broker.controller.errors import InvalidReplicationFactorError
-
-
-class Dice(Protocol):
-    """Chance, passed in (random.Random fits)."""
-
-    def randrange(self, stop: int, /) -> int:
-        """A number from 0 up to but not including `stop`."""
-        ...
+from broker.raft.ports import Dice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

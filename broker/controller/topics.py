@@ -31,7 +31,7 @@ from broker.controller.errors import (
     UnknownTopicError,
     UnknownTopicIdError,
 )
-from broker.controller.placement import Dice, place_replicas
+from broker.controller.placement import place_replicas
 from broker.metadata.image import MetadataImage, ResourceType
 from broker.metadata.records import (
     ConfigRecord,
@@ -41,6 +41,7 @@ from broker.metadata.records import (
     TopicRecord,
 )
 from broker.metadata.topic_names import METADATA_TOPIC, Collisions
+from broker.raft.ports import Dice
 
 DEFAULT: Final = -1
 PARTITIONS_PER_REQUEST_MAX: Final = 10_000

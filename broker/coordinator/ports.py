@@ -1,6 +1,11 @@
-"""Protocols of the replicas that the coordinator writes to, so that it can be driven without."""
+"""Protocols of the replicas that the coordinator writes to, so that it can be driven without.
+
+What the members do is told where they are implemented: PartitionLog, ReplicaManager.
+"""
 
 from typing import Any, Protocol
+
+from broker.log.log_validator import AppendInfo
 
 
 class LogPort(Protocol):
@@ -8,36 +13,17 @@ class LogPort(Protocol):
 
     @property
     def log_start_offset(self) -> int: ...
-
     @property
     def log_end_offset(self) -> int: ...
-
     def read_bytes(
         self, offset: int, *, max_bytes: int, max_offset: int, min_one_batch: bool = True
-    ) -> bytes:
-        """Whole batches from the one that holds `offset`, none at or past `max_offset`."""
-        ...
-
-
-class AppendPort(Protocol):
-    """Outcome of an append: `error` is None when all in-sync replicas have it."""
-
-    @property
-    def error(self) -> Exception | None: ...
-
-    @property
-    def base_offset(self) -> int: ...
+    ) -> bytes: ...
 
 
 class ReplicaPort(Protocol):
     """The replica manager, as far as the coordinator is concerned."""
 
-    def partition(self, topic: str, partition: int) -> Any:
-        """The local replica, or None."""
-        ...
-
+    def partition(self, topic: str, partition: int) -> Any: ...
     async def append_and_wait(
         self, topic: str, partition: int, records: bytes, *, acks: int = -1, timeout_ms: int = 5000
-    ) -> AppendPort:
-        """Append one batch as leader and wait for the acknowledgements."""
-        ...
+    ) -> AppendInfo: ...

@@ -22,7 +22,6 @@ class ControllerPort(Protocol):
 
         :raises OSError: no controller answered.
         """
-        ...
 
 
 class ProducerIdAllocator:

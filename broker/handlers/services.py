@@ -55,23 +55,18 @@ class ResponseSlot(Protocol):
 
         The parts must not refer to the request's frame: its buffer is reused.
         """
-        ...
 
     def hold(self, size_bytes: int) -> None:
         """Count memory held until the answer: a client that holds too much is not heard further."""
-        ...
 
     def when_gone(self, callback: Callable[[], None]) -> None:
         """Have `callback` called if the client goes before its answer."""
-        ...
 
     def no_response(self) -> None:
         """Give up the place without an answer (Produce with acks=0)."""
-        ...
 
     def close_connection(self, reason: str) -> None:
         """Close the connection in place of an answer (Produce with acks=0 that failed)."""
-        ...
 
 
 class Request:

@@ -62,21 +62,17 @@ class QuorumListener(Protocol):
 
     def handle_committed(self, batch: CommittedBatch) -> None:
         """The next batch of the log, control batches included, is committed."""
-        ...
 
     def prepare_snapshot(self, snapshot: Snapshot) -> Callable[[], None]:
         """In a thread: make this snapshot's state. The answer puts it in the place of all that
         was replayed before; it is called in the event loop, with nothing replayed meanwhile.
         """
-        ...
 
     def handle_leader_change(self, epoch: int, leader_id: int | None) -> None:
         """This node knows another leader of the quorum, or none."""
-        ...
 
     def handle_voter_gone(self, voter_id: int) -> None:
         """This node leads, and the process of another voter is gone. May be told repeatedly."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

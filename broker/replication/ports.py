@@ -11,11 +11,9 @@ class ConfigPort(Protocol):
 
     def topic(self, topic: str) -> Mapping[str, str]:
         """Topic configs by their topic-level names (`min.insync.replicas`)."""
-        ...
 
     def broker(self) -> Mapping[str, str]:
         """Dynamic configs of this node (`leader.replication.throttled.rate`)."""
-        ...
 
 
 class AlterPartitionPort(Protocol):
@@ -26,7 +24,6 @@ class AlterPartitionPort(Protocol):
 
         :raises OSError: no controller could be reached; whether it was applied is unknown.
         """
-        ...
 
 
 class LeaderChannel(Protocol):
@@ -44,7 +41,6 @@ class LeaderChannel(Protocol):
 
         :raises OSError: there is no connection; `on_response` will not be called.
         """
-        ...
 
     async def close(self) -> None: ...
 

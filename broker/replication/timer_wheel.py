@@ -26,7 +26,6 @@ class Waiter(Protocol):
 
     def expire(self) -> None:
         """The deadline has passed; the waiter is no longer in the wheel."""
-        ...
 
 
 class TimerWheel:

@@ -49,11 +49,9 @@ class Flushable(Protocol):
 
     def flush_job(self, *, is_with_active: bool) -> FlushJob | None:
         """The files to force, if any."""
-        ...
 
     def handle_flushed(self, job: FlushJob) -> None:
         """It was."""
-        ...
 
 
 class Flusher:

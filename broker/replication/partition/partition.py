@@ -27,11 +27,9 @@ class Follower(Protocol):
 
     def records_appended(self, partition: "Partition") -> None:
         """The log has grown."""
-        ...
 
     def partition_changed(self, partition: "Partition") -> None:
         """The high watermark has moved, or the role has changed."""
-        ...
 
 
 class PendingAppend:
