@@ -25,8 +25,8 @@ from broker.protocol.records import Record, iter_batch_headers, iter_records
 _LOG = logging.getLogger(__name__)
 _LEADERSHIP_POLL_S: Final = 0.02
 _LOAD_RETRY_S: Final = 1.0
-_LOAD_STEP_BYTES: Final = 131_072
-"""Read between two turns of the event loop: some ten milliseconds of work."""
+_LOAD_STEP_BYTES: Final = 32_768
+"""Read between two turns of the event loop: some milliseconds of work on small records."""
 
 
 class CoordinatorShard(Protocol):
