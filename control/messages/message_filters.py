@@ -1,6 +1,6 @@
 """Which records of a topic are looked for: by text, pattern, key, header, JSON path, expression.
 
-All patterns are RE2's, whose time grows with the text alone, so that none of them hangs a process.
+Paths and expressions may take any time; they are judged in a process of their own.
 """
 
 from __future__ import annotations
@@ -12,9 +12,18 @@ from typing import Any, Final
 
 import re2
 
-from control.kafka.records.record import FetchedRecord, Matches, MayMatch
+from control.kafka.records.reader import Looking
+from control.kafka.records.record import (
+    FetchedRecord,
+    Matches,
+    Matching,
+    MayMatch,
+    looked_for,
+)
+from control.messages.conditions.process import ConditionProcess
 from control.messages.decoding.decoder import Decoder
-from control.messages.judged_records import FilterError, Judge, Judged, is_text, pattern_of
+from control.messages.judged_records import Judge, Judged, is_text
+from control.messages.patterns import FilterError, pattern_of
 
 CHARACTERS_MAX: Final = 500
 """Of a filter."""
@@ -54,18 +63,53 @@ FILTER_HELP: Final = {
 
 @dataclass(slots=True)
 class MessageFilter:
-    """A test of records, the cheapest first; counts those that it cannot judge, and says why."""
+    """A test of records, the cheapest first; counts those that it cannot judge, and says why.
+
+    Use as a context manager, so that no process is left at work for a search that has ended.
+    """
 
     judges: Sequence[tuple[str, Judge]] = ()
     decoder: Decoder | None = None
     may_match: MayMatch | None = None
+    conditions: ConditionProcess | None = None
     unjudged_count: int = 0
     unjudged_reason: str = ""
 
+    def __enter__(self) -> MessageFilter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Break off what is judged now."""
+        if self.conditions is not None:
+            self.conditions.close()
+
+    @property
+    def looking(self) -> Looking:
+        """For a reader."""
+        return Looking(matches=self.matches, matching=self.matching, may_match=self.may_match)
+
     @property
     def matches(self) -> Matches | None:
-        """None: every record passes."""
+        """The tests that are done at once; None: every record passes them."""
         return self._passes if self.judges else None
+
+    @property
+    def matching(self) -> Matching | None:
+        """The tests of many records together, of those that pass the others; None: all do.
+
+        :raises FilterError: one of them takes too long.
+        """
+        return None if self.conditions is None else self._passing
+
+    def passing(self, records: Sequence[FetchedRecord]) -> list[FetchedRecord]:
+        """Those that pass all tests.
+
+        :raises FilterError: a test takes too long.
+        """
+        return looked_for(records, self.matches, self.matching)
 
     def _passes(self, record: FetchedRecord) -> bool:
         judged = Judged(record, self.decoder)
@@ -74,10 +118,21 @@ class MessageFilter:
                 if not judge(judged):
                     return False
             except ValueError as error:
-                self.unjudged_count += 1
-                self.unjudged_reason = self.unjudged_reason or f"{name}: {error}"
+                self._count_unjudged(f"{name}: {error}")
                 return False
         return True
+
+    def _passing(self, records: Sequence[FetchedRecord]) -> list[bool]:
+        assert self.conditions is not None
+        verdicts = self.conditions.judge([Judged(record, self.decoder) for record in records])
+        for verdict in verdicts:
+            if isinstance(verdict, str):
+                self._count_unjudged(verdict)
+        return [verdict is True for verdict in verdicts]
+
+    def _count_unjudged(self, reason: str) -> None:
+        self.unjudged_count += 1
+        self.unjudged_reason = self.unjudged_reason or reason
 
 
 def build_filter(
@@ -91,14 +146,23 @@ def build_filter(
     judges: list[tuple[str, Judge]] = []
     if until_ms is not None:
         judges.append(("until", lambda judged: judged.record.timestamp_ms < until_ms))
-    for name, build in _BUILDERS.items():
+    conditions: dict[str, str] = {}
+    for name in (each.name for each in fields(texts)):
         if (text := getattr(texts, name)) or (name == "key" and text is not None):
             if len(text) > CHARACTERS_MAX:
                 words = f"{len(text):,} characters; at most {CHARACTERS_MAX:,} are taken"
                 raise FilterError(name, words)
             _typed_bytes(text, name)
-            judges.append((name.replace("_", " "), build(text)))
-    return MessageFilter(judges=judges, decoder=decoder, may_match=_batch_test(texts))
+            if name in _BUILDERS:
+                judges.append((name.replace("_", " "), _BUILDERS[name](text)))
+            else:
+                conditions[name] = text
+    return MessageFilter(
+        judges=judges,
+        decoder=decoder,
+        may_match=_batch_test(texts),
+        conditions=ConditionProcess(conditions) if conditions else None,
+    )
 
 
 def _holds_text(text: str) -> Judge:
@@ -206,19 +270,6 @@ def _typed_bytes(text: str, field_name: str) -> bytes:
         raise FilterError(field_name, words) from None
 
 
-def _json_path(text: str) -> Judge:
-    """Loaded here: most searches need neither library."""
-    from control.messages.value_filters import json_path_judge
-
-    return json_path_judge(text)
-
-
-def _expression(text: str) -> Judge:
-    from control.messages.value_filters import expression_judge
-
-    return expression_judge(text)
-
-
 def _batch_test(texts: FilterTexts) -> MayMatch | None:
     """A test of a whole batch's bytes: they hold the text and the pattern, or no record
     of it does."""
@@ -242,6 +293,4 @@ _BUILDERS: Final[Mapping[str, Callable[[str], Judge]]] = {
     "regex": _holds_pattern,
     "key": _has_key,
     "header": _has_header,
-    "json_path": _json_path,
-    "cel": _expression,
 }

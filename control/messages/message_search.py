@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,6 +12,7 @@ from control.kafka.connection.connections import settings_of
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import NoSuchPartitionError
 from control.kafka.records.following import Followed, Notice, TopicFollower
+from control.kafka.records.opening import beside
 from control.kafka.records.reader import (
     Bounds,
     Browsed,
@@ -24,13 +25,13 @@ from control.kafka.records.scan_progress import Scan
 from control.messages.decoding.decoder import Decoder, decoder_of
 from control.messages.decoding.formats import format_of
 from control.messages.decoding.remembered import RememberedFormats
-from control.messages.judged_records import FilterError
 from control.messages.message_filters import (
     NO_FILTERS,
     FilterTexts,
     MessageFilter,
     build_filter,
 )
+from control.messages.patterns import FilterError
 from control.messages.starts import outside_start_words, parse_start
 from control.model.ids import TopicPartition, partition_numbers
 from control.model.moments import TimeError, parse_moment
@@ -153,8 +154,10 @@ class MessageSearch:
         """
         start, bounds = self._start(now_ms), self._bounds()
         until_ms = self._until_ms(now_ms)
-        tested, looking = await self._looking(settings, now_ms)
-        async with RecordReader(settings) as reader:
+        async with (
+            self._looking(settings, now_ms) as (tested, looking),
+            RecordReader(settings) as reader,
+        ):
             keys = await self.partitions(reader)
             outside = await _outside(reader, keys, start, now_ms)
             found = await reader.browse(
@@ -182,8 +185,10 @@ class MessageSearch:
         :raises KafkaPortError: the cluster refuses or does not answer.
         """
         bounds = self._bounds()
-        tested, looking = await self._looking(settings, now_ms)
-        async with RecordReader(settings) as reader:
+        async with (
+            self._looking(settings, now_ms) as (tested, looking),
+            RecordReader(settings) as reader,
+        ):
             found = await reader.go_on(
                 before.rest,
                 is_backward=before.is_backward,
@@ -203,15 +208,16 @@ class MessageSearch:
         :raises KafkaPortError: the cluster refuses or does not answer.
         """
         start = self._start(now_ms)
-        _, looking = await self._looking(settings, now_ms)
         async with RecordReader(settings) as reader:
             keys = await self.partitions(reader)
             outside = await _outside(reader, keys, start, now_ms)
         if outside:
             yield Notice(text=outside, is_trouble=False)
         numbers = [key.partition for key in keys] if self.partition else None
-        follower = TopicFollower(settings, self.topic, partitions=numbers, looking=looking)
-        async with follower:
+        async with (
+            self._looking(settings, now_ms) as (_, looking),
+            TopicFollower(settings, self.topic, partitions=numbers, looking=looking) as follower,
+        ):
             await follower.begin(start)
             async for item in follower.items():
                 yield item
@@ -244,14 +250,15 @@ class MessageSearch:
             raise FilterError("limit", f"{self.limit!r} is no number of records")
         return Bounds(records=int(words), bytes=_NO_BOUND)
 
+    @asynccontextmanager
     async def _looking(
         self, settings: KafkaSettings | str, now_ms: int
-    ) -> tuple[MessageFilter, Looking]:
+    ) -> AsyncIterator[tuple[MessageFilter, Looking]]:
         _numbers(self.partition)
         # In a thread: the first use of a library loads it.
         decoder = await asyncio.to_thread(self.decoder, settings)
-        tested = await asyncio.to_thread(self.tested, decoder, now_ms=now_ms)
-        return tested, Looking(matches=tested.matches, may_match=tested.may_match)
+        with await beside(self.tested, decoder, now_ms=now_ms) as tested:
+            yield tested, tested.looking
 
 
 def chosen_partitions(keys: Sequence[TopicPartition], partition: str) -> tuple[TopicPartition, ...]:

@@ -6,7 +6,7 @@ from typing import Final
 
 from control.kafka.records.log_bounds import LogExtent
 from control.kafka.records.reader import Start, StartKind
-from control.messages.judged_records import FilterError
+from control.messages.patterns import FilterError
 from control.model.ids import TopicPartition
 from control.model.moments import MOMENT_FORMS, TimeError, parse_moment
 from control.model.offset_range import LogRange, outside_words

@@ -13,8 +13,8 @@ import asyncio
 import json
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,12 +24,13 @@ from plotly.utils import PlotlyJSONEncoder
 from control.kafka.records.browsing import Skipped
 from control.kafka.records.following import Followed, Notice, TopicFollower
 from control.kafka.records.newest import NewestRecords
+from control.kafka.records.opening import beside
 from control.kafka.records.reader import Looking, Start, StartKind
 from control.kafka.records.record import FetchedRecord, Gap, Passed
 from control.kafka.records.scan_progress import NOTHING_SCANNED, Scan
 from control.messages.decoding.decoder import Decoder
-from control.messages.judged_records import FilterError
 from control.messages.message_search import MessageSearch
+from control.messages.patterns import FilterError
 from control.messages.result_pages import ResultPages
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.forms import problem
@@ -99,11 +100,15 @@ class Tail:
     @property
     def looking(self) -> Looking:
         """For the reader: its test is always the present one."""
-        return Looking(matches=self._passes)
+        return Looking(matching=self._passing)
 
-    def _passes(self, record: FetchedRecord) -> bool:
-        matches = self._tested.matches
-        return matches is None or matches(record)
+    def _passing(self, records: Sequence[FetchedRecord]) -> list[bool]:
+        offsets = {(it.partition, it.offset) for it in self._tested.passing(records)}
+        return [(it.partition, it.offset) in offsets for it in records]
+
+    def close(self) -> None:
+        """Nobody looks any more."""
+        self._tested.close()
 
     def look_for(self, search: MessageSearch, decoder: Decoder, *, now_ms: int) -> None:
         """From now on; of the records that are shown those stay that pass.
@@ -111,12 +116,14 @@ class Tail:
         One that cannot be used is told, and the former stays.
         """
         try:
-            self._tested = search.tested(decoder, now_ms=now_ms)
+            tested = search.tested(decoder, now_ms=now_ms)
+            kept = tested.passing([*self.newest])
         except FilterError as error:
             words = f"{error}; the filter before stays in use"
             self.notices.append(Notice(text=words, is_trouble=True))
             return
-        kept = [each for each in self.newest if self._passes(each)]
+        before, self._tested = self._tested, tested
+        before.close()
         self.newest.clear()
         for each in kept:
             self.newest.append(each)
@@ -295,14 +302,15 @@ class _Tab:
         """Until something else is asked for."""
         seen = await asyncio.to_thread(self._seen, asked.search)
         now_ms = self._context.now_ms()
-        tail = await asyncio.to_thread(Tail, asked.search, seen.decoder, now_ms=now_ms)
+        tail = await beside(Tail, asked.search, seen.decoder, now_ms=now_ms)
         if asked.is_again:
             tail.notices.append(Notice(text=LOST, is_trouble=False))
-        follower = await self._begun(asked.search, tail.looking)
-        try:
-            await self._pass_on(follower, tail, asked, seen)
-        finally:
-            await follower.close()
+        with closing(tail):
+            follower = await self._begun(asked.search, tail.looking)
+            try:
+                await self._pass_on(follower, tail, asked, seen)
+            finally:
+                await follower.close()
 
     async def _begun(self, search: MessageSearch, looking: Looking) -> TopicFollower:
         async with self._context.actions.reader() as reader:
@@ -332,7 +340,7 @@ class _Tab:
             if asked.search != seen.search:
                 seen = await asyncio.to_thread(self._seen, asked.search)
                 now_ms, is_new = self._context.now_ms(), True
-                await asyncio.to_thread(tail.look_for, seen.search, seen.decoder, now_ms=now_ms)
+                await beside(tail.look_for, seen.search, seen.decoder, now_ms=now_ms)
             if is_new and loop.time() >= due_s:
                 await self._tell(await asyncio.to_thread(self._drawing.followed, tail, seen))
                 is_new, due_s = False, loop.time() + PACE_S

@@ -27,6 +27,7 @@ from control.kafka.records.fetching import (
     is_offset_out_of_range,
 )
 from control.kafka.records.merge_sources import BackwardSource, Source
+from control.kafka.records.opening import beside, open_all
 from control.kafka.records.record import FetchedRecord, Gap, Isolation, Item, Unread
 from control.kafka.records.scan_progress import NOTHING_SCANNED, Progress, Scan
 from control.model.ids import TopicPartition
@@ -192,7 +193,7 @@ class Merge:
             if asked:
                 answers = await self._scan.unless_stopped(self._fetch(asked, isolation))
                 fetched += await self._usable(asked, answers or {})
-        await asyncio.to_thread(_open, opened, fetched, self._scan)
+        await beside(open_all, opened, fetched, self._scan)
         now_s = time.monotonic()
         taken = {source.partition for source, _ in fetched if not source.is_stalled}
         self._progress_s |= dict.fromkeys((*taken, *(it.partition for it in opened)), now_s)
@@ -255,18 +256,6 @@ class Merge:
     def _give_up(self, source: Source, reason: str) -> None:
         source.give_up(reason)
         self.unread.append(Unread(partition=source.partition, reason=reason))
-
-
-def _open(
-    opened: Iterable[Source], fetched: Iterable[tuple[Source, FetchedBytes]], scan: Scan
-) -> None:
-    """In a thread: large batches take seconds."""
-    for source in opened:
-        if not scan.is_stopped:
-            source.open_more()
-    for source, data in fetched:
-        if not scan.is_stopped:
-            source.handle_fetched(data)
 
 
 def _in_order(records: Iterable[FetchedRecord]) -> tuple[FetchedRecord, ...]:

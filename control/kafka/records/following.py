@@ -30,6 +30,7 @@ from control.kafka.records.fetching import (
 )
 from control.kafka.records.log_bounds import LogExtent
 from control.kafka.records.merge_sources import ForwardSource
+from control.kafka.records.opening import beside, open_all
 from control.kafka.records.reader import EVERYTHING, Looking, RecordReader, Start, StartKind
 from control.kafka.records.record import FetchedRecord, Gap, Isolation, Passed
 from control.kafka.records.scan_progress import Scan
@@ -162,7 +163,7 @@ class TopicFollower:
         """
         opened = [source for source in self._sources.values() if source.has_more_open]
         if opened:
-            await asyncio.to_thread(_open_more, opened)
+            await beside(open_all, opened, (), Scan())
             return _taken(opened, self._scan)
         found: list[Followed] = []
         await self._maybe_refresh()
@@ -205,6 +206,7 @@ class TopicFollower:
             end=end,
             stable=_FOR_EVER if self._looking.is_committed else stable,
             matches=self._looking.accepts,
+            matching=self._looking.matching,
             may_match=self._looking.may_match,
             kept_bytes=self._looking.kept_bytes,
         )
@@ -277,7 +279,7 @@ class TopicFollower:
                 self._troubles.remove([key])
             elif answer is not None:
                 await self._handle_error(key, answer)
-        await asyncio.to_thread(_open_fetched, fetched)
+        await beside(open_all, (), fetched, Scan())
         return _taken([source for source, _ in fetched], self._scan)
 
     async def _handle_error(self, key: TopicPartition, error: KafkaPortError) -> None:
@@ -432,13 +434,3 @@ def _names(keys: Sequence[TopicPartition]) -> str:
     shown = ", ".join(map(str, numbers[:_NAMED_MAX]))
     more = f" and {len(numbers) - _NAMED_MAX} more" if len(numbers) > _NAMED_MAX else ""
     return f"{keys[0].topic} partition{'s' if len(numbers) > 1 else ''} {shown}{more}"
-
-
-def _open_more(sources: Iterable[ForwardSource]) -> None:
-    for source in sources:
-        source.open_more()
-
-
-def _open_fetched(fetched: Iterable[tuple[ForwardSource, FetchedBytes]]) -> None:
-    for source, data in fetched:
-        source.handle_fetched(data)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Sequence, Set
+from functools import partial
 from typing import Final
 
 from control.kafka.records.decoding import ChunkDecoder, FetchedBytes
@@ -19,12 +21,14 @@ from control.kafka.records.record import (
     Isolation,
     Item,
     Matches,
+    Matching,
     MayMatch,
     Passed,
     Unread,
     cut_record,
     first_offset_of,
     last_offset_of,
+    looked_for,
 )
 from control.model.ids import TopicPartition
 
@@ -46,6 +50,7 @@ class Source(ABC):
         end: int,
         stable: int,
         matches: Matches | None = None,
+        matching: Matching | None = None,
         may_match: MayMatch | None = None,
         kept_bytes: int | None = None,
     ) -> None:
@@ -61,6 +66,7 @@ class Source(ABC):
         """The last answer brought it no further."""
         self._stable = stable
         self._matches = matches
+        self._matching = matching
         self._may_match = may_match
         self._kept_bytes = kept_bytes
         self._leap = 1
@@ -162,12 +168,21 @@ class Source(ABC):
             may_match=self._may_match,
         )
 
-    def _keep(self, kept: deque[Item], item: Item, end: int) -> None:
-        """Put an item behind those that are kept, as far as it lies before `end`."""
+    def _keep_all(self, kept: deque[Item], items: Sequence[Item], end: int) -> None:
+        """Put items behind those that are kept, as far as they lie before `end`."""
+        matches = self._matches
+        if self._matching is not None:
+            records = (it for it in items if isinstance(it, FetchedRecord) and it.offset < end)
+            offsets = {it.offset for it in looked_for(records, matches, self._matching)}
+            matches = partial(_is_among, offsets)
+        for item in items:
+            self._keep(kept, item, end, matches)
+
+    def _keep(self, kept: deque[Item], item: Item, end: int, matches: Matches | None) -> None:
         if first_offset_of(item) >= end:
             return
         if isinstance(item, FetchedRecord):
-            if self._matches is None or self._matches(item):
+            if matches is None or matches(item):
                 is_whole = self._kept_bytes is None
                 kept.append(item if is_whole else cut_record(item, self._kept_bytes or 0))
                 return
@@ -273,8 +288,7 @@ class ForwardSource(Source):
         decoder = self._open
         if decoder is None:
             return
-        for item in decoder.take(OPENED_MAX):
-            self._keep(self.items, item, self.end)
+        self._keep_all(self.items, decoder.take(OPENED_MAX), self.end)
         before, self._at = self._at, max(self._at, decoder.next_offset)
         self.is_stalled = self._at == before and not self.items
         if self._at >= self.end:
@@ -353,8 +367,7 @@ class BackwardSource(Source):
         before = self._at
         self.is_stalled = False
         while not decoder.is_done and self._at < self._low:
-            for item in decoder.take(OPENED_MAX):
-                self._keep(self._read, item, self._low)
+            self._keep_all(self._read, decoder.take(OPENED_MAX), self._low)
             self._at = max(self._at, decoder.next_offset)
         if self._at == before:
             self._handle_no_progress(decoder)
@@ -398,6 +411,10 @@ class BackwardSource(Source):
         offset_bytes = max(1, self._window_bytes // max(1, self._at - self._start))
         step = max(1, min(_WINDOW_BYTES // offset_bytes, (self._low - self._start) // 2))
         self._begin_window(step)
+
+
+def _is_among(offsets: Set[int], record: FetchedRecord) -> bool:
+    return record.offset in offsets
 
 
 def _halves(passed: Passed, count: int) -> tuple[Passed, Passed]:

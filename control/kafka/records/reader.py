@@ -31,6 +31,7 @@ from control.kafka.records.record import (
     FetchedRecord,
     Isolation,
     Matches,
+    Matching,
     MayMatch,
     Transaction,
     Unread,
@@ -91,6 +92,7 @@ class Looking:
     """
 
     matches: Matches | None = None
+    matching: Matching | None = None
     may_match: MayMatch | None = None
     isolation: Isolation = Isolation.READ_UNCOMMITTED
     kept_bytes: int | None = KEPT_BYTES
@@ -99,6 +101,11 @@ class Looking:
     def accepts(self) -> Matches | None:
         """The test that a record must pass to be shown."""
         return self._is_match if self.is_committed else self.matches
+
+    @property
+    def is_choosy(self) -> bool:
+        """Whether some records may be left out."""
+        return self.accepts is not None or self.matching is not None
 
     @property
     def is_committed(self) -> bool:
@@ -395,6 +402,7 @@ def _sources(
                 end=end,
                 stable=extent.stable,
                 matches=looking.accepts,
+                matching=looking.matching,
                 may_match=looking.may_match,
                 kept_bytes=looking.kept_bytes,
             )

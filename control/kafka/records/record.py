@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import compress
 from typing import Final, NamedTuple
 
 from broker.protocol.compression import codec_name
@@ -126,8 +127,20 @@ class Passed(NamedTuple):
 
 Item = FetchedRecord | Gap | Passed
 Matches = Callable[[FetchedRecord], bool]
+Matching = Callable[[Sequence[FetchedRecord]], Sequence[bool]]
+"""A test of many records at a time, where one at a time would cost more."""
 MayMatch = Callable[[bytes | memoryview], bool]
 """Whether the decompressed records of a batch may hold one that is looked for."""
+
+
+def looked_for(
+    records: Iterable[FetchedRecord], matches: Matches | None, matching: Matching | None
+) -> list[FetchedRecord]:
+    """Those that pass both tests, where there are any."""
+    found = [each for each in records if matches is None or matches(each)]
+    if matching is None or not found:
+        return found
+    return list(compress(found, matching(found)))
 
 
 def first_offset_of(item: Item) -> int:

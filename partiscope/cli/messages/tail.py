@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Final
 
@@ -22,7 +22,6 @@ from control.kafka.records.record import (
 from control.kafka.records.scan_progress import NO_LIMIT, Scan
 from control.messages.decoding.decoder import Decoder
 from control.messages.decoding.formats import FORMATS
-from control.messages.judged_records import FilterError
 from control.messages.message_filters import (
     FILTER_HELP,
     FilterTexts,
@@ -30,6 +29,7 @@ from control.messages.message_filters import (
     build_filter,
 )
 from control.messages.message_search import MessageSearch, chosen_partitions
+from control.messages.patterns import FilterError
 from control.messages.starts import outside_start_words, parse_start
 from control.model.ids import TopicPartition
 from control.views.format import plural_text
@@ -143,9 +143,8 @@ def tail(
     filters |= {"json_path": json_path, "cel": cel}
     until_ms = None if until is None else moment_of(until, "--until")
     tested = _filter_of(filters, decoder, until_ms)
-    looking = Looking(
-        matches=tested.matches,
-        may_match=tested.may_match,
+    looking = replace(
+        tested.looking,
         isolation=isolation,
         kept_bytes=KEPT_BYTES if format_ is None and not as_json else None,
     )
@@ -161,7 +160,11 @@ def tail(
         scan_limit=scan_limit,
         exits_at_end=exit_at_end,
     )
-    asyncio.run(_show(address, reading, write))
+    with tested:
+        try:
+            asyncio.run(_show(address, reading, write))
+        except FilterError as error:
+            raise CommandError(str(error)) from error
 
 
 def _filter_of(
@@ -270,7 +273,7 @@ class Shown:
         if not scan.records_left and is_rest:
             words = f"{scan.found_count:,} match; {self._scanned}"
             _tell(f"{words}; --scan-limit {wish.scan_limit} ends it here, the rest is not scanned")
-        elif not scan.found_count and wish.looking.accepts is not None:
+        elif not scan.found_count and wish.looking.is_choosy:
             _tell(f"{plural_text(scan.record_count, 'record')} read, no match")
 
     def tell_progress(self) -> None:
@@ -289,7 +292,7 @@ async def _tell_progress(shown: Shown) -> None:
     """To a person who waits for a search, not to a file or another program."""
     while True:
         await asyncio.sleep(PROGRESS_EVERY_S)
-        if sys.stderr.isatty() and shown.wish.exits_at_end and shown.wish.tested.judges:
+        if sys.stderr.isatty() and shown.wish.exits_at_end and shown.wish.looking.is_choosy:
             shown.tell_progress()
 
 

@@ -2,19 +2,19 @@
 oracle that reads everything."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 import pytest
 
 from control.kafka.records.browsing import Browsed
 from control.kafka.records.following import TopicFollower
-from control.kafka.records.reader import Looking, Start, StartKind
+from control.kafka.records.reader import Start, StartKind
 from control.kafka.records.record import FetchedRecord, Isolation
 from control.kafka.records.scan_progress import Scan
-from control.messages.judged_records import FilterError
 from control.messages.message_filters import build_filter
 from control.messages.message_search import MessageSearch
+from control.messages.patterns import FilterError
 from control.views.tables.messages import summary
 from tests.oracle.messages import judge
 from tests.oracle.messages.topics import KEYS, NAMES, NO_PRODUCER, NOW_MS, Part, Written
@@ -189,7 +189,7 @@ class SearchedTopic:
     ) -> list[Written]:
         filters = MessageSearch.of_query(self.name, query).texts
         tested = build_filter(filters, until_ms=int(query["until"]) if "until" in query else None)
-        looking = Looking(matches=tested.matches, may_match=tested.may_match, isolation=isolation)
+        looking = replace(tested.looking, isolation=isolation)
         chosen = [int(it) for it in query["partition"].split(",")] if "partition" in query else None
         following = TopicFollower(
             self.settings, self.name, partitions=chosen, looking=looking, scan=scan

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from control.kafka.records.record import FetchedRecord
-from control.messages.judged_records import FilterError
 from control.messages.message_filters import FilterTexts, build_filter
+from control.messages.patterns import FilterError
 
 ORDER = (
     b'{"status": "failed", "items": [{"price": 5}, {"price": 12}], "note": "Gr\xc3\xbc\xc3\x9fe"}'
@@ -63,8 +63,7 @@ def record(
 )
 def test_records_pass_where_all_filters_hold(texts: dict[str, str], is_match: bool) -> None:
     tested = build_filter(FilterTexts(**texts))
-    assert tested.matches is not None
-    assert tested.matches(record(trace=b"9f")) is is_match
+    assert bool(tested.passing([record(trace=b"9f")])) is is_match
     assert tested.unjudged_count == 0
     plain = b"".join((b"order-7", ORDER, b"trace", b"9f"))
     if is_match and tested.may_match is not None:
@@ -90,8 +89,7 @@ def test_records_that_cannot_be_judged_are_counted(
     value: bytes, texts: dict[str, str], reason: str
 ) -> None:
     tested = build_filter(FilterTexts(**texts))
-    assert tested.matches is not None
-    assert not tested.matches(record(value))
+    assert not tested.passing([record(value)])
     assert tested.unjudged_count == 1
     assert tested.unjudged_reason.startswith(reason)
 
@@ -105,7 +103,6 @@ def test_records_that_cannot_be_judged_are_counted(
         ({"json_path": "a.b"}, "json path: 'a.b' at character 1"),
         ({"cel": "value.x = 1"}, "cel: 'value.x = 1' at character 9: Syntax error"),
         ({"cel": "value.x == 1 && nope"}, "at character 17: 'nope' is not known"),
-        ({"cel": "value.all(x, value.all(y, x == y))"}, "a loop within a loop"),
         ({"text": "x" * 501}, "text: 501 characters; at most 500 are taken"),
         ({"cel": "(" * 500}, "cel: "),
         ({"json_path": "$" + "[?(@" * 120}, "json path: "),
@@ -128,8 +125,7 @@ def test_a_filter_that_is_wrong_says_what_and_where(texts: dict[str, str], words
 def test_no_pattern_takes_more_than_the_length_of_the_text(texts: dict[str, str]) -> None:
     """Python's own would take longer than the age of the universe."""
     tested = build_filter(FilterTexts(**texts))
-    assert tested.matches is not None
-    assert not tested.matches(record(b'["' + b"a" * 10_000 + b'!"]'))
+    assert not tested.passing([record(b'["' + b"a" * 10_000 + b'!"]')])
 
 
 def test_only_what_a_batch_shows_before_it_is_opened_rules_it_out() -> None:

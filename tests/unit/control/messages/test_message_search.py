@@ -4,8 +4,8 @@ import pytest
 
 from broker.protocol.records import NewRecord, build_batch
 from control.kafka.records.following import Notice
-from control.messages.judged_records import FilterError
 from control.messages.message_search import MessageSearch
+from control.messages.patterns import FilterError
 from control.model.ids import TopicPartition
 from control.views.paths import parse_path
 from control.views.tables.messages import summary

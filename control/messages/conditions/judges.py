@@ -1,10 +1,14 @@
 """Judges a record's value: by JSON path (RFC 9535), or by an expression of the Common Expression
-Language about all of the record."""
+Language about all of the record.
+
+What a condition costs is bounded by nothing here: only the worker's process uses these.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -12,7 +16,7 @@ import cel
 from jsonpath import JSONPathEnvironment, JSONPathError
 from jsonpath.function_extensions import ExpressionType, FilterFunction
 
-from control.messages.judged_records import FilterError, Judge, Judged, pattern_of
+from control.messages.patterns import FilterError, pattern_of
 
 CEL_NAMES: Final = ("key", "value", "headers", "topic", "partition", "offset", "timestamp", "size")
 CEL_HELP: Final = f"names: {', '.join(CEL_NAMES)}; value is a document where it is decoded to one"
@@ -25,9 +29,9 @@ _CEL_LITERALS: Final = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 """Comments, and strings with their prefixes: what is in them is no call."""
-_CEL_LOOP: Final = r"\.\s*(?:all|exists|exists_one|existsOne|map|filter)\s*\("
-_CEL_PARENTHESES: Final = re.compile(rf"{_CEL_LOOP}|[()]")
-_CEL_LOOP_NAMES: Final = re.compile(rf"{_CEL_LOOP}\s*(\w+)\s*,")
+_CEL_LOOP_NAMES: Final = re.compile(
+    r"\.\s*(?:all|exists|exists_one|existsOne|map|filter)\s*\(\s*(\w+)\s*,"
+)
 _CEL_ERRORS: Final = (ValueError, TypeError, LookupError, RuntimeError, ArithmeticError)
 
 
@@ -59,7 +63,17 @@ class _Re2Function(FilterFunction):
         return found is not None
 
 
-def json_path_judge(text: str) -> Judge:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """Judges a record by the values of the names that it needs."""
+
+    field: str
+    names: frozenset[str]
+    judge: Callable[[Mapping[str, Any]], bool]
+    """:raises ValueError: the record cannot be judged."""
+
+
+def json_path_condition(text: str) -> Condition:
     """Whether the path finds something in a value.
 
     :raises FilterError: it is no path.
@@ -77,16 +91,16 @@ def json_path_judge(text: str) -> Judge:
     except RecursionError:
         raise FilterError("json_path", "it is nested too deeply") from None
 
-    def judge(judged: Judged) -> bool:
+    def judge(row: Mapping[str, Any]) -> bool:
         try:
-            return next(iter(path.finditer(judged.document)), None) is not None
+            return next(iter(path.finditer(row["value"])), None) is not None
         except (JSONPathError, RecursionError) as error:
             raise ValueError(_words(error)) from error
 
-    return judge
+    return Condition(field="json_path", names=frozenset({"value"}), judge=judge)
 
 
-def expression_judge(text: str) -> Judge:
+def expression_condition(text: str) -> Condition:
     """Whether the expression is true of a record.
 
     :raises FilterError: it is no expression, or names what is not known.
@@ -99,24 +113,24 @@ def expression_judge(text: str) -> Judge:
         words = f"{text!r} at character {at}: {unknown[0]!r} is not known; {CEL_HELP}"
         raise FilterError("cel", words)
 
-    used = {name: _NAMES[name] for name in CEL_NAMES if name in program.variables()}
+    used = frozenset(CEL_NAMES) & frozenset(program.variables())
 
-    def judge(judged: Judged) -> bool:
+    def judge(row: Mapping[str, Any]) -> bool:
+        known = {name: row[name] for name in used}
+        if "timestamp" in used:
+            known["timestamp"] = _time_of(row["timestamp"])
         try:
-            found = program.execute({name: told(judged) for name, told in used.items()})
+            found = program.execute(known)
         except _CEL_ERRORS as error:
             raise ValueError(_words(error)) from error
         if not isinstance(found, bool):
             raise ValueError(f"it gives {type(found).__name__}, neither true nor false")
         return found
 
-    return judge
+    return Condition(field="cel", names=used, judge=judge)
 
 
 def _program(text: str) -> Any:
-    if _is_loop_in_loop(text):
-        words = "a loop within a loop (all, exists, map, filter) may take minutes for one record"
-        raise FilterError("cel", f"{text!r}: {words}; leave one of them out")
     try:
         return cel.compile(text)
     except (ValueError, RuntimeError) as error:
@@ -125,34 +139,6 @@ def _program(text: str) -> Any:
             raise FilterError("cel", f"{text!r}: {_words(error)}") from None
         words = f"{text!r} at character {told[2]}: {told[3].strip()}"
         raise FilterError("cel", words) from None
-
-
-def _is_loop_in_loop(text: str) -> bool:
-    """Only one loop at a time: the time of two grows with the square of a list's length."""
-    is_loop: list[bool] = []
-    for part in _CEL_PARENTHESES.findall(_CEL_LITERALS.sub(" ", text)):
-        if part == ")":
-            is_loop = is_loop[:-1]
-        elif part.endswith("("):
-            if part != "(" and any(is_loop):
-                return True
-            is_loop.append(part != "(")
-    return False
-
-
-def _key_of(judged: Judged) -> Any:
-    return _text_or_bytes(judged.key) if isinstance(judged.key, bytes) else judged.key
-
-
-def _value_of(judged: Judged) -> Any:
-    try:
-        return judged.document
-    except ValueError:
-        return _text_or_bytes(judged.record.value)
-
-
-def _headers_of(judged: Judged) -> dict[str, Any]:
-    return {name: _text_or_bytes(content) for name, content in judged.record.headers}
 
 
 def _time_of(at_ms: int) -> datetime:
@@ -166,15 +152,6 @@ def _time_of(at_ms: int) -> datetime:
         raise ValueError(f"{at_ms} ms is no time") from None
 
 
-def _text_or_bytes(value: bytes | None) -> str | bytes | None:
-    if value is None:
-        return None
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value
-
-
 def _words(error: Exception) -> str:
     if isinstance(error, KeyError) and error.args:
         return f"there is no field {error.args[0]!r}"
@@ -182,14 +159,7 @@ def _words(error: Exception) -> str:
     return words[0] if words else type(error).__name__
 
 
-_NAMES: Final[Mapping[str, Callable[[Judged], Any]]] = {
-    "key": _key_of,
-    "value": _value_of,
-    "headers": _headers_of,
-    "topic": lambda judged: judged.record.topic,
-    "partition": lambda judged: judged.record.partition,
-    "offset": lambda judged: judged.record.offset,
-    "timestamp": lambda judged: _time_of(judged.record.timestamp_ms),
-    "size": lambda judged: judged.record.size_bytes,
+BUILDERS: Final[Mapping[str, Callable[[str], Condition]]] = {
+    "json_path": json_path_condition,
+    "cel": expression_condition,
 }
-"""Only those that an expression names are looked up: a wild time spoils no other comparison."""
