@@ -113,7 +113,7 @@ class ConditionProcess:
             self._worker = _taken()
         except OSError as error:
             raise FilterError(self._field, f"no process to judge it: {error.strerror}") from error
-        self._names = self._ask(USE, [*texts.items()])
+        self._names, _ = self._ask(USE, [*texts.items()])
         if self._names[:1] == ("",):
             self.close()
             raise FilterError(*self._names[1:])
@@ -161,14 +161,12 @@ class ConditionProcess:
         return tuple(_VALUES[name](judged) for name in self._names)
 
     def _verdicts(self, rows: Sequence[_Row], asked: Sequence[FetchedRecord]) -> list[bool | str]:
-        (reason,) = self._ask(JUDGE, rows, asked)
-        assert self._worker is not None
-        verdicts = self._worker.verdicts[: len(rows)]
+        (reason,), verdicts = self._ask(JUDGE, rows, asked)
         return [reason if each == UNJUDGED else each == PASSES for each in verdicts]
 
     def _ask(
         self, kind: str, told: Sequence[Any], asked: Sequence[FetchedRecord] = ()
-    ) -> tuple[str, ...]:
+    ) -> tuple[tuple[str, ...], bytes]:
         with self._lock:
             worker = self._worker
             self._is_asking = worker is not None
@@ -176,11 +174,11 @@ class ConditionProcess:
             raise FilterError(self._field, "the search has ended")
         try:
             worker.verdicts[: len(asked)] = bytes(len(asked))
-            return worker.ask(kind, told)
+            return worker.ask(kind, told), worker.verdicts[: len(asked)]
         except (EOFError, OSError):
             words = f"{self._texts[self._field]!r} {_ended_words(worker.end(_ENDING_S))}"
             if asked:
-                each = asked[worker.verdicts.find(b"\0")]
+                each = asked[worker.verdicts.find(b"\0", 0, len(asked))]
                 words += f" on one record: partition {each.partition}, offset {each.offset}"
             next_step = "write it without a loop within a loop, or search without that record"
             raise FilterError(self._field, f"{words}; {next_step}") from None

@@ -17,6 +17,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO, Any, Final
 
 from control.messages.conditions.judges import BUILDERS, Condition
@@ -107,7 +108,8 @@ def _arm(cpu_s: float) -> None:
 def main() -> None:
     """Until the parent ends, or a condition goes beyond its bounds."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
+    with suppress(ValueError, OSError):  # a smaller limit holds already, or there is none here
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES_MAX, MEMORY_BYTES_MAX))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     judging = Judging(mmap.mmap(int(sys.argv[1]), ROWS_MAX), int(sys.argv[2]))
     while True:
