@@ -1,7 +1,8 @@
 """All that a search finds as a file: ``/messages/orders.jsonl?q=text&limit=100000``."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from fastapi import FastAPI, Request
@@ -18,8 +19,10 @@ from control.views.messages.files import HEADS, WRITERS
 from control.views.tables.messages import skipped_words, unjudged_words
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.context import PageContext
+from dashboard.server.asker import GONE, AskerGoneError, while_asked
 
 RECORDS_MAX: Final = 10_000
+FILES_AT_ONCE_MAX: Final = 5
 PART: Final = "-part"
 """In the name of a file that lacks messages."""
 LACKS: Final = "x-partiscope-lacks"
@@ -31,6 +34,7 @@ _TYPES: Final = {"jsonl": "application/x-ndjson", "csv": "text/csv; charset=utf-
 
 def register(server: FastAPI, context: PageContext) -> None:
     """One route for both kinds of file."""
+    at_once = _AtOnce()
 
     @server.get("/messages/{topic}.{kind}", include_in_schema=False)
     async def answer(topic: str, kind: str, request: Request) -> Response:
@@ -42,7 +46,13 @@ def register(server: FastAPI, context: PageContext) -> None:
         try:
             settings = settings_of(context.actions.bootstrap)
             decoder = search.decoder(settings)
-            found = await search.read(settings, now_ms=context.now_ms(), limit=RECORDS_MAX)
+            with at_once.one_more():
+                reading = search.read(settings, now_ms=context.now_ms(), limit=RECORDS_MAX)
+                found = await while_asked(request, reading)
+        except AskerGoneError:
+            return Response(status_code=GONE)
+        except TooManyFilesError as error:
+            return PlainTextResponse(f"429: {error}\n", 429)
         except ClusterActionError as error:
             return PlainTextResponse(f"400: {error}\n", 400)
         lacks = _lacking(found, search.scan_max)
@@ -53,6 +63,32 @@ def register(server: FastAPI, context: PageContext) -> None:
             media_type=_TYPES[kind],
             headers=headers | ({LACKS: lacks} if lacks else {}),
         )
+
+
+class TooManyFilesError(Exception):
+    """As many files are made as may be."""
+
+
+class _AtOnce:
+    """Counts searches for files that run."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        """One runs.
+
+        :raises TooManyFilesError: there are too many.
+        """
+        if self._count >= FILES_AT_ONCE_MAX:
+            words = f"{FILES_AT_ONCE_MAX} files of searches are being made"
+            raise TooManyFilesError(f"{words}; wait for one of them, or end it")
+        self._count += 1
+        try:
+            yield
+        finally:
+            self._count -= 1
 
 
 def _lacking(found: Browsed, scan_max: int) -> str:

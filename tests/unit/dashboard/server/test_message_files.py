@@ -1,5 +1,6 @@
 """The search as a file: its name tells where the file does not hold all."""
 
+import asyncio
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,9 @@ from control.kafka.errors import UnreachableError
 from control.model.ids import TopicPartition
 from dashboard.server import message_files
 from tests.support.memory_log import MemoryCluster, MemoryLog
+from tests.support.patience import WAIT_S
 from tests.support.phrases import lacking
+from tests.support.settle import until
 from tests.unit.dashboard.page_context import context_on
 
 COUNT = 40
@@ -32,12 +35,17 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
     return found
 
 
+def asked(query: dict[str, str]) -> Any:
+    """By somebody who waits."""
+    return SimpleNamespace(query_params=query, receive=asyncio.Event().wait)
+
+
 async def file_of(folder: Path, **query: str) -> tuple[str, int, str]:
     """Its name, how many lines it has, and what its header says that it lacks."""
     server = FastAPI()
     message_files.register(server, context_on(folder, bootstrap="memory:1"))
     route: Any = server.routes[-1]
-    answer = await route.endpoint("orders", "jsonl", SimpleNamespace(query_params=query))
+    answer = await route.endpoint("orders", "jsonl", asked(query))
     name = answer.headers["content-disposition"].partition("filename=")[2]
     lines = [line async for line in answer.body_iterator]
     lacks = answer.headers.get(message_files.LACKS, "")
@@ -92,3 +100,45 @@ async def test_a_damaged_batch_is_lacking(tmp_path: Path, cluster: MemoryCluster
     name, lines, told = await file_of(tmp_path, since="earliest")
     assert (name, lines) == ("messages-part.jsonl", 2 * COUNT)
     assert lacking(told, f"{SECOND} offset {COUNT}") == []
+
+
+class Asker:
+    """Goes when it is told."""
+
+    def __init__(self, query: dict[str, str]) -> None:
+        self.query_params = query
+        self.leaves = asyncio.Event()
+
+    async def receive(self) -> dict[str, str]:
+        await self.leaves.wait()
+        return {"type": "http.disconnect"}
+
+
+async def test_a_search_ends_with_its_asker_and_so_many_run_at_once(
+    tmp_path: Path, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = FastAPI()
+    message_files.register(server, context_on(tmp_path, bootstrap="memory:1"))
+    route: Any = server.routes[-1]
+    running: set[object] = set()
+
+    async def never(*_: object, **__: object) -> None:
+        running.add(task := asyncio.current_task())
+        try:
+            await asyncio.Event().wait()
+        finally:
+            running.discard(task)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("control.messages.message_search._outside", never)
+        askers = [Asker({"since": "earliest"}) for _ in range(message_files.FILES_AT_ONCE_MAX)]
+        files = [asyncio.create_task(route.endpoint("orders", "csv", it)) for it in askers]
+        await until(lambda: len(running) == len(askers))
+        refused = await route.endpoint("orders", "csv", asked({"since": "earliest"}))
+        assert (refused.status_code, lacking(refused.body.decode(), "5 files")) == (429, [])
+        for asker in askers:
+            asker.leaves.set()
+        answers = await asyncio.wait_for(asyncio.gather(*files), WAIT_S)
+    assert [answer.status_code for answer in answers] == [499] * len(askers)
+    assert not running
+    assert (await route.endpoint("orders", "csv", asked({}))).status_code == 200
