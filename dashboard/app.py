@@ -46,6 +46,7 @@ def create_app(context: PageContext) -> Dash:
     message_files.register(server, context)
     report_files.register(server, context)
     register_follow(server, context)
+    server.add_api_route("/health", _health, include_in_schema=False)
     server.add_api_route("/favicon.ico", _favicon, include_in_schema=False)
     server.add_exception_handler(RequestValidationError, _tell_bad_request)
     app = ClusterDash(
@@ -72,6 +73,11 @@ def create_app(context: PageContext) -> Dash:
     # would be served without our scripts and styles.
     app._setup_server()  # type: ignore[no-untyped-call]
     return app
+
+
+async def _health() -> Response:
+    """On the page's event loop: where that is held up, nobody answers."""
+    return PlainTextResponse("ok\n", headers={"cache-control": "no-store"})
 
 
 def _favicon() -> Response:

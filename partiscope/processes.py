@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+from partiscope.health import Health
 from partiscope.layout import ClusterLayout, Node
 from partiscope.settings import Settings
 from partiscope.supervisor import Part
@@ -73,6 +74,7 @@ def dashboard_part(settings: Settings, bus: str) -> Part:
         name="dashboard",
         command=(*PYTHON, "partiscope", "dashboard", *words, *read_only),
         log_file=_log(settings.data, "dashboard"),
+        health=Health(host=settings.dashboard.host, port=settings.dashboard.port),
     )
 
 

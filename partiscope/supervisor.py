@@ -2,9 +2,10 @@
 
 A part says that it is ready by a line on its standard output that begins with ``ready``; its
 standard error goes to a log file, whose last lines are quoted when it fails. A part that was ready
-and ends is started again after a back-off that doubles while it keeps failing; one that never was
-ready is not, and its failure is the installation's. When the supervisor itself is killed, the
-kernel ends the parts (Linux), so that none is left behind.
+and ends is started again after a back-off that doubles while it keeps failing; one that hangs is
+killed before. A part that never was ready is not started again, and its failure is the
+installation's. When the supervisor itself is killed, the kernel ends the parts (Linux), so that
+none is left behind.
 """
 
 import asyncio
@@ -19,6 +20,8 @@ from dataclasses import dataclass, field
 from io import RawIOBase
 from pathlib import Path
 from typing import Final
+
+from partiscope.health import Health
 
 RESTART_BACKOFF_S_MIN: Final = 0.3
 RESTART_BACKOFF_S_MAX: Final = 15.0
@@ -46,6 +49,8 @@ class Part:
     log_file: Path
     env: Mapping[str, str] = field(default_factory=dict)
     ready_timeout_s: float = 60.0
+    health: Health | None = None
+    """Who does not answer there any more is killed, and started again."""
 
 
 class Child:
@@ -202,14 +207,15 @@ class Child:
             self._refusal = ""
             if self._is_stopping:
                 self._signal(signal.SIGTERM)
-            keeping_small = asyncio.create_task(_keep_small(log_file))
+            beside = [asyncio.create_task(_keep_small(log_file))]
             try:
-                await self._follow_output(log)
+                await self._follow_output(log, beside)
             finally:
-                keeping_small.cancel()
+                for task in beside:
+                    task.cancel()
         return await self._process.wait()
 
-    async def _follow_output(self, log: RawIOBase) -> None:
+    async def _follow_output(self, log: RawIOBase, beside: list[asyncio.Task[None]]) -> None:
         assert self._process is not None
         assert self._process.stdout is not None
         while line := await _read_line(self._process.stdout):
@@ -222,6 +228,14 @@ class Child:
                 self.ready_line = text
                 self._was_ready = True
                 self._ready.set()
+                if self.part.health is not None:
+                    beside.append(asyncio.create_task(self._kill_when_lost(self.part.health)))
+
+    async def _kill_when_lost(self, health: Health) -> None:
+        await health.lost()
+        how = f"{health.misses_max} times in a row"
+        self._say(f"{self.part.name} does not answer {health.url}, {how}: it hangs, and is killed")
+        self._signal(signal.SIGKILL)
 
 
 class Supervisor:

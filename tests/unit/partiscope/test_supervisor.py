@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from partiscope.health import Health
+from partiscope.installation import Installation
 from partiscope.supervisor import Child, Part, PartFailedError, Supervisor
+from tests.support.patience import patience_s
+from tests.support.ports import free_ports
 from tests.support.settle import until, wait_until
 
 READY_THEN_SLEEP = "print('ready here', flush=True); import time; time.sleep(60)"
@@ -156,3 +160,46 @@ async def test_the_log_of_a_part_stays_small_while_it_runs(
     assert older.read_text().startswith("x")
     assert "\0" not in part.log_file.read_text()
     await child.stop()
+
+
+async def test_a_page_that_hangs_is_replaced(tmp_path: Path) -> None:
+    """It is stopped as a debugger stops it: alive, with a port that takes connections."""
+    (port,) = free_ports(1)
+    said: list[str] = []
+    health = Health(
+        host="127.0.0.1", port=port, every_s=0.2, timeout_s=patience_s(1.0), misses_max=3
+    )
+    words = ("dashboard", "--store", str(tmp_path / "store"), "--port", str(port))
+    Installation(bus="127.0.0.1:1").save(tmp_path / "data")
+    part = Part(
+        name="dashboard",
+        command=(sys.executable, "-m", "partiscope", *words),
+        log_file=tmp_path / "dashboard.log",
+        env={"PARTISCOPE_DATA": str(tmp_path / "data")},
+        ready_timeout_s=patience_s(90),
+        health=health,
+    )
+    child = Child(part, said.append)
+    child.start()
+    try:
+        await child.wait_ready()
+        first = child.pid
+        assert first is not None
+        while not await health.answers():
+            assert child.pid == first, said
+        os.kill(first, signal.SIGSTOP)
+        await until(lambda: any("is back" in line for line in said), timeout_s=60)
+        assert child.pid not in (None, first)
+        assert any(f"/health, {health.misses_max} times" in line for line in said)
+        while not await health.answers():
+            assert child.pid is not None, said
+    finally:
+        await child.stop()
+
+
+@pytest.mark.parametrize(
+    ("host", "asked"),
+    [("0.0.0.0", "127.0.0.1"), ("::", "[::1]"), ("10.1.2.3", "10.1.2.3"), ("fe80::1", "[fe80::1]")],
+)
+def test_a_page_is_asked_where_it_listens(host: str, asked: str) -> None:
+    assert Health(host=host, port=8050).url == f"http://{asked}:8050/health"

@@ -1,0 +1,56 @@
+"""Asks the page whether it answers: a process that hangs is alive, and serves nobody."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+HEALTH_PATH: Final = "/health"
+_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # asked, not bound
+_ANSWER_BYTES_MAX: Final = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Where a part answers, how often it is asked, and how many answers may be missing in a row."""
+
+    host: str
+    port: int
+    every_s: float = 5.0
+    timeout_s: float = 5.0
+    misses_max: int = 6
+
+    @property
+    def url(self) -> str:
+        """The address that is asked."""
+        host = self._asked_host
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}{HEALTH_PATH}"
+
+    async def lost(self) -> None:
+        """Return when so many answers in a row are missing."""
+        misses = 0
+        while misses < self.misses_max:
+            await asyncio.sleep(self.every_s)
+            misses = 0 if await self.answers() else misses + 1
+
+    async def answers(self) -> bool:
+        """Whether it says that it is well, in time."""
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(self.timeout_s):
+                return await self._status() == b"200"
+        return False
+
+    async def _status(self) -> bytes:
+        reader, writer = await asyncio.open_connection(self._asked_host, self.port)
+        try:
+            host = self.url.removeprefix("http://").removesuffix(HEALTH_PATH)
+            writer.write(f"GET {HEALTH_PATH} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode())
+            return (await reader.read(_ANSWER_BYTES_MAX))[9:12]
+        finally:
+            writer.transport.abort()
+
+    @property
+    def _asked_host(self) -> str:
+        return _EVERYWHERE.get(self.host, self.host)
