@@ -142,3 +142,16 @@ async def test_a_search_ends_with_its_asker_and_so_many_run_at_once(
     assert [answer.status_code for answer in answers] == [499] * len(askers)
     assert not running
     assert (await route.endpoint("orders", "csv", asked({}))).status_code == 200
+
+
+async def test_a_body_without_end_holds_up_no_search(
+    tmp_path: Path, cluster: MemoryCluster
+) -> None:
+    async def more() -> dict[str, object]:
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    server = FastAPI()
+    message_files.register(server, context_on(tmp_path, bootstrap="memory:1"))
+    route: Any = server.routes[-1]
+    asking = SimpleNamespace(query_params={}, receive=more)
+    assert (await route.endpoint("orders", "csv", asking)).status_code == 200
