@@ -19,6 +19,12 @@ def conform(table: Any, schema: Any) -> Any:
     return pa.table(columns, schema=schema)
 
 
+def one_array(column: Any) -> Any:
+    """The column as one array that begins at its buffers' begin; what is one is not copied."""
+    is_one = column.num_chunks == 1 and not column.chunk(0).offset
+    return column.chunk(0) if is_one else column.combine_chunks()
+
+
 def with_column(table: Any, name: str, column: Any) -> Any:
     """The table with another column of this name."""
     return table.set_column(table.schema.get_field_index(name), name, column)

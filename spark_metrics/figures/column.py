@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_metrics.arrow_tables import one_array
+
 WHOLE_MAX: Final = float(2**63 - 1024)
 """The largest number of 64 bits that is also a float."""
 
@@ -76,10 +78,12 @@ class Column:
     @property
     def is_sure(self) -> "Column":
         """Whether a condition is known to hold."""
-        return Column(pc.fill_null(self.values, False))
+        return Column(pc.fill_null(self.values, False)) if self.values.null_count else self
 
     def or_else(self, *others: "Operand") -> "Column":
         """The first of these that is known."""
+        if not self.values.null_count:
+            return self
         return Column(pc.coalesce(self.values, *(_plain(other) for other in others)))
 
     def whole(self) -> "Column":
@@ -99,6 +103,12 @@ class Column:
         """The values at these places; unknown where the place is."""
         return Column(self.values.take(places.values))
 
+    def spread(self, rows: Any, count: int) -> "Column":
+        """These values as those of some rows (a NumPy array) of so many; the others are unknown."""
+        places = np.full(count, -1)
+        places[rows] = np.arange(len(rows))
+        return Column(self.values.take(pa.array(places, mask=places < 0)))
+
     def numpy(self) -> Any:
         """As NumPy has it; nothing is unknown."""
         return self.values.to_numpy(zero_copy_only=False)
@@ -111,7 +121,7 @@ _FLOAT: Final = pa.float64()
 def column(values: Any) -> Column:
     """Make a column from an Arrow array, whole or in chunks, or from a NumPy array."""
     if isinstance(values, pa.ChunkedArray):
-        return Column(values.combine_chunks())
+        return Column(one_array(values))
     return Column(pa.array(values) if isinstance(values, np.ndarray) else values)
 
 
@@ -173,4 +183,4 @@ def _is_fraction(value: Any) -> bool:
 
 
 def _fraction(values: Any) -> Any:
-    return values.cast(_FLOAT, safe=False)
+    return values if values.type == _FLOAT else values.cast(_FLOAT, safe=False)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from spark_metrics.arrow_tables import one_array
 from spark_metrics.figures.column import Column
 
 
@@ -23,7 +24,7 @@ class Lists:
     def of(values: Any) -> "Lists":
         """Read an Arrow array of lists; a null is an empty list."""
         if isinstance(values, pa.ChunkedArray):
-            values = values.combine_chunks()
+            values = one_array(values)
         ends = values.offsets.to_numpy().astype(np.int64)
         counts = np.where(values.is_valid().to_numpy(zero_copy_only=False), np.diff(ends), 0)
         return Lists(values.values, ends[:-1], counts)

@@ -71,37 +71,52 @@ def _kept(ms: Any, offset: Any, errors: Any, begins: Any) -> Any:
     One after the other goes that costs least; ``errors`` become those of the lines that are left.
     """
     at = begins[:, None] + np.arange(POINTS_MAX + 1)
-    rows = np.arange(len(at))
-    while at.shape[1] > POINTS_KEPT:
-        cost, errs_ms = _cost(ms[at], offset[at], errors[at])
+    of = ms[at], offset[at], errors[at]
+    rows, places = np.arange(len(at)), np.broadcast_to(np.arange(POINTS_MAX + 1), at.shape)
+    newer, older, inner = places - 1, places + 1, places[:, 1:-1]
+    cost, errs_ms = np.full(at.shape, np.inf), np.full(at.shape, np.inf)
+    every = rows[:, None], inner - 1, inner, inner + 1
+    cost[:, 1:-1], errs_ms[:, 1:-1] = _cost(*of, *every)
+    stays = np.ones(at.shape, bool)
+    for _ in range(POINTS_MAX + 1 - POINTS_KEPT):
         goes = np.argmin(cost, axis=1)
-        errors[at[rows, goes - 1]] = errs_ms[rows, goes]
-        stays = np.ones(at.shape, bool)
-        stays[rows, goes] = False
-        at = at[stays].reshape(len(at), -1)
-    return at
+        before, behind = newer[rows, goes], older[rows, goes]
+        of[2][rows, before] = errs_ms[rows, goes]
+        stays[rows, goes], cost[rows, goes] = False, np.inf
+        older[rows, before], newer[rows, behind] = behind, before
+        for neighbour in (before, behind):
+            some = np.flatnonzero((neighbour > 0) & (neighbour < POINTS_MAX))
+            here = neighbour[some]
+            found = _cost(*of, some, newer[some, here], here, older[some, here])
+            cost[some, here], errs_ms[some, here] = found
+    errors[at] = of[2]
+    return at[stays]
 
 
-def _cost(ms: Any, offset: Any, errors: Any) -> tuple[Any, Any]:
-    """Costs of each point, as a share of its age, and how far the line past it may err.
+def _cost(
+    ms: Any, offset: Any, errors: Any, rows: Any, newer: Any, here: Any, older: Any
+) -> tuple[Any, Any]:
+    """Costs of these points, as a share of their age, and how far the line past each may err.
 
     The line between two neighbours errs as much as those before, and by how far it passes the
     point; where the log stood, no line is needed. Their distance counts a little, too: a line
     between close points is sure.
     """
-    newer, here, older = ms[:, :-2], ms[:, 1:-1], ms[:, 2:]
-    steps = (offset[:, :-1] - offset[:, 1:]).astype(np.float64)
-    known = np.where(np.isnan(errors[:, :-1]), ms[:, :-1] - ms[:, 1:], errors[:, :-1])
-    known[steps == 0] = 0.0
-    rises = steps[:, :-1] + steps[:, 1:]
-    line = older + steps[:, 1:] / np.maximum(rises, 1.0) * (newer - older)
-    past_ms = np.where(rises == 0, 0.0, np.abs(line - here))
-    errs_ms = np.full(ms.shape, np.inf)
-    errs_ms[:, 1:-1] = np.ceil(np.maximum(known[:, :-1], known[:, 1:]) + past_ms)
-    cost = np.full(ms.shape, np.inf)
-    age_ms = ms[:, :1] - here + _SHARP_MS
-    cost[:, 1:-1] = (errs_ms[:, 1:-1] + _DISTANCE * (newer - older)) / age_ms
-    return cost, errs_ms
+    until, at, since = ms[rows, newer], ms[rows, here], ms[rows, older]
+    last, mid, first = offset[rows, newer], offset[rows, here], offset[rows, older]
+    rises, to_here = (last - first).astype(np.float64), (mid - first).astype(np.float64)
+    errs = errors[rows, newer], errors[rows, here]
+    errs = [
+        np.where(above == below, 0.0, np.where(np.isnan(err), span_ms, err))
+        for err, above, below, span_ms in zip(
+            errs, (last, mid), (mid, first), (until - at, at - since), strict=True
+        )
+    ]
+    line = since + to_here / np.maximum(rises, 1.0) * (until - since)
+    past_ms = np.where(rises == 0, 0.0, np.abs(line - at))
+    errs_ms = np.ceil(np.maximum(*errs) + past_ms)
+    age_ms = ms[rows, 0] - at + _SHARP_MS
+    return (errs_ms + _DISTANCE * (until - since)) / age_ms, errs_ms
 
 
 def _starts(counts: Any) -> Any:

@@ -54,12 +54,17 @@ class LogTimes(NamedTuple):
         ms = _on_line(offset, (since, first), (until, last))
         within_ms = greatest(ms - since, until - ms)
         by_points = Reached(ms, least(within_ms, self.errors.item(newer)).where(ms.is_known))
-        if not self.records.counts.any():
+        last_told = self.records.item(self.records.counts - 2)
+        rows = np.flatnonzero((offset < last_told).is_sure.numpy())
+        if not len(rows):
             return by_points
-        told = [greatest(least(it, until), since).where(it.is_known)
-                for it in self._between_records(offset)]  # fmt: skip
-        ms, since, until = told
-        return by_points.closer(Reached(ms, greatest(ms - since, until - ms)))
+        at = column(rows)
+        found = self.at(at)._between_records(offset.take(at))
+        ms, since, until = (
+            greatest(least(it, until.take(at)), since.take(at)).where(it.is_known) for it in found
+        )
+        by_records = Reached(ms, greatest(ms - since, until - ms))
+        return by_points.closer(Reached(*(it.spread(rows, len(offset)) for it in by_records)))
 
     def _between_records(self, offset: Column) -> tuple[Column, Column, Column]:
         place = 2 * (self.records.leading(np.less_equal, offset, stride=2) - 1)

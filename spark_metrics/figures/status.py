@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from spark_metrics.figures.column import Column, first_of, where
+from spark_metrics.figures.column import Column, first_of, greatest, where
 from spark_metrics.figures.speed import DEAD_BAND_RECORDS_PER_S, TREND_WINDOW_MS
 from spark_metrics.figures.standing import (
     PATIENCE_MS,
@@ -68,14 +68,15 @@ def stuck_since(of: Judged) -> Column:
 
 def status(of: Judged) -> Column:
     """The first word that applies; unknown where there is no verdict."""
-    moves = of.moves
-    stands = standing(of) >= patience(PATIENCE_MS, moves.pace_ms)
-    stands_long = standing(of) >= patience(OWNED_PATIENCE_MS, moves.pace_ms)
-    stands_for_ever = standing(of) >= patience(ALIVE_PATIENCE_MS, moves.pace_ms)
+    moves, stands_ms = of.moves, standing(of)
+    patience_ms = patience(PATIENCE_MS, moves.pace_ms)
+    stands = stands_ms >= patience_ms
+    stands_long = stands_ms >= greatest(patience_ms, OWNED_PATIENCE_MS)
+    stands_for_ever = stands_ms >= greatest(patience_ms, ALIVE_PATIENCE_MS)
     is_silent = of.alive_ms.is_unknown | (of.alive_ms < of.read_ms - OWNED_PATIENCE_MS)
     went_back = moves.rewind_from.is_known & (of.read_ms - moves.rewind_ms <= TREND_WINDOW_MS)
     is_again = of.commit_ms > moves.still_since_ms + REPEAT_MS
-    is_sure = moves.pace_ms.is_known | is_again | (standing(of) >= UNKNOWN_PACE_PATIENCE_MS)
+    is_sure = moves.pace_ms.is_known | is_again | (stands_ms >= UNKNOWN_PACE_PATIENCE_MS)
     grows = (of.trend.per_s > DEAD_BAND_RECORDS_PER_S) & (of.trend.span_ms >= STILL_MS)
     shrinks_now = (of.lag_per_s < -DEAD_BAND_RECORDS_PER_S).is_sure
     empty = first_of((of.end_offset <= of.log_start_offset, "OK"))

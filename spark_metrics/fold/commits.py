@@ -190,9 +190,9 @@ def _risk_ms(
     judged: Judged, growth: Growth, time_lag_ms: Column, logs: pa.Table, log_row: Column
 ) -> Column:
     """Until retention deletes unread records, of the rows where it may."""
-    lag, stands = judged.lag, reads_no_more(judged)
     held = Kept(*(column(logs[f"kept_{name}"]) for name in Kept._fields))
     deletes = (column(logs["retention_ms"]) > 0).is_sure | held.records.is_known
+    lag, stands = judged.lag, reads_no_more(judged)
     per_s = where(stands, 1.0, growth.per_s).where((lag > 0) & deletes.take(log_row))
     never = first_of((per_s <= 0, LOSS_MS_MAX))
     rows = np.flatnonzero((per_s > 0).is_sure.numpy())
@@ -219,9 +219,7 @@ def _risk_ms(
         segments=_lists(logs, "segment_offsets", of_log),
         log=_log_times(logs, of_log),
     )
-    places = np.full(len(lag), -1)
-    places[rows] = np.arange(len(rows))
-    return left_ms.take(column(pa.array(places, mask=places < 0))).or_else(never)
+    return left_ms.spread(rows, len(lag)).or_else(never)
 
 
 def _log_times(logs: pa.Table, rows: Column) -> LogTimes:

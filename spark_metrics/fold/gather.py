@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from spark_metrics.arrow_tables import one_array
 from spark_metrics.keys import key_codes
 from spark_metrics.schema import GATHERED, LOG, VIEW
 
@@ -76,7 +77,7 @@ def _struct(
 ) -> pa.StructArray:
     """Columns as fields; ``is_whole``: null where there is no full row."""
     return pa.StructArray.from_arrays(
-        [rows[name].combine_chunks() for name in names.values()],
+        [one_array(rows[name]) for name in names.values()],
         fields=list(kind),
         mask=pc.is_null(rows["read_ms"]).combine_chunks() if is_whole else None,
     )

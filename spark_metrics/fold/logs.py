@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.arrow_tables import lists_of
+from spark_metrics.arrow_tables import lists_of, one_array
 from spark_metrics.figures.column import column
 from spark_metrics.figures.lists import Lists
 from spark_metrics.figures.retention import Kept, kept
@@ -16,7 +16,7 @@ from spark_metrics.schema import LOGS, ROW, START
 
 def logs_of(partitions: pa.Table) -> pa.Table:
     """``schema.LOGS`` of the answer of ``newest_partitions``, numbered in its order."""
-    ends, points = (partitions[name].combine_chunks() for name in ("ends", "points"))
+    ends, points = (one_array(partitions[name]) for name in ("ends", "points"))
     columns = {
         ROW: pa.array(np.arange(partitions.num_rows), pa.int32()),
         "end_times": _listed(ends, "read_ms"),
@@ -26,7 +26,7 @@ def logs_of(partitions: pa.Table) -> pa.Table:
         "point_errors": _listed(points, "error_ms"),
         **{f"kept_{name}": it.values for name, it in _kept(partitions)._asdict().items()},
         **{
-            it: partitions[it].combine_chunks()
+            it: one_array(partitions[it])
             for it in ("log_points", "segment_offsets", "log_start_offset", "retention_ms")
         },
     }
@@ -40,11 +40,19 @@ def _listed(structs: pa.ListArray, field: str) -> pa.ListArray:
 
 
 def _kept(partitions: pa.Table) -> Kept:
-    starts = Lists.of(partitions["log_starts"])
-    return kept(
+    """Of logs whose start has moved, or whose source tells what size keeps; else unknown."""
+    starts, count = Lists.of(partitions["log_starts"]), partitions.num_rows
+    told = column(partitions["retention_bytes"])
+    rows = np.flatnonzero((starts.counts > 1) | (told >= 0).is_sure.numpy())
+    if not len(rows):
+        return Kept(*(column(pa.nulls(count, pa.int64())) for _ in Kept._fields))
+    some = partitions.take(pa.array(rows))
+    starts = Lists.of(some["log_starts"])
+    found = kept(
         *(starts.field(name) for name in START),
-        start=column(partitions["log_start_offset"]),
-        end=column(partitions["high_watermark"]),
-        size_bytes=column(partitions["size_bytes"]),
-        retention_bytes=column(partitions["retention_bytes"]),
+        start=column(some["log_start_offset"]),
+        end=column(some["high_watermark"]),
+        size_bytes=column(some["size_bytes"]),
+        retention_bytes=column(some["retention_bytes"]),
     )
+    return Kept(*(it.spread(rows, count) for it in found))

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.metrics_schema import RANGE_PARTITIONS
-from spark_metrics.arrow_tables import conform
+from spark_metrics.arrow_tables import conform, one_array
 from spark_metrics.figures.speed import DEAD_BAND_RECORDS_PER_S
 from spark_metrics.fold.sums import GROUP_SUMS, STATUS_ORDER, Sums, with_known_rates
 from spark_metrics.state.job_state import JobState
@@ -28,12 +28,12 @@ HOT_SIGMAS: Final = 2.0
 def replica_table(partitions: pa.Table) -> pa.Table:
     """``REPLICAS`` of an answer: its members as rows."""
     rows = _listed(partitions, "members")
-    owners = pc.list_parent_indices(partitions["members"].combine_chunks())
+    owners = pc.list_parent_indices(one_array(partitions["members"]))
     told = {
         # A partition that is offline is led by -1.
-        "is_leader": pc.equal(rows["broker"], partitions["leader"].combine_chunks().take(owners)),
-        "is_in_sync": partitions["in_sync"].combine_chunks().flatten(),
-        "follower_lag": partitions["behind"].combine_chunks().flatten(),
+        "is_leader": pc.equal(rows["broker"], one_array(partitions["leader"]).take(owners)),
+        "is_in_sync": one_array(partitions["in_sync"]).flatten(),
+        "follower_lag": one_array(partitions["behind"]).flatten(),
     }
     for name, column in told.items():
         rows = rows.append_column(name, column)
@@ -166,7 +166,7 @@ def decode_groups(table: pa.Table) -> list[RegisteredGroup]:
 
 def _listed(answer: pa.Table, name: str) -> pa.Table:
     """An array of structs as a table of its own, with the key of the row it was in."""
-    whole = answer[name].combine_chunks()
+    whole = one_array(answer[name])
     owners = answer.select(_KEY).combine_chunks().take(pc.list_parent_indices(whole))
     rows = whole.flatten()
     fields = dict(zip((it.name for it in rows.type), rows.flatten(), strict=True))

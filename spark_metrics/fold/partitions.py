@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.arrow_tables import conform, lists_of
+from spark_metrics.arrow_tables import conform, lists_of, one_array
 from spark_metrics.figures import log_end
 from spark_metrics.figures.column import Column, column, first_of, greatest, where
 from spark_metrics.figures.followers import LogEnd, follower_lag
@@ -72,7 +72,7 @@ class Met:
 
     def told(self, kind: str, name: str) -> Column:
         """A field of ``view`` or ``log``; unknown where nothing is told in full."""
-        of = self.rows[kind].combine_chunks()
+        of = one_array(self.rows[kind])
         values = pc.struct_field(of, [name])
         return Column(values.take(pa.array(self.source, mask=self.source < 0)))
 
@@ -81,7 +81,7 @@ class Met:
         found = {}
         for name in names:
             held = self.state[name]
-            told = pc.struct_field(self.rows[kind].combine_chunks(), [name])
+            told = pc.struct_field(one_array(self.rows[kind]), [name])
             both = pa.concat_arrays([held, told.cast(held.type)])
             own = np.arange(len(held))
             places = np.where(takes.numpy(), len(held) + self.source, own)
@@ -147,7 +147,7 @@ def _met(rows: pa.Table, state: pa.Table) -> Met:
     grown = pa.concat_tables(
         [held, pa.table([pa.nulls(len(new), it.type) for it in _STATE], schema=_STATE)]
     ).combine_chunks()
-    columns = {name: grown[name].combine_chunks() for name in grown.column_names}
+    columns = {name: one_array(grown[name]) for name in grown.column_names}
     return Met(ids=ids, state=columns, rows=rows, source=source)
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_metrics.arrow_tables import with_column
+from spark_metrics.arrow_tables import one_array, with_column
 from spark_metrics.window.totals import aggregated, has_lag, stands_for_all
 
 RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
@@ -61,8 +61,8 @@ _KEYS: Final = {
 
 def sums_of(partitions: pa.Table, replicas: pa.Table, commits: pa.Table) -> Sums:
     """The sums of these tables (``tables.PARTITIONS``, ``REPLICAS`` and ``COMMITS``)."""
-    whole = partitions["replicas"].combine_chunks()
-    owners = partitions["cluster"].combine_chunks().take(pc.list_parent_indices(whole))
+    whole = one_array(partitions["replicas"])
+    owners = one_array(partitions["cluster"]).take(pc.list_parent_indices(whole))
     assigned = pa.table({"cluster": owners, "broker": whole.flatten()})
     led = partitions.select(["cluster", "topic", "leader", "size_bytes", *RATES])
     held = replicas.select(["cluster", "broker", "size_bytes"])
