@@ -105,16 +105,16 @@ def _cost(
     until, at, since = ms[rows, newer], ms[rows, here], ms[rows, older]
     last, mid, first = offset[rows, newer], offset[rows, here], offset[rows, older]
     rises, to_here = (last - first).astype(np.float64), (mid - first).astype(np.float64)
-    errs = errors[rows, newer], errors[rows, here]
-    errs = [
-        np.where(above == below, 0.0, np.where(np.isnan(err), span_ms, err))
-        for err, above, below, span_ms in zip(
-            errs, (last, mid), (mid, first), (until - at, at - since), strict=True
-        )
+    lines = (
+        (errors[rows, newer], last == mid, until - at),
+        (errors[rows, here], mid == first, at - since),
+    )
+    known = [
+        np.where(stood, 0.0, np.where(np.isnan(err), span_ms, err)) for err, stood, span_ms in lines
     ]
     line = since + to_here / np.maximum(rises, 1.0) * (until - since)
     past_ms = np.where(rises == 0, 0.0, np.abs(line - at))
-    errs_ms = np.ceil(np.maximum(*errs) + past_ms)
+    errs_ms = np.ceil(np.maximum(*known) + past_ms)
     age_ms = ms[rows, 0] - at + _SHARP_MS
     return (errs_ms + _DISTANCE * (until - since)) / age_ms, errs_ms
 
