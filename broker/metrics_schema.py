@@ -108,6 +108,9 @@ class ReplicaSample:
     log_points: Sequence[int] | None = None
     """Offsets and timestamps (ms) of records in the log by turns, oldest first: when was what
     written. Null where the source may not read the log, or has not looked at it since the last."""
+    readable_offset: int | None = None
+    """Behind it are only control records, records of aborted transactions, and open transactions:
+    a consumer with ``isolation.level=read_committed`` gets none. Null: not looked at, or not so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

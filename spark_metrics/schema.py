@@ -59,6 +59,7 @@ LOG: Final = {
     "bytes_out": _LONG,
     **{"retention_ms": _LONG, "retention_bytes": _LONG},
     "log_points": _LONGS,
+    "readable_offset": _LONG,
 }
 """What a broker says of its replica's log."""
 _HELD: Final = {
@@ -134,7 +135,7 @@ LOGS: Final[Mapping[str, Any]] = {
     **dict.fromkeys(("end_times", "end_offsets"), _LONGS),
     **dict.fromkeys(("point_times", "point_offsets", "point_errors", "log_points"), _LONGS),
     "segment_offsets": _LONGS,
-    **dict.fromkeys(("log_start_offset", "retention_ms"), _LONG),
+    **dict.fromkeys(("log_start_offset", "readable_offset", "retention_ms"), _LONG),
     **dict.fromkeys(("kept_looked_ms", "kept_check_ms", "kept_step", "kept_records"), _LONG),
 }
 """What commits are told of ``partitions``: the leader's readings (``end_…``) and the points of its

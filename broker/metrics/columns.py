@@ -18,7 +18,8 @@ NUMBERS: Final = {
     "replicas": (
         *("partition", "leader", "leader_epoch", "log_start_offset", "high_watermark"),
         *("log_end_offset", "size_bytes", "segments", "min_isr"),
-        *("bytes_in", "bytes_out", "retention_ms", "retention_bytes", "since_ms", "read_ms"),
+        *("bytes_in", "bytes_out", "retention_ms", "retention_bytes", "readable_offset"),
+        *("since_ms", "read_ms"),
     ),
     "commits": ("partition", "committed_offset", "commit_ms", "told_lag", "since_ms", "read_ms"),
 }

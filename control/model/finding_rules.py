@@ -514,9 +514,15 @@ def _clock_finding(whose: str, path: str, skew_ms: int, other: str) -> Finding:
 
 
 def commit_log_starts(snapshot: ClusterSnapshot) -> IntColumn:
-    """For every row of ``commits`` the log start offset of its partition, -1 where unknown."""
-    starts = np.append(ints(snapshot.partitions["log_start_offset"]), -1)
-    return starts[snapshot.commit_places]
+    """For every row of ``commits`` the log start offset of its partition, but not behind the last
+    record that a consumer gets; -1 where unknown."""
+    start, last = (commit_logs(snapshot, it) for it in ("log_start_offset", "readable_offset"))
+    return np.where(last < 0, start, np.minimum(start, last))
+
+
+def commit_logs(snapshot: ClusterSnapshot, name: str) -> IntColumn:
+    """For every row of ``commits`` a whole number of its partition, -1 where unknown."""
+    return np.append(ints(snapshot.partitions[name]), -1)[snapshot.commit_places]
 
 
 def partition_names(snapshot: ClusterSnapshot, rows: IntColumn) -> list[str]:

@@ -62,7 +62,7 @@ COLUMNS: Final[Mapping[str, Range]] = {
     "min_isr": _ID,
     "segments": _ID,
     **dict.fromkeys(("log_start_offset", "high_watermark", "log_end_offset"), _LONG),
-    **dict.fromkeys(("size_bytes", "bytes_in", "bytes_out"), _LONG),
+    **dict.fromkeys(("size_bytes", "bytes_in", "bytes_out", "readable_offset"), _LONG),
     "committed_offset": (-1, LONG_MAX),
     "commit_ms": (-1, TIME_MAX),
     "told_lag": _LONG,

@@ -40,13 +40,12 @@ def moves(
     read_ms: Column,
     offset: Column,
     old_offset: Column,
-    end_offset: Column,
-    lag: Column,
+    stands: Column,
     is_back: Column,
     is_on: Column,
 ) -> Moves:
-    """After a reading. ``is_back``, ``is_on``: the commit went back with it, or on."""
-    stands = (lag > 0) | (offset > end_offset)
+    """After a reading. ``stands``: records wait, or it is beyond the end. ``is_back``, ``is_on``:
+    the commit went back with it, or on."""
     since_ms = where(old_offset.equals(offset), before.still_since_ms.or_else(read_ms), read_ms)
     # What it did while there was nothing to read tells nothing of its pace.
     waited_ms = (read_ms - before.still_since_ms).or_else(0)

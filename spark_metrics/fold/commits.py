@@ -67,6 +67,9 @@ def newest_commits(rows: pa.Table, logs: pa.Table) -> pa.Table:
         for name, reading in zip(_WAITS, paired.waits, strict=True)
         for field, value in reading._asdict().items()
     }
+    told["_readable"] = column(logs["readable_offset"]).take(log_row)
+    gets_none = (offset >= told["_readable"]).is_sure
+    told["_waits"] = ((lag > 0) & ~gets_none).where(lag.is_known)
     told |= _moved(given, told)
     told |= _figures(given, told, logs, log_row)
     columns = {ROW: rows[ROW]} | {name: it.values for name, it in told.items() if name[0] != "_"}
@@ -98,8 +101,7 @@ def _moved(given: dict[str, Column], told: dict[str, Column]) -> dict[str, Colum
         read_ms=told["read_ms"],
         offset=offset,
         old_offset=old_offset,
-        end_offset=told["end_offset"],
-        lag=told["lag"],
+        stands=told["_waits"] | (offset > told["end_offset"]),
         is_back=is_back,
         is_on=is_on,
     )._asdict()
@@ -136,10 +138,12 @@ def _figures(
     given: dict[str, Column], told: dict[str, Column], logs: pa.Table, log_row: Column
 ) -> dict[str, Column]:
     offset, lag, read_ms = told["committed_offset"], told["lag"], told["read_ms"]
+    waits = told["_waits"]
     log_start = column(logs["log_start_offset"]).take(log_row)
     reached = _reached(given, told, _log_times(logs, log_row))
-    lost = lags.lost(log_start, told["end_offset"], offset).where(lag.is_known)
-    at_ms = where(lag.equals(0), told["end_read_ms"], reached.ms)
+    last = least(told["end_offset"], told["_readable"])
+    lost = lags.lost(log_start, last, offset).where(lag.is_known)
+    at_ms = where(~waits, told["end_read_ms"], reached.ms)
     time_lag_ms = lags.time_lag(told["end_read_ms"], at_ms)
     span: Any = {"now_ms": read_ms, "base_ms": told["_speed_ms"]}
     lag_per_s = speed.per_s(lag, told["_speed_lag"], **span)
@@ -167,10 +171,10 @@ def _figures(
         "lag_records_per_s": lag_per_s,
         "time_lag_ms": time_lag_ms,
         "time_to_clear_ms": speed.time_to_clear(lag, lag_per_s),
-        "retention_risk_ms": where(lost > 0, 0, risk_ms).where(lag > 0),
+        "retention_risk_ms": where(lost > 0, 0, risk_ms).where(waits),
         "reached_ms": reached.ms,
         "reached_error_ms": reached.error_ms,
-        "time_lag_error_ms": reached.error_ms.where(lag > 0),
+        "time_lag_error_ms": reached.error_ms.where(waits),
         "status": status(judged),
         "history_ms": read_ms - told["first_ms"],
         "stuck_since_ms": stuck_since(judged),
@@ -192,7 +196,10 @@ def _risk_ms(
     """Until retention deletes unread records, of the rows where it may."""
     held = Kept(*(column(logs[f"kept_{name}"]) for name in Kept._fields))
     deletes = (column(logs["retention_ms"]) > 0).is_sure | held.records.is_known
-    lag, stands = judged.lag, reads_no_more(judged)
+    lag = judged.lag
+    if not deletes.numpy().any():
+        return column(pa.nulls(len(lag), pa.int64()))
+    stands = reads_no_more(judged)
     per_s = where(stands, 1.0, growth.per_s).where((lag > 0) & deletes.take(log_row))
     never = first_of((per_s <= 0, LOSS_MS_MAX))
     rows = np.flatnonzero((per_s > 0).is_sure.numpy())

@@ -27,7 +27,13 @@ def logs_of(partitions: pa.Table) -> pa.Table:
         **{f"kept_{name}": it.values for name, it in _kept(partitions)._asdict().items()},
         **{
             it: one_array(partitions[it])
-            for it in ("log_points", "segment_offsets", "log_start_offset", "retention_ms")
+            for it in (
+                "log_points",
+                "segment_offsets",
+                "log_start_offset",
+                "retention_ms",
+                "readable_offset",
+            )
         },
     }
     return pa.table(columns, schema=pa.schema(LOGS))

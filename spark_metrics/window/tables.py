@@ -27,6 +27,7 @@ PARTITIONS: Final = pa.schema(
         "log_start_offset": pa.int64(),
         "high_watermark": pa.int64(),
         "log_end_offset": pa.int64(),
+        "readable_offset": pa.int64(),  # from here on there is nothing for read_committed; or null
         "size_bytes": pa.int64(),  # of the leader's replica
         "segments": pa.int32(),
         "segment_bytes": _LONGS,  # newest segments, oldest first

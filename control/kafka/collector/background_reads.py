@@ -38,13 +38,13 @@ class Beside:
         self._traffic = traffic
         self._ages = ages
         self._configs, self._new_configs, self._movements = Due(), Due(), Due()
-        self._rights, self._aging = Due(), Due()
+        self._rights, self._aging, self._tails = Due(), Due(), Due()
 
     @property
     def tasks(self) -> list[asyncio.Task[None]]:
         """Reads of the cluster that have begun; those of members are not among them."""
         dues = (self._configs, self._new_configs, self._movements, self._rights, self._aging)
-        return [due.task for due in dues if due.task is not None]
+        return [due.task for due in (*dues, self._tails) if due.task is not None]
 
     def start(self, ready: Sequence[Member]) -> None:
         """Starts each read that is due, of the cluster and of brokers that answer."""
@@ -58,7 +58,9 @@ class Beside:
         if overview.has_new_topics() and not self._configs.is_under_way:
             self._new_configs.maybe_start(0, quiet(overview.read_new_configs))
         self._rights.maybe_start(RIGHTS_INTERVAL_MS, quiet(overview.read_rights))
-        self._aging.maybe_start(ages.interval_ms(ready), quiet(partial(ages.read, ready)))
+        ages_ms = ages.interval_ms(ready)
+        self._aging.maybe_start(ages_ms, quiet(partial(ages.read, ready)))
+        self._tails.maybe_start(ages_ms, quiet(partial(ages.read_tails, ready)))
         for member in ready:
             self._start_one(member)
 

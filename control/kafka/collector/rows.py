@@ -100,5 +100,6 @@ def _replica_row(
         retention_ms=configs.retention_ms,
         retention_bytes=configs.retention_bytes,
         log_points=state.log_points if is_leader else None,
+        readable_offset=state.readable_offset if is_leader else None,
         bytes_in=None if not is_leader or state.bytes_in is None else round(state.bytes_in),
     )

@@ -20,11 +20,14 @@ from control.kafka.collector.groups import CLASSIC, SHARE, GroupImages
 from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
 from control.kafka.collector.load import LoadMeter
 from control.kafka.collector.log_times import LogTimes
+from control.kafka.collector.readable_ends import FETCH_BYTES, ReadableEnds
 from control.kafka.collector.rights import NO_BITS, Gap, Gaps
 from control.kafka.connection import apis
 from control.kafka.connection.wire import Answer, Api, Fields, KafkaWire, PreparedRequest
 from control.kafka.errors import UnsupportedApiError
 from control.kafka.ports import GroupDescription, OffsetSpec
+from control.kafka.records.fetching import fetch_fields, fetched_bytes
+from control.kafka.records.record import Isolation
 from control.model.ids import TopicPartition
 from control.model.log_dirs import file_systems
 
@@ -32,6 +35,8 @@ GROUPS_PER_REQUEST: Final = 200
 GROUPS_JUDGED: Final = 50
 """So many groups without members are asked at a time what we may do with them."""
 PARTITIONS_PER_REQUEST: Final = 20_000
+READ_COMMITTED: Final = 1
+"""Isolation level by which ListOffsets answers the last stable offset as the latest."""
 _DESCRIBING: Final[Mapping[str, tuple[Api, str, Callable[[Any], GroupDescription]]]] = {
     CLASSIC: (apis.DESCRIBE_GROUPS, "groups", classic_description),
     "consumer": (apis.CONSUMER_GROUP_DESCRIBE, "group_ids", consumer_description),
@@ -114,6 +119,26 @@ class BrokerSource:
             if found.error_code is ErrorCode.none and key in self._image.partitions:
                 end = self._image.partitions[key].high_watermark
                 times.take(key, moments[key], (found.offset, found.timestamp), end)
+
+    async def read_tails(self, offsets: Mapping[TopicPartition, int], ends: ReadableEnds) -> None:
+        """What a consumer gets at these offsets; where we may not read, up to where transactions
+        have ended."""
+        fields = fetch_fields(offsets, 0, Isolation.READ_COMMITTED, FETCH_BYTES)
+        answer = await self._send(apis.FETCH, fields, rows=len(offsets))
+        denied: list[tuple[PartitionState, int]] = []
+        for topic in answer.message.responses:
+            for partition in topic.partitions:
+                key = TopicPartition(topic.topic, partition.partition_index)
+                if partition.error_code is ErrorCode.none:
+                    ends.take(key, fetched_bytes(partition), wall_ms())
+                elif partition.error_code in _DENIED and key in self._image.partitions:
+                    denied.append((self._image.partitions[key], int(OffsetSpec.LATEST)))
+        if denied:
+            request = {**offset_fields(denied), "isolation_level": READ_COMMITTED}
+            answer = await self._send(apis.LIST_OFFSETS, request, rows=len(denied))
+            for key, found in _found(answer):
+                if found.error_code is ErrorCode.none:
+                    ends.take_stable(key, found.offset, wall_ms())
 
     async def read_logs(self) -> BrokerLogs | None:
         """Sizes of all replicas here, and the disk; None where we may not ask."""

@@ -215,7 +215,12 @@ class TransactionMarks:
         """A marker ends its producer's transaction."""
         self._advance(header)
         if any(record.key == _ABORT for record in records):
-            self._aborted.discard(header.producer_id)
+            self.end_transaction(header)
+
+    def end_transaction(self, header: BatchHeader) -> None:
+        """The same of a batch that is known to hold a marker, whichever."""
+        self._advance(header)
+        self._aborted.discard(header.producer_id)
 
     def _advance(self, header: BatchHeader) -> None:
         while self._coming and self._coming[-1].first_offset <= header.last_offset:

@@ -121,7 +121,7 @@ class Fetcher:
         partition_bytes: int,
     ) -> Answers:
         """As ``fetch``, from one broker; when it does not answer, that is each one's answer."""
-        fields = _fetch_fields(positions, max_wait_ms, isolation, partition_bytes)
+        fields = fetch_fields(positions, max_wait_ms, isolation, partition_bytes)
         try:
             answer = await self._admin.wire.send(apis.FETCH, fields, node_id=leader)
             whole_error = getattr(answer.message, "error_code", ErrorCode.none)
@@ -143,7 +143,7 @@ class Fetcher:
                 elif code is not ErrorCode.none:
                     found[key] = RefusedError(code, what=f"reading {key}")
                 else:
-                    found[key] = _fetched(partition)
+                    found[key] = fetched_bytes(partition)
         return found
 
 
@@ -152,7 +152,8 @@ def is_offset_out_of_range(error: KafkaPortError) -> bool:
     return isinstance(error, RefusedError) and error.code is ErrorCode.offset_out_of_range
 
 
-def _fetched(partition: Any) -> FetchedBytes:
+def fetched_bytes(partition: Any) -> FetchedBytes:
+    """What a Fetch answered of a partition, without an error."""
     aborted = partition.aborted_transactions
     stable = partition.last_stable_offset
     return FetchedBytes(
@@ -169,9 +170,10 @@ def _fetched(partition: Any) -> FetchedBytes:
     )
 
 
-def _fetch_fields(
+def fetch_fields(
     positions: Positions, max_wait_ms: int, isolation: Isolation, partition_bytes: int
 ) -> dict[str, Any]:
+    """A Fetch of these partitions, in their order."""
     topics: dict[str, list[dict[str, Any]]] = {}
     for key, offset in positions.items():
         topics.setdefault(key.topic, []).append(

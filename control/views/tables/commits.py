@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import FloatColumn, IntColumn, floats, ints
-from control.model.finding_rules import Evidence, commit_log_starts
+from control.model.finding_rules import Evidence, commit_log_starts, commit_logs
 from control.model.status import (
     BEYOND,
     GROUP_SEVERITIES,
@@ -80,7 +80,8 @@ COMMITS: Final = Table(
                rank=1, cell=_lag_cell,
                filter="lag"),
         column("readable", "to read", units.COUNT,
-               "Lag less what is deleted; without a commit, the whole log",
+               "Lag less what is deleted and what no consumer gets; without a commit, the whole "
+               "log",
                cell=_readable_cell, filter="readable"),
         column("lag_time", "time lag", units.DURATION, LAG_TIME_HELP, rank=2, source="lag_ms",
                cell=_if_lagging(lambda it: cells.lag_time_cell(it["lag_ms"])),
@@ -95,7 +96,8 @@ COMMITS: Final = Table(
                filter="clears", width=90),
         column("loses", "data loss in", units.DURATION,
                LOSES_HELP, rank=2, source="retention_risk_ms",
-               cell=_if_lagging(lambda it: cells.loses_cell(it["retention_risk_ms"], it["lag"])),
+               cell=_if_lagging(
+                   lambda it: cells.loses_cell(it["retention_risk_ms"], it["waiting"])),
                filter="loses", width=98, is_time_left=True),
         column("committed", "committed", units.OFFSET, "Committed offset", rank=2,
                source="committed_offset", cell=_committed_cell, width=88),
@@ -133,7 +135,8 @@ def commit_table(evidence: Evidence) -> pa.Table:
     is_bound (the lag of a share group that no broker tells), name,
     status, statuses, rank, verdict (the status, null where there is none) and unjudged (why),
     lag_ms (the job's), clears_ms, readable (records that are there to read: lag less what
-    is lost, without a commit all that the log holds), leader.
+    is lost and what no consumer gets, without a commit all that the log holds), waiting (lag
+    less what no consumer gets), leader.
 
     A commit beyond the end of the log has no lag, nor what follows from it.
     """
@@ -153,7 +156,9 @@ def commit_table(evidence: Evidence) -> pa.Table:
     told_ms = floats(commits["time_lag_ms"])
     time_ms = np.where((lag == 0) & np.isnan(told_ms), 0.0, told_ms)
     lost = _lost(commits, commit_log_starts(evidence.snapshot))
-    left = pc.if_else(inside, pc.subtract(commits["lag"], lost), None)
+    nobodys = _for_nobody(commits, commit_logs(evidence.snapshot, "readable_offset"))
+    waiting = pc.if_else(inside, pc.subtract(commits["lag"], nobodys), None)
+    left = pc.subtract(waiting, lost)
     readable = pc.if_else(pa.array(has_commit), left, held)
     risk_ms = np.where(ranks == RANKS["LOST"], 0.0, floats(commits["retention_risk_ms"]))
     shares = evidence.snapshot.groups.filter(
@@ -180,6 +185,7 @@ def commit_table(evidence: Evidence) -> pa.Table:
         "retention_risk_ms": arrow.nullable(np.where(inside.to_numpy(), risk_ms, np.nan)),
         **{name: pc.if_else(inside, commits[name], None) for name in _SPEEDS},
         "readable": readable,
+        "waiting": waiting,
         "leader": pa.array(leaders),
         "led_by": arrow.led_by(leaders),
     }
@@ -225,6 +231,13 @@ def clears_ms(lag: FloatColumn, trend: FloatColumn) -> FloatColumn:
     with np.errstate(divide="ignore", invalid="ignore"):
         left_ms = np.where(falls, lag / -trend * 1000.0, NEVER_MS)
     return np.where(lag == 0, 0.0, np.where(np.isnan(lag) | np.isnan(trend), np.nan, left_ms))
+
+
+def _for_nobody(commits: pa.Table, readable: IntColumn) -> Any:
+    """The part of each lag that no consumer gets."""
+    first = pc.max_element_wise(pa.array(readable), commits["committed_offset"])
+    tail = pc.max_element_wise(pc.subtract(commits["end_offset"], first), 0)
+    return pc.if_else(pa.array(readable < 0), 0, tail)
 
 
 def _lost(commits: pa.Table, log_start: IntColumn) -> Any:

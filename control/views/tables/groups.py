@@ -54,7 +54,7 @@ def _lag_time_cell(record: Record) -> Cell:
 
 def _loses_cell(record: Record) -> Cell:
     """The soonest of the partitions that tell; others may lose records sooner."""
-    cell = cells.loses_cell(record["retention_risk_ms_min"], record["lag_known"])
+    cell = cells.loses_cell(record["retention_risk_ms_min"], record["waiting_sum"])
     if not record["loss_is_open_any"]:
         return cell
     return cells.UNKNOWN if cell.value is None else cells.at_most(cell)
@@ -174,7 +174,7 @@ def _grouped(evidence: Evidence, commits: pa.Table) -> pa.Table:
     """Sums and worst cases of each group's partitions."""
     has_lag = commits["has_lag"]
     is_owned = pc.equal(commits["status"], NO_COMMIT)
-    waits = pc.and_(has_lag, pc.fill_null(pc.greater(commits["lag"], 0), True))
+    waits = pc.and_(has_lag, pc.fill_null(pc.greater(commits["waiting"], 0), True))
     is_open = pc.and_(pc.is_null(commits["retention_risk_ms"]), _may_be_deleted(evidence, commits))
     added = {
         "is_owned": is_owned,
@@ -190,7 +190,7 @@ def _grouped(evidence: Evidence, commits: pa.Table) -> pa.Table:
             *(("has_lag", "sum"), ("is_bound", "any"), ("is_owned", "sum"), ("unread", "sum")),
             *(("retention_risk_ms", "min"), ("loss_is_open", "any"), ("topic", "distinct")),
             *((name, "count") for name in _OF_LAG),
-            *((name, "sum") for name in _SUMMED),
+            *((name, "sum") for name in (*_SUMMED, "waiting")),
             *((name, "max") for name in ("lag_ms", "clears_ms")),
         ],
     )

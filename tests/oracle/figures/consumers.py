@@ -30,8 +30,12 @@ class Consumer:
     """Or commits without being a member of its group."""
     backlog: int
     """Records that it lags behind at first, and takes off slowly."""
+    ends_with: int = 0
+    """Markers and records of aborted transactions behind what was written in each second."""
     end: int = 10_000
     offset: int = 0
+    readable: int = 10_000
+    """Where the records end that it gets."""
     read_on: int = 0
     """How far it has read, committed or not."""
     is_alive: bool = True
@@ -49,12 +53,16 @@ class Consumer:
         self.is_alive = not (is_silent and self.silence == "stopped")
         if self.dies and second >= self.silent_at.stop + WORK_S:
             self.is_alive = False
-        self.end += self._produced(second) if is_silent else self.rate
+        produced = self._produced(second) if is_silent else self.rate
+        if produced:
+            self.readable = self.end + produced
+            self.end = self.readable + self.ends_with
         if self.is_alive:
-            self.read_on = min(self.end, self.read_on + self.rate + 1)
+            most = self.rate + 1 + self.ends_with
+            self.read_on = min(self.readable, self.read_on + most)
             if second % self.period_s == 0 and self.read_on > self.offset:
                 self.offset, self.committed_s = self.read_on, second
-        is_dead = not self.is_alive and self.offset < self.end
+        is_dead = not self.is_alive and self.offset < self.readable
         self.dead_s = (second if self.dead_s is None else self.dead_s) if is_dead else None
 
     def _produced(self, second: int) -> int:
@@ -75,6 +83,7 @@ def consumers(dice: Random, count: int) -> list[Consumer]:
             dies=number // len(SILENCES) % 2 == 0,
             is_member=dice.random() < 0.7,
             backlog=dice.choice((0, 0, 40, 5_000)),
+            ends_with=dice.choice((0, 0, 1, 30)),
         )
         for number in range(count)
     ]

@@ -49,6 +49,8 @@ def _round(rounds: FoldedRounds, second: int, of: list[Consumer]) -> list[dict[s
                 log_start_offset=0,
                 high_watermark=it.end,
                 log_end_offset=it.end,
+                # A source looks only where a commit stands.
+                readable_offset=it.readable if it.offset >= it.readable < it.end else None,
                 read_ms=at_ms,
             ),
         )

@@ -143,11 +143,11 @@ def test_a_commit_counts_as_repeated_when_it_is_more_than_a_second_later(
 
 
 def _moves(row: Row) -> tuple[int | None, ...]:
-    offset, old, ms, lag = row["offset"], row["old"], row["read_ms"], row["lag"]
+    offset, old, ms = row["offset"], row["old"], row["read_ms"]
     since, moved, pace = row["still_since_ms"], row["moved_ms"], row["pace_ms"]
     rewind = row["rewind_from"]
     stays = since if offset == old and since is not None else ms
-    stands = stays if (lag or 0) > 0 or offset > row["end"] else None
+    stands = stays if row["stands"] else None
     outage = row["outage_ms"]
     if offset > old:
         if moved is not None:
@@ -168,8 +168,7 @@ def _moves(row: Row) -> tuple[int | None, ...]:
     rows_of(
         offset=_OFFSET,
         old=_OFFSET,
-        end=_OFFSET,
-        lag=maybe(st.integers(0, 1)),
+        stands=maybe(st.booleans()),
         read_ms=_AGO,
         still_since_ms=maybe(_AGO),
         moved_ms=maybe(_AGO),
@@ -186,8 +185,7 @@ def test_moves_of_a_commit(rows: list[Row]) -> None:
         read_ms=longs(rows, "read_ms"),
         offset=offset,
         old_offset=old,
-        end_offset=longs(rows, "end"),
-        lag=longs(rows, "lag"),
+        stands=flags(rows, "stands"),
         is_back=offset < old,
         is_on=offset > old,
     )

@@ -8,7 +8,7 @@ from control.views.snapshots.snapshot import build_snapshot, group_page, list_pa
 from control.views.tables.query import TableQuery
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
-from tests.unit.control.clusters import NOW_MS, commit, group, tables
+from tests.unit.control.clusters import NOW_MS, commit, group, partition, tables
 
 AT_MS = 1_700_000_000_000
 
@@ -76,3 +76,16 @@ def test_the_lag_of_a_share_group_is_a_bound_unless_its_broker_tells_it() -> Non
     assert shown == {"told": "7", "bound": "≤ 17", "classic": "10"}
     lags = [row.lag.text for row in list_page(made, "lags", TableQuery(), "bound").rows]
     assert lags == ["≤ 10", "7"]
+
+
+def test_what_no_consumer_gets_is_not_there_to_read_nor_to_lose() -> None:
+    told = commit("g", "t", 0, committed_offset=100, end_offset=101, lag=1, status="OK")
+    log = {"log_start_offset": 101, "high_watermark": 101, "readable_offset": 100}
+    made = tables(partitions=[partition("t", 0, [1], **log)], commits=[told], groups=[group("g")])
+    snapshot = build_snapshot(made, version=1, now_ms=NOW_MS)
+    assert snapshot.commit_table.select(["status", "readable", "waiting"]).to_pylist() == [
+        {"status": "OK", "readable": 0, "waiting": 0}
+    ]
+    (row,) = group_page(snapshot).rows
+    assert (row.cells["lag"].text, row.cells["loses"].text) == ("1", "–")
+    assert snapshot.findings == ()
