@@ -37,7 +37,7 @@ FIRST_BATCH_MS: Final = 60_000
 RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
 SPEEDS: Final = (
     *("consumed_records_per_s", "lag_records_per_s", "stuck_since_ms", "time_lag_ms"),
-    *("time_to_clear_ms", "retention_risk_ms", "status", "history_ms"),
+    *("time_lag_error_ms", "time_to_clear_ms", "retention_risk_ms", "status", "history_ms"),
 )
 """What is said of a commit beside the two offsets and their difference."""
 NO_BROKER: Final = -1

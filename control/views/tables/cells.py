@@ -12,6 +12,7 @@ from control.views.tables.rows import TONE_OF, Cell, Tone
 
 STAR: Final = "★ "
 DAY_MS: Final = 86_400_000.0
+ROUGH_MS: Final = 1_000.0
 _YEAR_MS: Final = 365 * DAY_MS
 NEVER_MS: Final = float("inf")
 """Time to clear of lag that does not shrink."""
@@ -146,10 +147,11 @@ def skew_cell(percent: float | None) -> Cell:
     return Cell(percent, text.signed_percent_text(percent), tone)
 
 
-def lag_time_cell(value: float | None) -> Cell:
-    """Lag in time, always an estimate."""
-    estimated = value is not None and value > 0
-    return Cell(value, text.duration_text(value, estimated=estimated))
+def lag_time_cell(value: float | None, error_ms: float | None = None) -> Cell:
+    """Lag in time, always an estimate: ``≈ 12 m ± 30 s`` where it may be off by a second."""
+    shown = text.duration_text(value, estimated=value is not None and value > 0)
+    is_rough = bool(value) and error_ms is not None and error_ms >= ROUGH_MS
+    return Cell(value, f"{shown} ± {text.duration_text(error_ms)}" if is_rough else shown)
 
 
 def velocity_cell(value: float | None, lag: float | None) -> Cell:

@@ -83,9 +83,11 @@ COMMITS: Final = Table(
                "Lag less what is deleted and what no consumer gets; without a commit, the whole "
                "log",
                cell=_readable_cell, filter="readable"),
-        column("lag_time", "time lag", units.DURATION, LAG_TIME_HELP, rank=2, source="lag_ms",
-               cell=_if_lagging(lambda it: cells.lag_time_cell(it["lag_ms"])),
-               filter="time", width=80),
+        column("lag_time", "time lag", units.DURATION,
+               f"{LAG_TIME_HELP}; ± as far as it may be off", rank=2, source="lag_ms",
+               cell=_if_lagging(
+                   lambda it: cells.lag_time_cell(it["lag_ms"], it["time_lag_error_ms"])),
+               filter="time", width=120),
         column("velocity", "lag trend", units.RECORD_RATE, VELOCITY_HELP, rank=2,
                source="lag_records_per_s",
                cell=_if_lagging(

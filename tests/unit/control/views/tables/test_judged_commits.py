@@ -89,3 +89,14 @@ def test_what_no_consumer_gets_is_not_there_to_read_nor_to_lose() -> None:
     (row,) = group_page(snapshot).rows
     assert (row.cells["lag"].text, row.cells["loses"].text) == ("1", "–")
     assert snapshot.findings == ()
+
+
+@pytest.mark.parametrize(
+    ("error_ms", "shown"), [(30_000, "≈ 12 m ± 30 s"), (999, "≈ 12 m"), (None, "≈ 12 m")]
+)
+def test_a_time_lag_tells_how_far_it_may_be_off(error_ms: int | None, shown: str) -> None:
+    figures = {"time_lag_ms": 720_000, "time_lag_error_ms": error_ms, "lag": 9, "status": "OK"}
+    made = tables(commits=[commit("g", "t", 0, **figures)], groups=[group("g")])
+    snapshot = build_snapshot(made, version=1, now_ms=NOW_MS)
+    (row,) = list_page(snapshot, "lags", TableQuery(), "g").rows
+    assert row.cells["lag_time"].text == shown
