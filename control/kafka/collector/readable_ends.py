@@ -78,6 +78,8 @@ class ReadableEnds:
         if tail is None:
             return
         for header in _headers(fetched.data):
+            if not 0 <= header.base_offset <= header.last_offset < fetched.end_offset:
+                break  # A damaged one: nothing is known of what follows.
             if header.last_offset < tail.end:
                 continue
             if _is_read(header, marks):

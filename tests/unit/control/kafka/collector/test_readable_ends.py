@@ -117,8 +117,10 @@ def test_what_is_told_is_true_and_is_told_of_every_commit(
         for step in steps:
             take_step(log, *step)
         commits = [min(it, log.end) for it in commits]
+        look(ends, log, commits, now_ms)
+        now_ms += STANDS_MS
         for _ in range(PASSES):
-            now_ms += STANDS_MS
+            now_ms += 100
             look(ends, log, commits, now_ms)
         told = ends.told(KEY, now_ms)
         assert told is None or not log.gets_any(told)
@@ -149,6 +151,20 @@ def test_the_log_of_another_leader_is_looked_at_anew() -> None:
     for ms in (0, STANDS_MS):
         look(ends, before, [1], ms)
     assert ends.told(KEY, STANDS_MS) == 1
-    after.write(5, -1)
+    after.write(3, -1)
+    after.write(1, 0)
+    after.finish(0, commits=False)
     look(ends, after, [1], STANDS_MS + 1, leader_epoch=2)
+    assert ends.told(KEY, STANDS_MS + 1) is None
+
+
+def test_a_damaged_header_tells_nothing() -> None:
+    log, ends = Log(), ReadableEnds()
+    log.write(1, 0)
+    log.finish(0, commits=False)
+    last, marker = log.batches[-1]
+    log.batches[-1] = (last, marker[:23] + (1 << 30).to_bytes(4, "big") + marker[27:])
+    log.write(3, -1)
+    for ms in (0, STANDS_MS, STANDS_MS + 1):
+        look(ends, log, [0], ms)
     assert ends.told(KEY, STANDS_MS + 1) is None
