@@ -76,7 +76,7 @@ def _kept(ms: Any, offset: Any, errors: Any, begins: Any) -> Any:
     newer, older, inner = places - 1, places + 1, places[:, 1:-1]
     cost, errs_ms = np.full(at.shape, np.inf), np.full(at.shape, np.inf)
     every = rows[:, None], inner - 1, inner, inner + 1
-    cost[:, 1:-1], errs_ms[:, 1:-1] = _cost(*of, *every)
+    cost[:, 1:-1], errs_ms[:, 1:-1] = _cost(of, *every)
     stays = np.ones(at.shape, bool)
     for _ in range(POINTS_MAX + 1 - POINTS_KEPT):
         goes = np.argmin(cost, axis=1)
@@ -87,21 +87,24 @@ def _kept(ms: Any, offset: Any, errors: Any, begins: Any) -> Any:
         for neighbour in (before, behind):
             some = np.flatnonzero((neighbour > 0) & (neighbour < POINTS_MAX))
             here = neighbour[some]
-            found = _cost(*of, some, newer[some, here], here, older[some, here])
+            found = _cost(of, some, newer[some, here], here, older[some, here])
             cost[some, here], errs_ms[some, here] = found
     errors[at] = of[2]
     return at[stays]
 
 
 def _cost(
-    ms: Any, offset: Any, errors: Any, rows: Any, newer: Any, here: Any, older: Any
+    of: tuple[Any, Any, Any], rows: Any, newer: Any, here: Any, older: Any
 ) -> tuple[Any, Any]:
     """Costs of these points, as a share of their age, and how far the line past each may err.
+
+    ``of``: times, offsets and errors of all points; the others are places there.
 
     The line between two neighbours errs as much as those before, and by how far it passes the
     point; where the log stood, no line is needed. Their distance counts a little, too: a line
     between close points is sure.
     """
+    ms, offset, errors = of
     until, at, since = ms[rows, newer], ms[rows, here], ms[rows, older]
     last, mid, first = offset[rows, newer], offset[rows, here], offset[rows, older]
     rises, to_here = (last - first).astype(np.float64), (mid - first).astype(np.float64)

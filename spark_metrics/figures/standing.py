@@ -40,12 +40,14 @@ def moves(
     read_ms: Column,
     offset: Column,
     old_offset: Column,
+    end_offset: Column,
     stands: Column,
     is_back: Column,
     is_on: Column,
 ) -> Moves:
     """After a reading. ``stands``: records wait, or it is beyond the end. ``is_back``, ``is_on``:
-    the commit went back with it, or on."""
+    the commit went back with it, or on. Where the log ends below where it was (it was cut off, or
+    begun anew), nothing is read again."""
     since_ms = where(old_offset.equals(offset), before.still_since_ms.or_else(read_ms), read_ms)
     # What it did while there was nothing to read tells nothing of its pace.
     waited_ms = (read_ms - before.still_since_ms).or_else(0)
@@ -55,7 +57,8 @@ def moves(
     told_ms = where(is_again, least(waited_ms, before.outage_ms), waited_ms)
     pace_ms = greatest(told_ms, (before.pace_ms * PACE_KEPT).whole())
     is_pace = is_on & before.moved_ms.is_known
-    has_come = offset >= before.rewind_from
+    is_back = (is_back & (old_offset <= end_offset)).is_sure
+    is_over = (offset >= before.rewind_from) | (before.rewind_from > end_offset)
     return Moves(
         still_since_ms=since_ms.where(stands),
         moved_ms=where(is_on, read_ms, before.moved_ms),
@@ -64,7 +67,7 @@ def moves(
         rewind_from=where(
             is_back,
             greatest(before.rewind_from, old_offset),
-            where(has_come, None, before.rewind_from),
+            where(is_over, None, before.rewind_from),
         ),
         rewind_ms=where(is_back, read_ms, before.rewind_ms),
     )

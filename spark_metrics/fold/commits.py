@@ -101,6 +101,7 @@ def _moved(given: dict[str, Column], told: dict[str, Column]) -> dict[str, Colum
         read_ms=told["read_ms"],
         offset=offset,
         old_offset=old_offset,
+        end_offset=told["end_offset"],
         stands=told["_waits"] | (offset > told["end_offset"]),
         is_back=is_back,
         is_on=is_on,

@@ -46,7 +46,7 @@ def _listed(structs: pa.ListArray, field: str) -> pa.ListArray:
 
 
 def _kept(partitions: pa.Table) -> Kept:
-    """Of logs whose start has moved, or whose source tells what size keeps; else unknown."""
+    """Retention of logs whose start has moved, or whose source tells what size keeps."""
     starts, count = Lists.of(partitions["log_starts"]), partitions.num_rows
     told = column(partitions["retention_bytes"])
     rows = np.flatnonzero((starts.counts > 1) | (told >= 0).is_sure.numpy())

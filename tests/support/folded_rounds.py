@@ -14,6 +14,7 @@ from spark_metrics.fold.names import NOBODY
 from spark_metrics.fold.now_tables import group_table
 from spark_metrics.state.job_state import JobState
 from spark_metrics.state.known_groups import RegisteredGroup
+from spark_metrics.state.source_clocks import corrections
 
 CLUSTER: Final = "c"
 RECORDS_MAX: Final = 1_000_000
@@ -21,7 +22,7 @@ RECORDS_MAX: Final = 1_000_000
 
 @dataclass
 class FoldedRounds:
-    """One cluster's rounds; times are milliseconds since 1970."""
+    """Rounds of sources; times are milliseconds since 1970."""
 
     memory: JobState = field(default_factory=JobState)
     state: BucketState = field(
@@ -30,20 +31,40 @@ class FoldedRounds:
     groups: list[RegisteredGroup] = field(default_factory=list)
     alive: dict[tuple[str, str], int] = field(default_factory=dict)
     bad_records: int = 0
-    _values: list[bytes] = field(default_factory=list)
+    _values: list[tuple[int | None, bytes]] = field(default_factory=list)
 
-    def round(self, broker: int, at_ms: int, *rows: Row) -> None:
-        """A whole round of a broker, which the next batch takes in."""
+    def round(
+        self,
+        broker: int,
+        at_ms: int,
+        *rows: Row,
+        cluster: str = CLUSTER,
+        broker_epoch: int = 1,
+        sent_ms: int | None = None,
+    ) -> None:
+        """A whole round of a broker, which the next batch takes in. ``sent_ms``: by its own clock;
+        None: as the job's."""
         envelope = Envelope(
-            cluster=CLUSTER, broker=broker, broker_epoch=1, round_ms=at_ms, interval_ms=1_000
+            cluster=cluster,
+            broker=broker,
+            broker_epoch=broker_epoch,
+            round_ms=at_ms,
+            interval_ms=1_000,
         )
-        self._values += encode_round(envelope, rows)
+        self._values += [(sent_ms, value) for value in encode_round(envelope, rows)]
 
     def batch(self, at_ms: int) -> Folded:
         """Fold what was told since the last batch."""
         heads = [
-            read_head(KafkaRecord(partition=0, offset=number, timestamp_ms=at_ms, value=value))
-            for number, value in enumerate(self._values)
+            read_head(
+                KafkaRecord(
+                    partition=0,
+                    offset=number,
+                    timestamp_ms=at_ms if sent_ms is None else sent_ms,
+                    value=value,
+                )
+            )
+            for number, (sent_ms, value) in enumerate(self._values)
         ]
         self._values.clear()
         known = Known(
@@ -60,7 +81,8 @@ class FoldedRounds:
             rows, bad = read_rows(wave.records)
             self.bad_records += len(bad)
             waves.append((rows, wave.around))
-        folded = fold_bucket(self.state, (), waves)
+        behind = corrections(known.memory.clocks, judged.memory.clocks)
+        folded = fold_bucket(self.state, behind, waves)
         self.memory, self.groups, self.state = judged.memory, judged.groups, folded.state
         groups: pa.Table = group_table(judged.groups, folded.sums)
         self.alive = {

@@ -47,14 +47,14 @@ class _Tail:
 
 
 class ReadableEnds:
-    """What was found of the partitions that one collector watches."""
+    """Readable ends of the partitions that one collector watches, as far as they are found."""
 
     def __init__(self) -> None:
         self._since: dict[TopicPartition, dict[int, int]] = {}
         self._tails: dict[TopicPartition, _Tail] = {}
 
     def see(self, lagging: Mapping[TopicPartition, Collection[int]], now_ms: int) -> None:
-        """All commits with lag, as they are now."""
+        """Notes all commits with lag, as they are now."""
         before = self._since
         self._since = {
             key: {it: before.get(key, {}).get(it, now_ms) for it in offsets}
@@ -73,7 +73,7 @@ class ReadableEnds:
         return {key: at for _, key, at in islice(found, FETCHED_MAX)}
 
     def take(self, key: TopicPartition, fetched: FetchedBytes, now_ms: int) -> None:
-        """What a Fetch at the wanted offset gave."""
+        """Notes what a Fetch at the wanted offset gave."""
         tail, marks = self._tails.get(key), TransactionMarks(fetched)
         if tail is None:
             return
@@ -91,7 +91,7 @@ class ReadableEnds:
         self.take_stable(key, fetched.stable_offset, now_ms)
 
     def take_stable(self, key: TopicPartition, offset: int, now_ms: int) -> None:
-        """The last stable offset: what lies behind it is of transactions that are open."""
+        """Notes the last stable offset: behind it are open transactions."""
         tail = self._tails.get(key)
         if tail is None:
             return
@@ -128,7 +128,7 @@ class ReadableEnds:
 
 
 def _headers(data: bytes) -> Iterator[BatchHeader]:
-    """Of each batch of which so much was sent, the last one too."""
+    """Headers of the batches, also of the last one if so much of it was sent."""
     position = 0
     with suppress(MalformedRecordsError):
         while len(data) - position >= HEADER_BYTES:

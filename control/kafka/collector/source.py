@@ -121,8 +121,8 @@ class BrokerSource:
                 times.take(key, moments[key], (found.offset, found.timestamp), end)
 
     async def read_tails(self, offsets: Mapping[TopicPartition, int], ends: ReadableEnds) -> None:
-        """What a consumer gets at these offsets; where we may not read, up to where transactions
-        have ended."""
+        """Reads what a consumer gets at these offsets; without the right to read, up to where
+        transactions have ended."""
         fields = fetch_fields(offsets, 0, Isolation.READ_COMMITTED, FETCH_BYTES)
         answer = await self._send(apis.FETCH, fields, rows=len(offsets))
         denied: list[tuple[PartitionState, int]] = []

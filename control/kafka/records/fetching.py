@@ -153,7 +153,7 @@ def is_offset_out_of_range(error: KafkaPortError) -> bool:
 
 
 def fetched_bytes(partition: Any) -> FetchedBytes:
-    """What a Fetch answered of a partition, without an error."""
+    """Bytes and offsets that a Fetch answered of a partition."""
     aborted = partition.aborted_transactions
     stable = partition.last_stable_offset
     return FetchedBytes(

@@ -31,6 +31,8 @@ class Log:
     check_s: int
     phase_s: int
     tells_segments: bool
+    first_offset: int = 0
+    """What each of its offsets is told higher by."""
     start: int = 0
     end: int = 0
     bases: list[int] = field(default_factory=lambda: [0])
@@ -191,6 +193,7 @@ def _history(dice: Random, number: int, begins_s: int) -> History:
         check_s=check_s,
         phase_s=dice.randrange(check_s),
         tells_segments=dice.random() < 0.5,
+        first_offset=dice.choice((0, 0, 2**53 + 1, 2**62)),
     )
     stops_s = begins_s + dice.choice((0, 30, 400, 900) if kind == "stops" else (-600, -30))
     behind = dice.choice((0, kept_s // 2)) if kind == "catches up" else 0

@@ -12,6 +12,7 @@ import pytest
 
 from broker.metrics_schema import BrokerSample, CommitSample, GroupSample, ReplicaSample
 from tests.oracle.figures.consumers import SILENCE_S, WORK_S, Consumer, consumers, readings
+from tests.oracle.seeds import long_run
 from tests.support.folded_rounds import FoldedRounds
 
 T0_MS: Final = 1_800_000_000_000
@@ -20,7 +21,7 @@ READING_S: Final = 2
 PACES: Final = 3
 SETTLED_S: Final = 60
 """So long after it began anew, its pace is learnt."""
-COUNT: Final = 80
+COUNT: Final = 72
 AGAIN_S: Final = WORK_S + SILENCE_S
 
 
@@ -90,6 +91,6 @@ def test_alarms_come_in_time_and_for_those_that_are_dead(seed: int) -> None:
 
 
 @pytest.mark.soak
-def test_alarms_come_in_time_over_many_histories() -> None:
-    for seed in range(1, 200):
-        assert misjudged(seed, COUNT)[:5] == [], seed
+@pytest.mark.parametrize("seeds", long_run(COUNT, 6_700, COUNT))
+def test_alarms_come_in_time_over_many_histories(seeds: range) -> None:
+    assert misjudged(seeds.start, len(seeds))[:5] == []

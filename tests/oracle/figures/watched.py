@@ -8,6 +8,10 @@ from tests.oracle.figures.retained import RECORD_BYTES, History, Log
 from tests.support.folded_rounds import FoldedRounds
 
 T0_MS: Final = 1_800_000_000_000
+SILENT_EACH: Final = 17
+DOUBLE_EACH: Final = 5
+LATE_EACH: Final = 7
+"""The source says nothing at so many readings, all twice, and the reading before once more."""
 Figures = dict[str, Any]
 
 
@@ -16,15 +20,27 @@ def watched(
 ) -> Iterator[tuple[int, list[Figures]]]:
     """Seconds at which all is read, and the job's figures of each group then."""
     rounds = FoldedRounds()
+    before: tuple[int, list[Row]] | None = None
     for second in range(1, ends_s):
         for it in of:
             it.step(second)
         if second < begins_s or second % every_s:
             continue
-        at_ms = T0_MS + 1_000 * second
-        rounds.round(1, at_ms, *_rows(of, second))
+        step, at_ms = second // every_s, T0_MS + 1_000 * second
+        if step % SILENT_EACH == 0:
+            continue
+        rows = list(_rows(of, second))
+        rounds.round(1, at_ms, *rows)
+        if step % DOUBLE_EACH == 0:
+            rounds.round(1, at_ms, *rows)
+        if before is not None and step % LATE_EACH == 0:
+            rounds.round(1, before[0], *before[1])
+        before = at_ms, rows
         commits = rounds.batch(at_ms).state.commits
-        yield second, sorted(commits.to_pylist(), key=lambda row: row["partition"])
+        found = sorted(commits.to_pylist(), key=lambda row: row["partition"])
+        for it, row in zip(of, found, strict=True):
+            row["committed_offset"] -= it.log.first_offset
+        yield second, found
 
 
 def log_points(log: Log) -> list[int] | None:
@@ -32,7 +48,7 @@ def log_points(log: Log) -> list[int] | None:
     if log.end == log.start:
         return None
     offsets = sorted({log.start + (log.end - log.start) * step // 8 for step in range(9)})
-    return [it for at in offsets for it in (at, T0_MS + 1_000 * log.ended_s(at))]
+    return [it for at in offsets for it in (log.first_offset + at, T0_MS + 1_000 * log.ended_s(at))]
 
 
 def _rows(of: Sequence[History], second: int) -> Iterator[Row]:
@@ -40,13 +56,13 @@ def _rows(of: Sequence[History], second: int) -> Iterator[Row]:
     yield BrokerSample(id=1, host="h", port=1, fenced=False, read_ms=at_ms)
     for number, it in enumerate(of):
         log, reader, group = it.log, it.reader, f"g{number}"
-        bases = log.bases[log.first :]
+        bases = [log.first_offset + it for it in log.bases[log.first :]]
         yield GroupSample(group_id=group, state="Stable", members=1, read_ms=at_ms)
         yield CommitSample(
             group_id=group,
             topic="t",
             partition=number,
-            committed_offset=reader.offset,
+            committed_offset=log.first_offset + reader.offset,
             read_ms=at_ms,
             commit_ms=T0_MS + 1_000 * reader.committed_s,
             member_id="m",
@@ -58,9 +74,9 @@ def _rows(of: Sequence[History], second: int) -> Iterator[Row]:
             leader_epoch=1,
             replicas=(1,),
             isr=(1,),
-            log_start_offset=log.start,
-            high_watermark=log.end,
-            log_end_offset=log.end,
+            log_start_offset=log.first_offset + log.start,
+            high_watermark=log.first_offset + log.end,
+            log_end_offset=log.first_offset + log.end,
             size_bytes=RECORD_BYTES * (log.end - log.start),
             segments=len(bases),
             segment_offsets=bases[-16:] if log.tells_segments else None,

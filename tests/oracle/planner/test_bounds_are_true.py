@@ -13,8 +13,8 @@ from control.planner.topology import parse_topology
 from tests.oracle.planner.cases import Case
 from tests.oracle.planner.least import Every, Left
 from tests.oracle.planner.planned import planned
-from tests.oracle.planner.seeds import long_run
 from tests.oracle.planner.small import hindered_case, small_case
+from tests.oracle.seeds import long_run
 
 ORDINARY = 40
 ONCE_UNTRUE = (0, 17, 170, 383, 709, 808, 969)

@@ -8,9 +8,9 @@ import pytest
 from control.planner.proposal import PartitionChange
 from tests.oracle.planner.cases import Case
 from tests.oracle.planner.planned import planned
-from tests.oracle.planner.seeds import long_run
 from tests.oracle.planner.steady import steady_case
 from tests.oracle.planner.tight import tight_case
+from tests.oracle.seeds import long_run
 
 ORDINARY = 10
 TIGHT = 10

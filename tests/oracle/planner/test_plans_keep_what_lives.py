@@ -13,7 +13,7 @@ from control.planner.waves import WaveRules, plan_waves
 from tests.oracle.planner.cases import Case, case_of
 from tests.oracle.planner.judge import Judge, Key, crowded
 from tests.oracle.planner.planned import planned
-from tests.oracle.planner.seeds import long_run
+from tests.oracle.seeds import long_run
 
 ORDINARY, CHECKED = 300, 1_500
 ONCE_BROKEN = (13528, 25213, 25815, 26311, 27337, 119898, 119905, 119988, 121492)

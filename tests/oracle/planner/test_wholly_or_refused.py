@@ -8,7 +8,6 @@ from control.planner.optimizer import Alternative
 from control.planner.waves import plan_waves
 from tests.oracle.planner.cases import Case
 from tests.oracle.planner.planned import planned
-from tests.oracle.planner.seeds import long_run
 from tests.oracle.planner.tight import (
     Disks,
     Placed,
@@ -17,6 +16,7 @@ from tests.oracle.planner.tight import (
     tight_case,
     whole_plan,
 )
+from tests.oracle.seeds import long_run
 
 ORDINARY, CROWDED = 160, 3
 ONCE_BROKEN = (9246, 11004, 14870, 21168, 103904, 200126)

@@ -158,16 +158,18 @@ def _moves(row: Row) -> tuple[int | None, ...]:
                 pace = max(told, told if pace is None else int(pace * PACE_KEPT))
             outage = waited if is_outage else None
         moved = ms
-    if offset < old:
+    end = row["end"]
+    if offset < old <= end:
         return stands, moved, pace, outage, max(rewind or 0, old), ms
-    has_come = rewind is not None and offset >= rewind
-    return stands, moved, pace, outage, None if has_come else rewind, row["rewind_ms"]
+    is_over = rewind is not None and not offset < rewind <= end
+    return stands, moved, pace, outage, None if is_over else rewind, row["rewind_ms"]
 
 
 @given(
     rows_of(
         offset=_OFFSET,
         old=_OFFSET,
+        end=_OFFSET,
         stands=maybe(st.booleans()),
         read_ms=_AGO,
         still_since_ms=maybe(_AGO),
@@ -185,6 +187,7 @@ def test_moves_of_a_commit(rows: list[Row]) -> None:
         read_ms=longs(rows, "read_ms"),
         offset=offset,
         old_offset=old,
+        end_offset=longs(rows, "end"),
         stands=flags(rows, "stands"),
         is_back=offset < old,
         is_on=offset > old,
