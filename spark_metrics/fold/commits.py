@@ -116,8 +116,13 @@ def _moved(given: dict[str, Column], told: dict[str, Column]) -> dict[str, Colum
         is_back=is_back,
     )
     found |= {"moved_lag": growth.lag, "lag_growth_per_s": growth.per_s}
+    # Between two moves lag rises and falls by itself: the trend goes from move to move.
+    is_between = told["read_ms"] - found["still_since_ms"] <= found["pace_ms"]
+    found["_settled_lag"] = where(is_between & growth.lag.is_known, growth.lag, told["lag"])
     now = {"ms": told["read_ms"], "offset": offset, "lag": told["lag"]}
     for name, (window_ms, fields) in _ANCHORS.items():
+        if name == "trend":
+            now["lag"] = found["_settled_lag"]
         older, newer = ({it: given[f"{name}_{end}_{it}"] for it in fields} for end in "ab")
         anchors = speed.roll(
             older,
@@ -149,7 +154,8 @@ def _figures(
     span: Any = {"now_ms": read_ms, "base_ms": told["_speed_ms"]}
     lag_per_s = speed.per_s(lag, told["_speed_lag"], **span)
     trend_ms = told["_trend_ms"]
-    trend_per_s = speed.per_s(lag, told["_trend_lag"], now_ms=read_ms, base_ms=trend_ms)
+    settled_lag = told["_settled_lag"]
+    trend_per_s = speed.per_s(settled_lag, told["_trend_lag"], now_ms=read_ms, base_ms=trend_ms)
     judged = Judged(
         committed_offset=offset,
         end_offset=told["end_offset"],
