@@ -107,13 +107,16 @@ def test_offsets_of_a_group_go_where_they_are_told(typed: Typed, bootstrap: str)
     produce(bootstrap, topic, 5)
 
     def set_to(to: str, *words: str) -> int:
-        alter = ("groups", "alter", group, "--topic", topic, f"--to={to}", *words)
+        alter = ("groups", "alter", group, "--create", "--topic", topic, f"--to={to}", *words)
         moved: int = _document(typed, *alter)["changes"][f"{topic}-0"]["then"]
         return moved
 
     assert [set_to(to, "--dry-run") for to in ("latest", "earliest", "3", "1h", "2001-01-01")] == [
         5, 0, 3, 0, 0]  # fmt: skip
-    assert typed("groups", "alter", group, "--topic", topic, "--to", "3")[0] == Exit.REFUSED
+    assert (
+        typed("groups", "alter", group, "--create", "--topic", topic, "--to", "3")[0]
+        == Exit.REFUSED
+    )
     assert set_to("3", "--yes") == 3
     assert set_to("-1", "--dry-run") == 2
     (row,) = _document(typed, "groups", "describe", group)["partitions"]
