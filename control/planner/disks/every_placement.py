@@ -7,6 +7,7 @@ other is found, unless there are more placements than may be looked at.
 A state is one bit mask of brokers for each partition.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush
 from typing import Final
@@ -164,17 +165,22 @@ class _Search:
         return sync.keeps(partition, source, target, replicas)
 
     def _keeps_racks(self, state: State) -> bool:
-        """Whether what was on as many racks as its replicas now can be on still is."""
-        return all(
-            now == home or self._racks(now) >= needed or self._racks(home) < needed
-            for now, home in zip(state, self._home, strict=True)
-            for needed in (min(now.bit_count(), self._start.known_racks),)
-        )
+        """Whether what was on as many racks as its replicas now can be on, and crowded on none,
+        still is on as many."""
+        for now, home in zip(state, self._home, strict=True):
+            needed = min(now.bit_count(), self._start.known_racks)
+            if now == home or len(self._racks(now)) >= needed:
+                continue
+            before = self._racks(home)
+            if len(before) >= needed and max(before.values()) == 1:
+                return False
+        return True
 
-    def _racks(self, mask: int) -> int:
+    def _racks(self, mask: int) -> Counter[int]:
+        """Replicas on each rack."""
         rack, racks = self._start.rack, self._start.racks
-        used = {rack[b] for b in range(self._start.brokers) if mask >> b & 1}
-        return len({r for r in used if r < racks})
+        used = [rack[b] for b in range(self._start.brokers) if mask >> b & 1]
+        return Counter(r for r in used if r < racks)
 
     def _made(self, state: State) -> Placement:
         placement = self._start.copied()

@@ -92,6 +92,6 @@ export function showFields(choice) {
 
 // A field of a form as the server takes it: blanks around a group's name are part of it.
 export function fieldText(value, name) {
-  const text = value === null || value === undefined || value === "no" ? "" : String(value);
+  const text = value === null || value === undefined || value === "unchecked" ? "" : String(value);
   return name === "group" ? text : text.trim();
 }

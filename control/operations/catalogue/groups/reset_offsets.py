@@ -57,9 +57,9 @@ class ResetOffsets(Operation):
             ),
             FormField(
                 name="creates",
-                label="Create the group",
+                label="Create it",
                 kind=FieldKind.FLAG,
-                help="where there is none of this name",
+                help="where there is no group of this name",
             ),
             REASON,
         ),
