@@ -307,7 +307,7 @@ async def test_on_production_a_topic_is_created_once_the_name_was_typed(
             app.screen.query_one("#field-topic", Input).value = topic
             await pilot.press("enter")
             await settle(pilot, lambda: isinstance(app.screen, ConfirmScreen), "the question")
-            await settle(pilot, lambda: bool(app.screen.query("#word")), "the field")
+            await settle(pilot, lambda: _has_focus(app, "word"), "the field, ready for typing")
             words = _line(app, "#confirm Static")
             assert f"{topic} is created" in words
             assert "type prod to confirm" in words
@@ -317,6 +317,10 @@ async def test_on_production_a_topic_is_created_once_the_name_was_typed(
             await settle(pilot, lambda: f"{topic} is created" in _told(app), "that it is made")
     async with KafkaAdmin.to(our_cluster.bootstrap) as admin:
         assert await _partitions(admin, topic) >= 1
+
+
+def _has_focus(app: PartiscopeApp, name: str) -> bool:
+    return app.focused is not None and app.focused.id == name
 
 
 def _title(app: PartiscopeApp) -> str:
