@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -324,11 +323,11 @@ def test_a_pipe_will_do_where_a_file_is_read_once(
     usual_cluster: socket.socket, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As `check <(other-tool)` has it; and the null device is an empty file."""
-    os.mkfifo("pipe")
-    with ThreadPoolExecutor() as pool:
-        written = pool.submit(Path("pipe").write_text, json.dumps(PLAN))
-        status = run(["check", "pipe", "--topology", "topology.json"])
-        assert status in {Exit.DONE, Exit.REFUSED}, capsys.readouterr().err
-        assert written.result()
+    reading, writing = os.pipe()
+    os.write(writing, json.dumps(PLAN).encode())
+    os.close(writing)
+    status = run(["check", f"/dev/fd/{reading}", "--topology", "topology.json"])
+    os.close(reading)
+    assert status in {Exit.DONE, Exit.REFUSED}, capsys.readouterr().err
     assert run(["check", "/dev/null", "--topology", "topology.json"]) == Exit.WRONG_USE
     assert "cannot read" not in capsys.readouterr().err

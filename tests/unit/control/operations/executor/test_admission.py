@@ -22,9 +22,12 @@ CHANGE = PartitionChange(topic="t", partition=0, before=(1,), after=(2,), size_b
 PROD = WatchedCluster(
     name="prod", bootstrap="prod:9092", cluster_id=ClusterId("p"), is_production=True
 )
-SETTINGS = Settings.model_validate(
-    {"clusters": {"prod": {"bootstrap": "prod:1,prod:2", "production": True}}}
-)
+
+
+def settings() -> Settings:
+    return Settings.model_validate(
+        {"clusters": {"prod": {"bootstrap": "prod:1,prod:2", "production": True}}}
+    )
 
 
 def command(bootstrap: str = "prod:9092", confirmed: str = "", name: str = "mv-1") -> Any:
@@ -61,14 +64,14 @@ async def test_what_takes_load_off_a_production_cluster_wants_no_name() -> None:
 
 @pytest.mark.parametrize("asked", ["prod:2", "attacker:5555,prod:2", "PROD:1"])
 async def test_a_command_reaches_the_configured_addresses_of_its_cluster_alone(asked: str) -> None:
-    admission = Admission(lambda site: cluster_of_command(SETTINGS, "bus:1", site))
+    admission = Admission(lambda site: cluster_of_command(settings(), "bus:1", site))
     assert await admission.refusal(command(asked, "prod")) == ""
     assert admission.reached(Site(asked)).bootstrap == "prod:1,prod:2"
 
 
 @pytest.mark.parametrize("asked", ["attacker:5555", "prod:3", "", "prod"])
 async def test_a_cluster_that_the_settings_do_not_name_is_refused(asked: str) -> None:
-    admission = Admission(lambda site: cluster_of_command(SETTINGS, "bus:1", site))
+    admission = Admission(lambda site: cluster_of_command(settings(), "bus:1", site))
     words = await admission.refusal(command(asked, "prod"))
     assert lacking(words, repr(asked), "prod:1,prod:2", "bus:1", "[clusters.NAME]") == []
 
