@@ -1,7 +1,7 @@
 """Work beside a screen, which may be gone when the work is done."""
 
 from collections.abc import Awaitable, Callable
-from inspect import isawaitable
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any
 
 from textual.css.query import NoMatches
@@ -19,15 +19,21 @@ class WorksWhileShown(_Beside):
     cancelled only then, may look for one in between."""
 
     def run_worker(self, work: Any, *names: Any, **options: Any) -> Worker[Any]:
-        beside = self._awaited(work) if isawaitable(work) else self._called(work)
+        """:param work: a function. A coroutine would stay unawaited where its worker is cancelled
+        before it begins.
+        """
+        beside = self._awaited(work) if iscoroutinefunction(work) else self._called(work)
         return super().run_worker(beside, *names, **options)
 
-    async def _awaited(self, work: Awaitable[Any]) -> Any:
-        try:
-            return await work
-        except NoMatches:
-            if self._is_shown:
-                raise
+    def _awaited(self, work: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
+        async def awaited() -> Any:
+            try:
+                return await work()
+            except NoMatches:
+                if self._is_shown:
+                    raise
+
+        return awaited
 
     def _called(self, work: Callable[[], Any]) -> Callable[[], Any]:
         def called() -> Any:

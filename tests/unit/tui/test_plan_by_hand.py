@@ -1,5 +1,6 @@
 """Placing partitions by hand in the terminal: judged as one types, refused with what would work."""
 
+import asyncio
 from functools import partial
 
 from textual import events
@@ -86,3 +87,35 @@ async def test_a_key_typed_just_before_it_is_taken_counts() -> None:
         await settle(pilot, lambda: "xt-0 does not exist" in str(verdict.render()), "it is judged")
         assert app.screen.query_one("#entries", TextArea).text.startswith("x")
     assert taken == []
+
+
+async def test_what_is_taken_before_its_verdict_is_taken_with_it() -> None:
+    """Unless keys come after."""
+    may_answer = asyncio.Event()
+
+    async def slowly(entries: str, leaders: str) -> PlanChoices:
+        await may_answer.wait()
+        return await judge(entries, leaders)
+
+    taken: list[PlanChoices | None] = []
+    app: App[None] = App()
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.push_screen(HandScreen(edits_text(BASE), slowly), taken.append)
+        await pilot.pause()
+        entries = app.screen.query_one("#entries", TextArea)
+        verdict = app.screen.query_one("#hand-verdict", Static)
+        await pilot.press("ctrl+s")
+        entries.text = "t-0: 3,2"
+        may_answer.set()
+        await settle(pilot, lambda: "✔" in str(verdict.render()), "the last text is judged")
+        assert taken == []
+
+        may_answer.clear()
+        entries.text = "t-0: 2,3"
+        await settle(pilot, lambda: "judging" in str(verdict.render()), "no old verdict")
+        await pilot.press("ctrl+s")
+        may_answer.set()
+        await settle(pilot, lambda: bool(taken), "it is taken")
+    (made,) = taken
+    assert made is not None
+    assert made.chosen.proposal(KEPT).targets()[BEFORE.partitions[0].key] == (2, 3)

@@ -1,6 +1,7 @@
 """Work of a screen that is left: what it would show is dropped, and ends nothing."""
 
 import asyncio
+import gc
 
 import pytest
 from textual.app import App, ComposeResult
@@ -26,7 +27,7 @@ class Asking(WorksWhileShown, Screen[None]):
         yield Static(id="answer")
 
     def on_mount(self) -> None:
-        self.run_worker(self._ask())
+        self.run_worker(self._ask)
 
     async def _ask(self) -> None:
         try:
@@ -65,3 +66,20 @@ async def test_a_widget_that_a_screen_in_view_lacks_is_a_fault() -> None:
     with pytest.raises(WorkerFailed) as failed:
         await look()
     assert isinstance(failed.value.error, NoMatches)
+
+
+async def test_work_that_never_began_leaves_nothing_behind() -> None:
+    """Keys may be faster than the loop: each begins anew what the one before has not begun."""
+
+    class Hasty(Asking):
+        def on_mount(self) -> None:
+            for _ in range(3):
+                self.run_worker(self._ask, exclusive=True)
+
+    app = App[None]()
+    async with app.run_test() as pilot:
+        screen = Hasty()
+        await app.push_screen(screen)
+        screen.answered.set()
+        await settle(pilot, lambda: screen.has_looked, "the answer")
+    gc.collect()

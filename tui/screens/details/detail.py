@@ -153,7 +153,7 @@ class GroupScreen(DetailScreen):
     def _ask_anew(self) -> None:
         """Asks its coordinator, with every snapshot of now; a slow answer is waited for."""
         if self._asking is None or self._asking.is_finished:
-            self._asking = self.run_worker(self._ask(), group="group-facts")
+            self._asking = self.run_worker(self._ask, group="group-facts")
 
     async def _ask(self) -> None:
         from control.views.group_facts import Told, read_group  # a Kafka client comes with it

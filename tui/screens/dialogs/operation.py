@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -81,7 +82,7 @@ class OperationScreen(WorksWhileShown, ModalScreen[str]):
     def on_form_panel_submitted(self, event: FormPanel.Submitted) -> None:
         """Show what it would change, or do it."""
         self._say("asking the cluster …")
-        self.run_worker(self._go_on(event.values), exclusive=True)
+        self.run_worker(partial(self._go_on, event.values), exclusive=True)
 
     async def _go_on(self, values: Values) -> None:
         try:

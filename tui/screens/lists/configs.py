@@ -103,7 +103,7 @@ class ConfigsScreen(ViewScreen):
 
     def action_again(self) -> None:
         """Read what is there now."""
-        self.run_worker(self._read(), exclusive=True, group="configs")
+        self.run_worker(self._read, exclusive=True, group="configs")
 
     def action_reset(self) -> None:
         """Remove the setting under the cursor, by the form of its operation."""

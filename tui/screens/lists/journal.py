@@ -28,7 +28,7 @@ class JournalScreen(ViewScreen):
     def on_mount(self) -> None:
         """Read the bus now and then again."""
         self.query_one(RowTable).focus()
-        self.run_worker(self._keep_reading(), group="journal")
+        self.run_worker(self._keep_reading, group="journal")
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """The journal comes from the bus of operations, not from the aggregates."""

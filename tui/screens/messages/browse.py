@@ -5,6 +5,7 @@ Or follow them as they come: the newest on top, painted once a second however ma
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -160,10 +161,11 @@ class BrowseScreen(ViewScreen):
         elif what == "more" and (self._is_following or not pages.has_next):
             self.notify("there is nothing more to read: `r` reads again, `f` starts elsewhere")
         elif pages.previous() if what == "back" else pages.next():
-            self.run_worker(self._show_page(), exclusive=True, group="browse")
+            self.run_worker(self._show_page, exclusive=True, group="browse")
         else:
             self.put("#browse-title", _title(self._wanted.topic, "reading on …"))
-            self.run_worker(self._work(self._wanted, pages.newest), exclusive=True, group="browse")
+            work = partial(self._work, self._wanted, pages.newest)
+            self.run_worker(work, exclusive=True, group="browse")
 
     def action_follow(self) -> None:
         """Follow what comes, or no longer."""
@@ -177,7 +179,7 @@ class BrowseScreen(ViewScreen):
         self.path = ViewPath(view="browse", params=self.path.params, query=query)
         self.put("#browse-title", _title(self._wanted.topic, "reading …"))
         self.query_one(_Told).forget()
-        self.run_worker(self._work(self._wanted), exclusive=True, group="browse")
+        self.run_worker(partial(self._work, self._wanted), exclusive=True, group="browse")
 
     async def _work(self, wanted: MessageSearch, before: Browsed | None = None) -> None:
         """Runs a step; says in the title if it fails."""

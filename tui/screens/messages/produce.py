@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -83,7 +84,7 @@ class ProduceScreen(ViewScreen):
         self.query_one(FormPanel).offer("topic", known)
 
         def ask() -> None:
-            self.run_worker(self._read_topics(), exclusive=True, group="topics")
+            self.run_worker(self._read_topics, exclusive=True, group="topics")
 
         self.set_interval(TOPICS_EVERY_S, ask)
         ask()
@@ -161,7 +162,7 @@ class ProduceScreen(ViewScreen):
             return
         self._leaves = False
         self._say("sending …", "")
-        self.run_worker(self._send(asked), exclusive=True, group="produce")
+        self.run_worker(partial(self._send, asked), exclusive=True, group="produce")
 
     @property
     def _is_sending(self) -> bool:
@@ -212,8 +213,9 @@ class ProduceScreen(ViewScreen):
         self.query_one(LimitsLine).judge(self.session.operations, values)
         newest = self.session.operations.sends.of(values["topic"])
         if newest is not None and newest.is_running and not self._is_sending:
-            # Another view has begun it.
-            self.run_worker(self._follow(newest), exclusive=True, group="produce")
+            # Another view has begun it. Keys may call this again before the worker runs.
+            self._shown = newest
+            self.run_worker(partial(self._follow, newest), exclusive=True, group="produce")
 
     def _leaders_of(self, topic: str) -> Leaders:
         return self._leaders.get(topic) or known_leaders(self.session.snapshot, topic)

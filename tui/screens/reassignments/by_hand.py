@@ -35,6 +35,8 @@ class HandScreen(WorksWhileShown, ModalScreen[PlanChoices | None]):
         self._entries = entries
         self._judge_plan = judge
         self._judged: tuple[Typed, PlanChoices] | None = None
+        self._wanted: Typed | None = None
+        """What stood there when ctrl+s was pressed: keys may be faster than the verdict."""
 
     def compose(self) -> ComposeResult:
         """Entries, the order of leaders, the verdict."""
@@ -67,8 +69,9 @@ class HandScreen(WorksWhileShown, ModalScreen[PlanChoices | None]):
         self._judge()
 
     def action_take(self) -> None:
-        """The plan, once what stands in the fields is judged; keys may be faster than that."""
-        if self._judged is not None and self._judged[0] == self._typed():
+        """The plan, as soon as what stands in the fields is found right."""
+        self._wanted = self._typed()
+        if self._judged is not None and self._judged[0] == self._wanted:
             self.dismiss(self._judged[1])
 
     def _typed(self) -> Typed:
@@ -77,7 +80,10 @@ class HandScreen(WorksWhileShown, ModalScreen[PlanChoices | None]):
 
     def _judge(self) -> None:
         self._judged = None
-        self.run_worker(self._ask(), exclusive=True, group="judge")
+        if self._wanted != self._typed():
+            self._wanted = None
+        self._say("judging it …")
+        self.run_worker(self._ask, exclusive=True, group="judge")
 
     async def _ask(self) -> None:
         await asyncio.sleep(JUDGE_AFTER_S)  # another key begins anew
@@ -91,6 +97,8 @@ class HandScreen(WorksWhileShown, ModalScreen[PlanChoices | None]):
         else:
             self._judged = typed, made
             self._say(_verdict(made.chosen))
+            if self._wanted == typed:
+                self.dismiss(made)
 
     def _say(self, words: str) -> None:
         self.query_one("#hand-verdict", Static).update(words)

@@ -55,7 +55,7 @@ class CheckScreen(ViewScreen):
     def action_check(self) -> None:
         """Judge it."""
         self.put("#check-result", "checking …")
-        self.run_worker(self._check(), exclusive=True, group="check")
+        self.run_worker(self._check, exclusive=True, group="check")
 
     async def _check(self) -> None:
         try:

@@ -40,7 +40,7 @@ class MoveReportScreen(ViewScreen):
     def on_mount(self) -> None:
         """Read it once."""
         self.query_one("#report-scroll").focus()
-        self.run_worker(self._read(), exclusive=True, group="report")
+        self.run_worker(self._read, exclusive=True, group="report")
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """A report is of the past."""

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -90,7 +91,7 @@ class MovesScreen(ViewScreen):
     def on_mount(self) -> None:
         """Read the bus now and then again."""
         self.query_one(RowTable).focus()
-        self.run_worker(self._keep_reading(), group="moves")
+        self.run_worker(self._keep_reading, group="moves")
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Moves come from the bus of operations, not from the aggregates."""
@@ -155,7 +156,7 @@ class MoveScreen(ViewScreen):
     def on_mount(self) -> None:
         """Follow it from its first event."""
         self.put("#move-head", f"{self._move}  reading its events …")
-        self.run_worker(self._follow(), exclusive=True, group="move")
+        self.run_worker(self._follow, exclusive=True, group="move")
 
     def show(self, snapshot: OperatorSnapshot) -> None:
         """A move comes from the bus of operations, not from the aggregates."""
@@ -219,7 +220,8 @@ class MoveScreen(ViewScreen):
     def action_undo(self) -> None:
         """Say what the rollback would do, and ask."""
         self.notify("previewing the rollback …", timeout=LOOKING_SHOWN_S)
-        self.run_worker(self._ask_back(self.session.operations), exclusive=True, group="ask")
+        asking = partial(self._ask_back, self.session.operations)
+        self.run_worker(asking, exclusive=True, group="ask")
 
     def action_report(self) -> None:
         """Open the report of a move that has ended."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -156,14 +157,14 @@ class PlanScreen(PlannedScreen):
             self._offer(made)
             return
         self._say("planning …")
-        self.run_worker(self._make_plan(), exclusive=True, group="plan")
+        self.run_worker(self._make_plan, exclusive=True, group="plan")
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Another alternative: preview it."""
         if self._choices is not None:
             self._choices = replace(self._choices, at=event.option_index)
             self._previewed, self._is_awaited = None, False
-            preview = self._make_preview(self._choices.chosen)
+            preview = partial(self._make_preview, self._choices.chosen)
             self.run_worker(preview, exclusive=True, group="preview")
 
     def on_option_list_option_selected(self) -> None:
@@ -183,7 +184,7 @@ class PlanScreen(PlannedScreen):
 
             def answered(is_confirmed: bool | None) -> None:
                 if is_confirmed:
-                    self.run_worker(self._submit(previewed), exclusive=True, group="plan")
+                    self.run_worker(partial(self._submit, previewed), exclusive=True, group="plan")
                 else:
                     self.query_one(Steps).show(2)
 
