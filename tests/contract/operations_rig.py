@@ -20,6 +20,7 @@ from control.messages.produce_session import ProduceJob, ProduceSession
 from control.model.ids import TopicPartition
 from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.client import OperationsClient
+from control.operations.bus.journal import lines_of_state
 from control.operations.bus.state import OperationState
 from control.operations.executor.throttles.throttle_record import RATES, REPLICA_LISTS
 from control.views.snapshots.feed import SnapshotFeed
@@ -178,7 +179,8 @@ async def watch_until(
             if then is not None:
                 await then()
             return state
-    raise AssertionError(f"{operation_id} ended before")
+    lines = "\n".join(line.what for line in lines_of_state(state))
+    raise AssertionError(f"{operation_id} ended before:\n{lines}")
 
 
 @contextmanager

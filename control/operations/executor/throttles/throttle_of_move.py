@@ -75,7 +75,8 @@ class MoveThrottle:
         self._adaptive: AdaptiveThrottle | FixedThrottle | None = None
         self._floor = AUTO_FLOOR_BYTES_PER_S
         self._reached: frozenset[int] = frozenset()
-        """Brokers that have what is recorded, unless they have died since."""
+        """Brokers that were given what is recorded. A broker keeps it while it is down, or away for
+        one reading: where it lacks then, another tool removed it."""
         self._wave: frozenset[TopicPartition] | None = None
         """What moves now; None: whatever it was before a crash."""
         self._at_leaders: frozenset[TopicPartition] = frozenset()
@@ -120,12 +121,21 @@ class MoveThrottle:
                 if not await self._try_change_to(wanted, "asked for", Step.WISH):
                     self._wanted = self.rate or THROTTLE_NONE  # Asked for still.
                 return
+        given = frozenset(record.brokers).difference(record.unreached)
+        if self._context.state().waves_begun and await self._is_removed(record, given):
+            self._reached = given  # The guard tells it and sets it again, or stops.
+            return
         try:
             await self._apply(record)
         except RefusedError as error:
             if not self._context.state().waves_begun:
                 raise
             await tell_once(self._context, f"{NOT_EVERYWHERE}: {error}")
+
+    async def _is_removed(self, record: ThrottleRecord, given: Collection[int]) -> bool:
+        """Whether rates lack that were set before a crash, and none is another than it was."""
+        changes = await self._throttling.foreign_changes(record, {}, given)
+        return bool(changes) and all(change.now is None for change in changes)
 
     async def tick(self, reading: Reading, alive: frozenset[int], *, adapts: bool = True) -> bool:
         """Applies a throttle that an operator asked for (and answers True), else the one that the
@@ -233,7 +243,6 @@ class MoveThrottle:
 
     async def _catch_up(self, alive: frozenset[int]) -> None:
         record = self._recorded
-        self._reached &= alive
         back = frozenset() if record is None else alive.intersection(record.brokers) - self._reached
         if record is None or not back or not self._pauses.may(Step.CATCH_UP):
             return

@@ -205,3 +205,27 @@ async def test_a_broker_that_kept_a_rate_of_ours_is_not_called_somebody_elses() 
     await keeper_on(cluster, context).begin({})
     assert rates_on(cluster, 2) == {str(2 * RATE)}
     assert context.said(EventKind.NOTE) == []
+
+
+@pytest.mark.parametrize("after", ["a reading that lacks a broker", "a crash"])
+async def test_a_rate_that_another_tool_removed_is_told_and_not_set_in_silence(after: str) -> None:
+    cluster, context = FakeCluster({A.key: FROM}), FakeContext(command_of(A, throttle=RATE))
+    keeper = keeper_on(cluster, context)
+    await keeper.begin({})
+    await context.emit(EventKind.WAVE_STARTED, "wave 1", wave=1)
+    await keeper.begin_wave([A.key])
+    everybody, concerned = frozenset(cluster.alive), {*FROM, *A.after}
+    for broker in concerned:
+        whose = ConfigResource(scope=ConfigScope.BROKER, name=str(broker))
+        cluster.configs[whose] = {}
+    if after == "a crash":
+        keeper = keeper_on(cluster, context)
+        await keeper.begin({})
+        await keeper.begin_wave([A.key])
+    else:
+        await keeper.tick(reading(0.0), everybody - {2})
+        await keeper.tick(reading(1.0), everybody)
+    changes = await keeper.foreign_changes(everybody, {A.topic})
+    assert {(change.whose, change.now) for change in changes} == {(it, None) for it in concerned}
+    await keeper.set_again(changes)
+    assert all(rates_on(cluster, broker) == {str(RATE)} for broker in concerned)
