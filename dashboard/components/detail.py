@@ -9,6 +9,7 @@ from dash import Dash, Input, Output
 from control.views.series import Span
 from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
+from dashboard.components.markup import MARKUP, markup
 from dashboard.context import PageContext
 from dashboard.figures.base import Figure
 from dashboard.figures.drawing import drawn
@@ -32,15 +33,17 @@ def register_detail(app: Dash, context: PageContext, detail: Detail) -> None:
     """Fill both with every version."""
 
     @app.callback(
-        Output(detail.tiles, "children"),
+        Output(detail.tiles, MARKUP),
         Input(ids.TICK, "data"),
         Input(detail.path, "data"),
         Input(ids.TIME, "data"),
         websocket=True,
     )
-    def fill(tick: Any, name: Any, time: Time | None) -> Any:
-        key = (detail.tiles, name)
-        return answer(context, tick, time, key, lambda found: detail.build_tiles(found, name))
+    def fill(tick: Any, name: Any, time: Time | None) -> str:
+        def build(snapshot: OperatorSnapshot) -> str:
+            return markup(detail.build_tiles(snapshot, name))
+
+        return answer(context, tick, time, (detail.tiles, name), build)
 
     @app.callback(
         Output(detail.chart, "figure"),

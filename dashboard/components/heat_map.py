@@ -7,6 +7,7 @@ from dash import Dash, Input, Output, html
 from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
 from dashboard.components.heat_box import heat_box
+from dashboard.components.markup import MARKUP, markup, markup_box
 from dashboard.context import PageContext
 from dashboard.live.displayed_snapshot import AT_ONCE, Look, Time, answer
 
@@ -15,7 +16,7 @@ def register_heat_map(app: Dash, context: PageContext, box: str, measure: str) -
     """Fill ``box`` by the switch ``measure``."""
 
     @app.callback(
-        Output(box, "children"),
+        Output(box, MARKUP),
         Input(ids.TICK, "data"),
         Input(measure, "value"),
         Input(ids.SCHEME, "data"),
@@ -24,17 +25,17 @@ def register_heat_map(app: Dash, context: PageContext, box: str, measure: str) -
         prevent_initial_call=True,
         websocket=True,
     )
-    def draw(tick: Any, chosen: str, scheme: str | None, time: Time | None) -> Any:
-        return _drawn(context, chosen, Look(time or {}, scheme or "light"), tick)
+    def draw(tick: Any, chosen: str, scheme: str | None, time: Time | None) -> str:
+        return _markup(context, chosen, Look(time or {}, scheme or "light"), tick)
 
 
 def heat_map(context: PageContext, box: str, measure: str, look: Look) -> html.Div:
     """``box`` with the map in it."""
-    return html.Div(_drawn(context, measure, look, AT_ONCE), id=box, className="heat-place")
+    return markup_box(_markup(context, measure, look, AT_ONCE), id=box, className="heat-place")
 
 
-def _drawn(context: PageContext, measure: str, look: Look, tick: Any) -> Any:
-    def build(snapshot: OperatorSnapshot) -> Any:
-        return heat_box(snapshot.heat_map(measure), look.scheme)
+def _markup(context: PageContext, measure: str, look: Look, tick: Any) -> str:
+    def build(snapshot: OperatorSnapshot) -> str:
+        return markup(heat_box(snapshot.heat_map(measure), look.scheme))
 
     return answer(context, tick, look.time, ("heat", measure, look.scheme), build)

@@ -115,7 +115,7 @@ def finding_line(row: FindingRow) -> html.Div:
             *_consequences(row),
         ],
         className=f"finding edge-{row.severity.tone}",
-        **attributes({"data-path": row.path}),
+        **attributes({"data-path": row.path, "data-key": row.key}),
     )  # fmt: skip
 
 

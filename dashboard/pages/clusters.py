@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from dash import Dash, Input, Output, html
+from dash import Dash, Input, Output
 
 from control.views.cluster.all_clusters import CLUSTERS, cluster_rows
 from control.views.paths import ViewPath
 from dashboard import ids
+from dashboard.components.markup import MARKUP, markup, still
 from dashboard.components.parts import crumbs
 from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
@@ -14,20 +15,20 @@ from dashboard.context import PageContext
 
 def layout(context: PageContext, _: ViewPath) -> list[Any]:
     """One table."""
-    return [crumbs([("Clusters", "clusters")]), html.Div(table(context), id=ids.ALL_CLUSTERS)]
+    return [crumbs([("Clusters", "clusters")]), still(table(context), id=ids.ALL_CLUSTERS)]
 
 
 def register(app: Dash, context: PageContext) -> None:
     """Keep it as it is now, whatever time the other views look at."""
 
     @app.callback(
-        Output(ids.ALL_CLUSTERS, "children"),
+        Output(ids.ALL_CLUSTERS, MARKUP),
         Input(ids.TICK, "data"),
         prevent_initial_call=True,
         websocket=True,
     )
-    def fill(_: object) -> Any:
-        return table(context)
+    def fill(_: object) -> str:
+        return markup(table(context))
 
 
 def table(context: PageContext) -> Any:

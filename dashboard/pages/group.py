@@ -21,6 +21,7 @@ from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.detail import Detail, register_detail
 from dashboard.components.grid import grid_block
+from dashboard.components.markup import MARKUP, markup
 from dashboard.components.operation_form import operation_button
 from dashboard.components.parts import card, crumbs, graph, tiles
 from dashboard.components.tables import rows_table
@@ -60,23 +61,23 @@ def register(app: Dash, context: PageContext) -> None:
     register_detail(app, context, detail)
 
     @app.callback(
-        Output(ids.GROUP_FACTS, "children"),
+        Output(ids.GROUP_FACTS, MARKUP),
         Input(ids.TICK, "data"),
         Input(ids.GROUP_PATH, "data"),
         Input(ids.TIME, "data"),
         State(ids.TAB, "data"),  # not shared with pages that asked earlier in the same version
         websocket=True,
     )
-    async def tell(tick: object, group: str, time: Time | None, _: object) -> Any:
+    async def tell(tick: object, group: str, time: Time | None, _: object) -> str:
         """With every version: a rebalance is seen as it happens. A coordinator tells no past."""
         if tick is None:
             raise PreventUpdate
         if moment_of(time, now_ms=context.now_ms()) is not None:
-            return None
+            return ""
         try:
-            return told(await read_group(context.actions.session, context.snapshot, group))
+            return markup(told(await read_group(context.actions.session, context.snapshot, group)))
         except ClusterActionError:
-            return None
+            return ""
 
 
 def told(found: Told) -> list[Any]:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from dash import Dash, Input, Output, html
+from dash import Dash, Input, Output
 
 from control.views import series
 from control.views.cluster.metrics_job import job_figures
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 from dashboard import ids
+from dashboard.components.markup import MARKUP, markup, markup_box
 from dashboard.components.parts import card, crumbs, empty, graph, tile
 from dashboard.context import PageContext
 from dashboard.figures import lines
@@ -21,7 +22,7 @@ def layout(context: PageContext, path: ViewPath, look: Look) -> list[Any]:
     """Tiles, and how batch time, delay and input went."""
     return [
         crumbs([("Metrics job", "job")]),
-        html.Div(_tiles(context, look.time), id=ids.JOB_TILES, className="tiles"),
+        markup_box(_tiles(context, look.time), id=ids.JOB_TILES, className="tiles"),
         card("Batch time and delay", graph(ids.JOB_TIMES)),
         card("Samples in", graph(ids.JOB_INPUT, 180)),
         card("State rows", graph(ids.JOB_STATE, 180)),
@@ -32,13 +33,13 @@ def register(app: Dash, context: PageContext) -> None:
     """Live blocks of the job."""
 
     @app.callback(
-        Output(ids.JOB_TILES, "children"),
+        Output(ids.JOB_TILES, MARKUP),
         Input(ids.TICK, "data"),
         Input(ids.TIME, "data"),
         prevent_initial_call=True,
         websocket=True,
     )
-    def fill(tick: Any, time: Time | None) -> Any:
+    def fill(tick: Any, time: Time | None) -> str:
         return _tiles(context, time, tick)
 
     @app.callback(
@@ -59,8 +60,11 @@ def register(app: Dash, context: PageContext) -> None:
         return chart(context, tick, time, ("job charts", shown), build)
 
 
-def _tiles(context: PageContext, time: Time | None, tick: Any = AT_ONCE) -> Any:
-    return answer(context, tick, time, ("job",), lambda found: tiles(found, context.now_ms()))
+def _tiles(context: PageContext, time: Time | None, tick: Any = AT_ONCE) -> str:
+    def build(snapshot: OperatorSnapshot) -> str:
+        return markup(tiles(snapshot, context.now_ms()))
+
+    return answer(context, tick, time, ("job",), build)
 
 
 def tiles(snapshot: OperatorSnapshot, now_ms: int) -> Any:

@@ -17,6 +17,7 @@ from control.views.tables.rows import Row
 from dashboard import ids
 from dashboard.components import bars, heat_box
 from dashboard.components.heat_map import heat_map, register_heat_map
+from dashboard.components.markup import MARKUP, markup, markup_box
 from dashboard.components.parts import (
     calm_line,
     card,
@@ -46,14 +47,14 @@ def layout(context: PageContext, path: ViewPath, look: Look) -> list[Any]:
     """The same blocks in the same order as in the terminal; all but history stands at once."""
     found, figures, broker_table, rack_table, group_table = _as_text(context, look.time)
     return [
-        html.Div(found, id=ids.FINDINGS, className="findings"),
-        html.Div(figures, id=ids.TILES, className="tiles"),
+        markup_box(found, id=ids.FINDINGS, className="findings"),
+        markup_box(figures, id=ids.TILES, className="tiles"),
         html.Div(
             [
                 card(
                     "Brokers",
-                    html.Div(_bars(context, "size_bytes", look.time), id=ids.BROKER_BARS),
-                    html.Div(broker_table, id=ids.BROKER_TABLE),
+                    markup_box(_bars(context, "size_bytes", look.time), id=ids.BROKER_BARS),
+                    markup_box(broker_table, id=ids.BROKER_TABLE),
                     extra=measure_switch(ids.BROKER_MEASURE, bars.MEASURES, "size_bytes"),
                 ),
                 card(
@@ -61,8 +62,8 @@ def layout(context: PageContext, path: ViewPath, look: Look) -> list[Any]:
                     heat_map(context, ids.HEAT_MAP, "size_bytes", look),
                     extra=measure_switch(ids.HEAT_MEASURE, heat_box.MEASURES, "size_bytes"),
                 ),
-                card("Racks", html.Div(rack_table, id=ids.RACK_TABLE)),
-                card("Groups, worst first", html.Div(group_table, id=ids.GROUP_TABLE)),
+                card("Racks", markup_box(rack_table, id=ids.RACK_TABLE)),
+                card("Groups, worst first", markup_box(group_table, id=ids.GROUP_TABLE)),
                 card("Lag by group, in records", graph(ids.LAG_CHART, 220, grows=True)),
                 card("Throughput", graph(ids.THROUGHPUT_CHART, 220, grows=True)),
             ],
@@ -76,7 +77,7 @@ def findings_layout(context: PageContext, path: ViewPath, look: Look) -> list[An
     found = _all_findings(context, look.time)
     return [
         crumbs([("Findings", "findings")]),
-        html.Div(found, id=ids.ALL_FINDINGS, className="findings"),
+        markup_box(found, id=ids.ALL_FINDINGS, className="findings"),
     ]
 
 
@@ -84,51 +85,57 @@ def register(app: Dash, context: PageContext) -> None:
     """Live blocks of the overview."""
 
     @app.callback(
-        Output(ids.ALL_FINDINGS, "children"),
+        Output(ids.ALL_FINDINGS, MARKUP),
         Input(ids.TICK, "data"),
         Input(ids.TIME, "data"),
         prevent_initial_call=True,
         websocket=True,
     )
-    def fill_findings(tick: Any, time: Time | None) -> list[Any]:
+    def fill_findings(tick: Any, time: Time | None) -> str:
         return _all_findings(context, time, tick)
 
     @app.callback(
-        Output(ids.FINDINGS, "children"),
-        Output(ids.TILES, "children"),
-        Output(ids.BROKER_TABLE, "children"),
-        Output(ids.RACK_TABLE, "children"),
-        Output(ids.GROUP_TABLE, "children"),
+        Output(ids.FINDINGS, MARKUP),
+        Output(ids.TILES, MARKUP),
+        Output(ids.BROKER_TABLE, MARKUP),
+        Output(ids.RACK_TABLE, MARKUP),
+        Output(ids.GROUP_TABLE, MARKUP),
         Input(ids.TICK, "data"),
         Input(ids.TIME, "data"),
         # The view comes with it.
         prevent_initial_call=True,
         websocket=True,
     )
-    def fill(tick: Any, time: Time | None) -> tuple[Any, ...]:
+    def fill(tick: Any, time: Time | None) -> tuple[str, ...]:
         return _as_text(context, time, tick)
 
     _register_charts(app, context)
 
 
-def _all_findings(context: PageContext, time: Time | None, tick: Any = AT_ONCE) -> list[Any]:
-    return answer(context, tick, time, "findings", lambda found: findings(found, most=None))
+def _all_findings(context: PageContext, time: Time | None, tick: Any = AT_ONCE) -> str:
+    def build(snapshot: OperatorSnapshot) -> str:
+        return markup(findings(snapshot, most=None))
+
+    return answer(context, tick, time, "findings", build)
 
 
-def _as_text(context: PageContext, time: Time | None, tick: Any = AT_ONCE) -> tuple[Any, ...]:
-    return answer(context, tick, time, "overview", blocks)
+def _as_text(context: PageContext, time: Time | None, tick: Any = AT_ONCE) -> tuple[str, ...]:
+    def build(snapshot: OperatorSnapshot) -> tuple[str, ...]:
+        return tuple(map(markup, blocks(snapshot)))
+
+    return answer(context, tick, time, "overview", build)
 
 
 def _register_charts(app: Dash, context: PageContext) -> None:
     @app.callback(
-        Output(ids.BROKER_BARS, "children"),
+        Output(ids.BROKER_BARS, MARKUP),
         Input(ids.TICK, "data"),
         Input(ids.BROKER_MEASURE, "value"),
         Input(ids.TIME, "data"),
         prevent_initial_call=True,
         websocket=True,
     )
-    def draw_brokers(tick: Any, measure: str, time: Time | None) -> Any:
+    def draw_brokers(tick: Any, measure: str, time: Time | None) -> str:
         return _bars(context, measure, time, tick)
 
     register_heat_map(app, context, ids.HEAT_MAP, ids.HEAT_MEASURE)
@@ -151,9 +158,9 @@ def _register_charts(app: Dash, context: PageContext) -> None:
         return chart(context, tick, time, ("history", shown), build)
 
 
-def _bars(context: PageContext, measure: str, time: Time | None, tick: Any = AT_ONCE) -> Any:
-    def build(snapshot: OperatorSnapshot) -> Any:
-        return bars.broker_bars(broker_rows(snapshot), measure)
+def _bars(context: PageContext, measure: str, time: Time | None, tick: Any = AT_ONCE) -> str:
+    def build(snapshot: OperatorSnapshot) -> str:
+        return markup(bars.broker_bars(broker_rows(snapshot), measure))
 
     return answer(context, tick, time, ("bars", measure), build)
 

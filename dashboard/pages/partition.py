@@ -16,6 +16,7 @@ from control.views.tables.partition_parts import REPLICAS, SEGMENTS
 from control.views.tables.partitions import PARTITIONS
 from control.views.tables.rows import Row
 from dashboard import ids
+from dashboard.components.markup import MARKUP, markup
 from dashboard.components.parts import card, crumbs, empty, graph, tiles
 from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
@@ -66,18 +67,22 @@ def register(app: Dash, context: PageContext) -> None:
     """Live blocks of a partition."""
 
     @app.callback(
-        Output(ids.DETAIL_TILES, "children"),
-        Output(ids.DETAIL_REPLICAS, "children"),
-        Output(ids.DETAIL_GROUPS, "children"),
-        Output(ids.DETAIL_SEGMENT_TABLE, "children"),
+        Output(ids.DETAIL_TILES, MARKUP),
+        Output(ids.DETAIL_REPLICAS, MARKUP),
+        Output(ids.DETAIL_GROUPS, MARKUP),
+        Output(ids.DETAIL_SEGMENT_TABLE, MARKUP),
         Input(ids.TICK, "data"),
         Input(ids.DETAIL_PATH, "data"),
         Input(ids.TIME, "data"),
         websocket=True,
     )
-    def fill(tick: Any, where: dict[str, Any], time: Time | None) -> tuple[Any, ...]:
+    def fill(tick: Any, where: dict[str, Any], time: Time | None) -> tuple[str, ...]:
         name = TopicPartition(where["topic"], where["partition"])
-        return answer(context, tick, time, ("partition", name), lambda found: blocks(found, name))
+
+        def build(snapshot: OperatorSnapshot) -> tuple[str, ...]:
+            return tuple(map(markup, blocks(snapshot, name)))
+
+        return answer(context, tick, time, ("partition", name), build)
 
     @app.callback(
         Output(ids.DETAIL_THROUGHPUT, "figure"),

@@ -25,6 +25,7 @@ from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components import operation_form as fields
 from dashboard.components.forms import problem, text_field
+from dashboard.components.markup import MARKUP, markup
 from dashboard.components.parts import BLANK, card, crumbs, empty, graph, toned
 from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
@@ -218,19 +219,19 @@ def _register_beforehand(app: Dash, context: PageContext) -> None:
     """Where a record and where many keys would land, and what the topic takes."""
 
     @app.callback(
-        Output(ids.PRODUCE_PREVIEW, "children"),
+        Output(ids.PRODUCE_PREVIEW, MARKUP),
         *(Input(fields.field_id(fields.PRODUCE, name), "value") for name in _ASKED),
         Input(ids.TICK, "data"),
         Input(ids.PRODUCE_FILE_NONE, "hidden"),
         State(ids.PRODUCE_FILE, "filename"),
         websocket=True,
     )
-    def show_preview(*told: Any) -> Any:
+    def show_preview(*told: Any) -> str:
         *values, _, has_no_file, name = told
         found = [fields.field_id(fields.PRODUCE, name) for name in _ASKED]
         given, file = fields.values_of(found, values), "" if has_no_file else name or ""
         leaders = known_leaders(context.snapshot, given["topic"])
-        return toned(landing(context.snapshot, leaders, given, file=file))
+        return markup(toned(landing(context.snapshot, leaders, given, file=file)))
 
     @app.callback(
         Output(ids.PRODUCE_SPREAD, "children"),
@@ -264,13 +265,13 @@ def _register_beforehand(app: Dash, context: PageContext) -> None:
 
 def _register_followed(app: Dash, context: PageContext) -> None:
     @app.callback(
-        Output(ids.PRODUCE_FOLLOWED, "children"),
+        Output(ids.PRODUCE_FOLLOWED, MARKUP),
         Input(ids.PRODUCE_SENT, "data"),
         Input(ids.TICK, "data"),
         websocket=True,
     )
-    def follow(sent: dict[str, Any] | None, _: Any) -> Any:
-        return followed(context.snapshot, sent)
+    def follow(sent: dict[str, Any] | None, _: Any) -> str:
+        return markup(followed(context.snapshot, sent))
 
 
 def _register_file(app: Dash) -> None:

@@ -20,6 +20,7 @@ from control.views.tables.partitions import PARTITIONS
 from control.views.tables.query import TableQuery
 from control.views.tables.rows import Tone
 from dashboard import ids
+from dashboard.components.markup import MARKUP, markup
 from dashboard.components.parts import calm_line, card, crumbs, empty, finding_words, tiles
 from dashboard.components.tables import rows_table
 from dashboard.context import PageContext
@@ -65,14 +66,16 @@ def register(app: Dash, context: PageContext) -> None:
         return offers(context.snapshot)
 
     @app.callback(
-        Output(ids.LOSS_ANSWER, "children"),
+        Output(ids.LOSS_ANSWER, MARKUP),
         Input(ids.TICK, "data"),
         Input(ids.LOSS, "value"),
         websocket=True,
     )
-    def fill(_: object, asked: str | None) -> Any:
-        key = ("what-if", asked)
-        return answer(context, AT_ONCE, None, key, lambda now: answer_block(now, asked))
+    def fill(_: object, asked: str | None) -> str:
+        def build(snapshot: OperatorSnapshot) -> str:
+            return markup(answer_block(snapshot, asked))
+
+        return answer(context, AT_ONCE, None, ("what-if", asked), build)
 
 
 def offers(snapshot: OperatorSnapshot) -> list[dict[str, str]]:

@@ -2,16 +2,49 @@
 
 import { navigate } from "./address.js";
 import { isLoaded, loadOpened } from "./messages.js";
+import { greyOpenersIn } from "./operations.js";
+
+// A press and its release have to meet the same node, with the same words on it: what comes in
+// between is drawn after the click. A press whose release is never told (on a scrollbar) ends by
+// itself.
+const PRESS_MAX_MS = 5000;
+let pressedAt = -PRESS_MAX_MS;
+const undrawn = new Set();
+
+function release() {
+  // The click follows in the same task.
+  window.setTimeout(() => {
+    pressedAt = -PRESS_MAX_MS;
+    for (const box of undrawn) if (box.isConnected) drawMarkup(box);
+    undrawn.clear();
+  });
+}
+window.addEventListener("pointerdown", ({ timeStamp }) => { pressedAt = timeStamp; }, true);
+for (const ending of ["pointerup", "pointercancel", "dragend"]) {
+  window.addEventListener(ending, release, true);
+}
+window.addEventListener("blur", release); // The window's own: a press takes the focus elsewhere.
+
+function drawSoon(box) {
+  const isPressed = window.performance.now() - pressedAt < PRESS_MAX_MS;
+  if (isPressed && box.hasChildNodes()) undrawn.add(box);
+  else drawMarkup(box);
+}
 
 // What is there already is changed node by node, so that focus, selection and pointer stay where
 // they are.
 function drawMarkup(box) {
+  const active = document.activeElement;
   const wanted = document.createElement("template");
   wanted.innerHTML = box.dataset.markup;
   for (const details of wanted.content.querySelectorAll("details[data-key]")) {
     details.open = opened.has(details.dataset.key);
   }
   takeChildren(box, wanted.content);
+  // What moved to another row has lost the focus on the way.
+  const isLost = active !== document.activeElement && box.contains(active);
+  if (isLost) active.focus({ preventScroll: true });
+  greyOpenersIn(box);
   loadOpened(box);
 }
 
@@ -23,19 +56,35 @@ document.addEventListener("toggle", ({ target }) => {
   else opened.delete(target.dataset.key);
 }, true);
 
+const keyOf = (node) => (node.dataset && node.dataset.key) || null;
+
+// Nodes with a key (rows, findings) go where their key is wanted; others are met by their place.
 function takeChildren(box, wanted) {
+  const children = Array.from(wanted.childNodes);
+  const keys = new Set(children.map(keyOf));
+  const own = new Map();
+  for (const node of Array.from(box.childNodes)) {
+    const key = keyOf(node);
+    if (key && !keys.has(key)) node.remove();
+    else if (key) own.set(key, node);
+  }
   let place = box.firstChild;
-  for (const child of Array.from(wanted.childNodes)) {
-    const next = place && place.nextSibling;
-    if (!place) box.appendChild(child);
-    else if (place.nodeName !== child.nodeName) box.replaceChild(child, place);
-    else if (child.nodeType === Node.TEXT_NODE) takeText(place, child);
-    else {
-      const isKept = isLoaded(place, child);
-      takeAttributes(place, child);
-      if (!isKept) takeChildren(place, child);
+  for (const child of children) {
+    const key = keyOf(child);
+    const node = key ? own.get(key) : place && !keyOf(place) && place;
+    if (!node || node.nodeName !== child.nodeName) {
+      box.insertBefore(child, place);
+      continue;
     }
-    place = next;
+    own.delete(key);
+    if (node !== place) box.insertBefore(node, place);
+    else place = place.nextSibling;
+    if (child.nodeType === Node.TEXT_NODE) takeText(node, child);
+    else {
+      const isKept = isLoaded(node, child);
+      takeAttributes(node, child);
+      if (!isKept) takeChildren(node, child);
+    }
   }
   while (place) {
     const next = place.nextSibling;
@@ -44,8 +93,16 @@ function takeChildren(box, wanted) {
   }
 }
 
+// A selection that ends in a text ends at the same place of its new words.
 function takeText(node, wanted) {
-  if (node.data !== wanted.data) node.data = wanted.data;
+  if (node.data === wanted.data) return;
+  const selection = window.getSelection();
+  const { anchorNode, anchorOffset, focusNode, focusOffset } = selection;
+  node.data = wanted.data;
+  if (anchorNode !== node && focusNode !== node) return;
+  const placeIn = (end, offset) => (end === node ? Math.min(offset, node.length) : offset);
+  selection.setBaseAndExtent(
+    anchorNode, placeIn(anchorNode, anchorOffset), focusNode, placeIn(focusNode, focusOffset));
 }
 
 function takeAttributes(node, wanted) {
@@ -100,7 +157,7 @@ new MutationObserver((changes) => {
   moveOver(changes);
   if (had && had.isConnected) had.focus({ preventScroll: true });
   for (const change of changes) {
-    if (change.type === "attributes") drawMarkup(change.target);
+    if (change.type === "attributes") drawSoon(change.target);
     for (const node of change.addedNodes) {
       if (node.nodeType !== Node.ELEMENT_NODE) continue;
       if (node.hasAttribute("data-markup")) drawMarkup(node);

@@ -49,6 +49,16 @@ export function operate(form) {
 export function noteDenied(now) {
   denied = now || {};
   document.documentElement.dataset.moves = denied.reassign ? "denied" : "allowed";
+  document.querySelectorAll("[data-markup]").forEach(greyOpenersIn);
+}
+
+// Buttons that came as markup; Dash's own are greyed by greyOpeners.
+export function greyOpenersIn(box) {
+  for (const button of box.querySelectorAll("button[data-form]")) {
+    const why = denied[button.dataset.form] || "";
+    button.disabled = Boolean(why);
+    button.parentElement.title = why;
+  }
 }
 
 // Called only where a view has openers.

@@ -5,7 +5,7 @@ import pytest
 from dash import dcc, html
 
 from dashboard.components.markup import MARKUP, markup, still
-from dashboard.components.parts import attributes
+from dashboard.components.parts import attributes, opener
 
 
 def test_components_become_the_markup_that_they_stand_for() -> None:
@@ -19,6 +19,17 @@ def test_components_become_the_markup_that_they_stand_for() -> None:
     assert markup(dcc.Link("b", href="/b", refresh=True)) == (
         '<a href="/b" data-reloads="yes">b</a>'
     )
+
+
+def test_a_box_within_a_box_is_drawn_with_it_and_an_opener_stays_one() -> None:
+    inner = still(html.Table("rows"), className="frame")
+    button = opener(html.Button, "drain", "drain_broker", {"broker": "1"}, about="x")
+
+    assert markup([inner, button]) == (
+        '<div class="frame"><table>rows</table></div>'
+        '<span><button data-form="drain_broker" data-given="broker=1">drain</button></span>'
+    )
+    assert getattr(still([inner, "more"]), MARKUP) == f"{markup(inner)}more"
 
 
 def test_names_stay_text_wherever_they_stand() -> None:

@@ -12,6 +12,7 @@ from plotly.offline import get_plotlyjs_version
 
 from dashboard import ids
 from dashboard.app import create_app
+from dashboard.components.markup import MARKUP
 from dashboard.server.document import ASSETS, MODULES, PLOTLY
 from dashboard.theme import DARK, LIGHT
 from tests.unit.dashboard.page_context import context_on
@@ -109,17 +110,17 @@ def test_the_page_comes_with_what_it_shows(page: Page) -> None:
     found = layout(page, referer=f"{HOST}/overview?at=")
     place = found[ids.LOCATION]
     assert (place["pathname"], place["search"]) == ("/overview", "?at=")
-    assert "topic-0" in json.dumps(found[ids.HEAT_MAP]["children"])
-    assert found[ids.TILES]["children"]
+    assert "topic-0" in found[ids.HEAT_MAP][MARKUP]
+    assert found[ids.TILES][MARKUP]
     assert "brokers" in json.dumps(found[ids.HEAD_BROKERS]["children"])
     assert found[ids.TICK]["data"]["version"] > 0
 
 
 def test_charts_come_in_the_colours_of_the_browser(page: Page) -> None:
-    drawn = json.dumps(layout(page, referer=f"{HOST}/map")[ids.MAP_FIGURE]["children"])
+    drawn = layout(page, referer=f"{HOST}/map")[ids.MAP_FIGURE][MARKUP]
     dark = layout(page, referer=f"{HOST}/map", cookie="scheme=dark")
     assert LIGHT.heat[0] in drawn
-    assert DARK.heat[0] in json.dumps(dark[ids.MAP_FIGURE]["children"])
+    assert DARK.heat[0] in dark[ids.MAP_FIGURE][MARKUP]
     assert dark[ids.SCHEME]["data"] == "dark"
 
 
