@@ -20,6 +20,7 @@ from typing import Final
 from broker.metrics_schema import METRICS_TOPIC
 from spark_metrics.job.java import JavaMissingError
 from spark_metrics.job.kafka_source import RECORDS_PER_BATCH_MAX, SourceSettings
+from spark_metrics.job.port_secrets import SECRET
 from spark_metrics.job.query import TRIGGER_MS, JobSettings
 from spark_metrics.job.run import Run, RunSettings, leave, say
 from spark_metrics.job.spark_session import DRIVER_MEMORY, SessionSettings
@@ -51,6 +52,11 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
     chosen = parser.parse_args(arguments)
     if any("=" not in item for item in chosen.conf):
         parser.error("--conf takes NAME=VALUE")
+    if any(item.startswith(f"{SECRET}=") for item in chosen.conf):
+        parser.error(
+            f"--conf {SECRET} would show the secret to everybody who lists processes: write it "
+            "into spark-defaults.conf (mode 0600) of the folder that SPARK_CONF_DIR names"
+        )
     if not MASTER.fullmatch(chosen.master):
         parser.error(
             f"--master {chosen.master} is no Spark master: it takes local[2], local[*], "

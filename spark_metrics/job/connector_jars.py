@@ -110,6 +110,7 @@ def _resolve(ivy: Path) -> None:
         "spark.jars.ivy": str(ivy),
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
+        "spark.authenticate": "true",
     }
     flags = " ".join(f"--conf {name}={value}" for name, value in options.items())
     script = "from pyspark import SparkContext; SparkContext('local[1]').stop()"

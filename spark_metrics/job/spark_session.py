@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from spark_metrics.job.connector_jars import connector_jars, jars_folder
 from spark_metrics.job.java import find_java
+from spark_metrics.job.port_secrets import authentication, guard_callbacks, require_authentication
 from spark_metrics.window.errors import SparkStartError
 
 JAVA_OPTIONS: Final = (
@@ -75,7 +76,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
     Raises:
         JavaMissingError: no Java that Spark can run on.
         JarsError: set-up has not fetched the connector.
-        SparkStartError: the JVM ended, or the master cannot be reached.
+        SparkStartError: the JVM ended, the master cannot be reached, or anybody could use it.
     """
     os.environ["JAVA_HOME"] = str(find_java().home)
     # Executors fold with a Python that has the same packages.
@@ -84,7 +85,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
     for name, value in _options(settings).items():
         builder = builder.config(name, value)
     try:
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         if isinstance(error, PySparkException) and error.getCondition() == NO_JVM:
             raise SparkStartError(
@@ -99,6 +100,9 @@ def build_session(settings: SessionSettings) -> SparkSession:
             what_next="What Java wrote is above. See that the master runs and that its port is "
             "reachable from here, or use local[2].",
         ) from error
+    require_authentication(session, settings.master)
+    guard_callbacks(session)
+    return session
 
 
 def _options(settings: SessionSettings) -> dict[str, str]:
@@ -115,6 +119,7 @@ def _options(settings: SessionSettings) -> dict[str, str]:
         **({"spark.driver.host": "127.0.0.1"} if is_local else {}),
         **({"spark.driver.bindAddress": "127.0.0.1"} if is_local else {}),
         "spark.executor.extraJavaOptions": " ".join((*JAVA_OPTIONS, EXECUTOR_LOG)),
+        **authentication(settings.master),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",

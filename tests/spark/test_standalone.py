@@ -15,8 +15,10 @@ from confluent_kafka.cimpl import NewTopic
 
 from tests.spark.test_job import TOPIC, Samples, each_counted_once, high_watermark
 from tests.support.cluster import LocalCluster
+from tests.support.listening import STRANGERS_CLASS, answer, listening_ports, spark_call
 from tests.support.metrics_job import MetricsJob
 from tests.support.patience import WAIT_S
+from tests.support.phrases import lacking
 from tests.support.spark_standalone import StandaloneSpark
 
 pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.timeout(580)]
@@ -137,3 +139,36 @@ def test_executors_log_errors_alone_and_an_error_with_its_cause(
         cause = "pyarrow.lib.ArrowInvalid: Parquet file size is 6 bytes"
         job.wait_until(lambda: f"the query failed: {cause}" in job.words(), "told")
         assert any("ERROR" in text and cause in text for text in spark.logs().values())
+
+
+def test_ports_of_job_and_executors_take_nothing_from_strangers(
+    cluster: LocalCluster, samples: Samples, spark: StandaloneSpark, tmp_path: Path
+) -> None:
+    with job_on(spark, cluster.bootstrap, tmp_path) as job:
+        samples.send(rounds=3)
+        job.wait_until(lambda: bool(spark.executors()), "an executor")
+        job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
+        answers = {
+            port: answer(port, spark_call())
+            for port in listening_ports([*job.jvms(), *spark.executors(), *spark.daemons()])
+        }
+        refused = [port for port, it in answers.items() if b"SaslMessage" in it]
+        assert len(refused) >= 5, "driver, executor, their blocks, master and worker"
+        assert not [port for port, it in answers.items() if STRANGERS_CLASS in it]
+        samples.send(rounds=3)
+        each_counted_once(job, samples)
+
+
+def test_a_job_on_a_standalone_cluster_without_a_secret_does_not_start(
+    cluster: LocalCluster, tmp_path: Path
+) -> None:
+    with StandaloneSpark(tmp_path / "spark", secret=False) as open_to_all:
+        job = MetricsJob(bootstrap=cluster.bootstrap, base_dir=tmp_path)
+        job.environment, job.timeout_s = open_to_all.environment, 300.0
+        job.flags = ("--master", open_to_all.master, "--store", f"file://{tmp_path}/store")
+        job.start()
+        assert job.process is not None
+        assert job.process.wait(job.timeout_s) == 1
+        said = job.words()
+        assert not lacking(said, open_to_all.master, "spark.authenticate.secret", "0600"), said
+        assert "Traceback" not in said

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from secrets import token_hex
 from typing import Final, Self
 
 import pyspark
@@ -28,9 +29,12 @@ class StandaloneSpark:
     hosts of their own to it.
     """
 
-    def __init__(self, base_dir: Path, hosts: Sequence[str] = ("127.0.0.1",)) -> None:
+    def __init__(
+        self, base_dir: Path, hosts: Sequence[str] = ("127.0.0.1",), *, secret: bool = True
+    ) -> None:
         self._base_dir = base_dir
         self._hosts = hosts
+        self._has_secret = secret
         port, *pages = free_ports(2 + len(hosts))
         self.master = f"spark://127.0.0.1:{port}"
         self._port = port
@@ -40,11 +44,14 @@ class StandaloneSpark:
             "JAVA_HOME": str(find_java().home),
             "SPARK_HOME": str(SPARK_HOME),
             "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_CONF_DIR": str(base_dir / "conf"),
             "SPARK_WORKER_DIR": str(base_dir / "work"),
         }
 
     def __enter__(self) -> Self:
         self._base_dir.mkdir(parents=True, exist_ok=True)
+        if self._has_secret:
+            self._write_secret()
         ports = ("--port", str(self._port), "--webui-port", str(self._pages[0]))
         self._start(f"{_DEPLOY}.master.Master", "--host", "127.0.0.1", *ports)
         self._wait_for_master()
@@ -70,11 +77,23 @@ class StandaloneSpark:
             if b"CoarseGrainedExecutorBackend" in _command(pid)
         ]
 
+    def daemons(self) -> list[int]:
+        """Process ids of master and workers."""
+        started = [it.pid for it in self._processes]
+        return [*started, *(pid for it in started for pid in processes_below(it))]
+
     def logs(self) -> dict[str, str]:
         """What each executor has written so far, by the paths of its `stdout` and `stderr`."""
         folder = Path(self.environment["SPARK_WORKER_DIR"])
         found = sorted(folder.glob("app-*/*/std*"))
         return {str(it.relative_to(folder)): it.read_text(errors="replace") for it in found}
+
+    def _write_secret(self) -> None:
+        """Where master, worker and job look for it: the secret of the cluster."""
+        conf = self._base_dir / "conf" / "spark-defaults.conf"
+        conf.parent.mkdir(parents=True, exist_ok=True)
+        conf.touch(mode=0o600)
+        conf.write_text(f"spark.authenticate true\nspark.authenticate.secret {token_hex(16)}\n")
 
     def _start(self, *arguments: str) -> None:
         with (self._base_dir / f"{arguments[0]}.log").open("ab") as log:

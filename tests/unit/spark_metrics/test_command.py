@@ -52,3 +52,11 @@ def test_executors_need_pandas_and_one_machine_does_not(
         parse_arguments([*WHERE, "--master", "spark://one:7077"])
     assert "uv sync --inexact --extra executors" in capsys.readouterr().err
     assert not parse_arguments([*FOLDERS, "--master", "local[2]"]).job.has_executors
+
+
+def test_a_secret_is_no_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_arguments([*FOLDERS, "--conf", "spark.authenticate.secret=hunter2"])
+    words = capsys.readouterr().err
+    assert not lacking(words, "spark.authenticate.secret", "spark-defaults.conf", "0600")
+    assert "hunter2" not in words
