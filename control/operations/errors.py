@@ -13,6 +13,7 @@ OperationError                 title, reason, next step
 ├── PreviewGoneError           a preview that is no longer kept
 ├── NotJournaledError          the journal cannot be written, so nothing is changed
 ├── GroupActiveError           the group has members
+├── ActRefusedError            the executor does not do what was asked of a reassignment
 ├── MoveEndedError             the reassignment has ended: nothing of it can be stopped
 ├── ConflictError              another operator moves the same partitions
 ├── ElsewhereError             a move of another cluster that is watched as well
@@ -182,6 +183,17 @@ class MoveEndedError(OperationError):
             f"{operation_id} is {outcome}",
             reason=f"there is nothing to {verb}",
             next_step="`partiscope moves` lists all; what has ended can only be rolled back",
+        )
+
+
+class ActRefusedError(OperationError):
+    """The executor's settings, or a later act, speak against it."""
+
+    def __init__(self, operation_id: str, words: str) -> None:
+        super().__init__(
+            f"{operation_id} goes on as before",
+            reason=words,
+            next_step=f"`partiscope moves watch {operation_id}` shows it",
         )
 
 

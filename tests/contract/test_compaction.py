@@ -198,5 +198,5 @@ async def test_commands_of_an_older_release_are_taken_over_and_what_runs_keeps_i
             (record.key, decode_command(record.value)) async for record in bus.read_from(COMMANDS)
         ]
     assert (b"mv-old", command) in keys[2:]
-    assert (b"mv-old/throttle", throttled) in keys
+    assert (b"mv-old/throttle/0", throttled) in keys
     assert keys[-1] == (b"mv-old", replace(command, changes=())), "its plan goes with its end"

@@ -14,15 +14,22 @@ from confluent_kafka import Producer
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from control.operations.bus.client import OperationsClient, wait_for
-from control.operations.bus.commands import OPERATIONS_TOPIC, ReassignCommand
+from control.operations.bus.commands import (
+    OPERATIONS_TOPIC,
+    ControlAction,
+    ReassignCommand,
+)
 from control.operations.bus.events import EVENTS_TOPIC, Outcome
+from control.operations.bus.state import Phase
 from control.operations.bus.topics import Bus
+from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S
 from control.planner.proposal import PartitionChange, Proposal
-from tests.contract.operations_rig import ExecutorProcess
+from tests.contract.operations_rig import ExecutorProcess, topic_with_data
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
 from tests.support.patience import WAIT_S
 from tests.support.phrases import lacking
+from tests.support.settle import eventually
 
 pytestmark = pytest.mark.thorough
 
@@ -156,3 +163,38 @@ async def test_a_forged_command_makes_the_executor_connect_to_no_strange_address
     assert ended.outcome is Outcome.REFUSED
     assert lacking(ended.message, stranger, cluster.bootstrap, "[clusters.NAME]") == []
     assert (callers, ended.may_roll_back) == ([], False)
+
+
+async def test_who_asks_for_an_act_is_told_that_the_executor_refuses_it(
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command line with another data directory has another key: its acts have no known proof."""
+    async with KafkaAdmin.to(cluster.bootstrap) as admin:
+        topic = await topic_with_data(admin, {0: (cluster.ids[0],)}, records=2_000)
+        change = PartitionChange(
+            topic=topic,
+            partition=0,
+            before=(cluster.ids[0],),
+            after=(cluster.ids[1],),
+            size_bytes=0,
+        )
+    log = tmp_path / "executor.log"
+    with ExecutorProcess(cluster.bootstrap, log):
+        async with OperationsClient(cluster.bootstrap) as client:
+            moved = await client.submit_reassign(
+                Proposal(name="p", changes=(change,)),
+                bootstrap=cluster.bootstrap,
+                throttle=RATE_MIN_BYTES_PER_S,
+            )
+
+            async def phase() -> Phase:
+                return (await client.get(moved)).phase
+
+            await eventually(phase, Phase.RUNNING)
+            monkeypatch.setenv("PARTISCOPE_PROOF__KEY_FILE", str(tmp_path / "other.key"))
+            line = CommandLine(bootstrap=cluster.bootstrap, bus=cluster.bootstrap, folder=tmp_path)
+            said = await asyncio.to_thread(line.run, "moves", "pause", moved, status=3)
+            assert lacking(said, moved, "pause is refused", "no proof", "--data") == [], said
+            assert await phase() is Phase.RUNNING
+            await client.control(moved, ControlAction.CANCEL)
+            assert (await wait_for(client, moved)).outcome is Outcome.CANCELLED

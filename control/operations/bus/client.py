@@ -6,6 +6,7 @@ Asking needs only the bus; the executor does the work, so a client may go away a
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import getpass
 import socket
@@ -35,6 +36,7 @@ from control.operations.bus.ledger import Ledger, Slices
 from control.operations.bus.state import OperationState, apply_event
 from control.operations.bus.topics import EVENTS, Bus, Outage, is_outage, operation_of
 from control.operations.errors import (
+    ActRefusedError,
     ConflictError,
     ElsewhereError,
     InvalidInputError,
@@ -55,6 +57,17 @@ WHY_UNPROVEN: Final = (
     "hand, or add the key file of its installation to proof.further_key_files"
 )
 WATCH_OUTAGE_S: Final = 60.0
+ANSWER_S: Final = 2.0
+"""So long an act waits for the executor's answer, which asks the bus twice a second."""
+ANSWER_POLL_S: Final = 0.1
+_SHOWS: Final = {
+    ControlAction.PAUSE: {EventKind.PAUSED},
+    ControlAction.RESUME: {EventKind.RESUMED},
+    ControlAction.CANCEL: {EventKind.CANCELLING},
+    ControlAction.CANCEL_AFTER_WAVE: {EventKind.CANCELLING},
+    ControlAction.THROTTLE: {EventKind.THROTTLE_RECORDED, EventKind.THROTTLE_REMOVED},
+}
+"""Events by which an act shows."""
 
 
 def whoami() -> str:
@@ -255,25 +268,47 @@ class OperationsClient(MovesReader):
         reason: str = "",
         throttle: Throttle | None = None,
         confirmed: str = "",
-    ) -> None:
+    ) -> int:
         """Ask for an act on an operation that runs; ``throttle`` (bytes per second, ``50MiB``, auto
-        or none) is that of THROTTLE.
+        or none) is that of THROTTLE. Answers when it was asked for, for ``require_taken``.
 
         :raises InvalidInputError: no such operation, no such rate, or waves too large for any.
         """
         await self.get(operation_id)
         if throttle is not None:
             await self.require_rate(operation_id, throttle)
+        earlier, _ = await self._bus.read_commands(of=operation_id)
+        acts = [it.submitted_ms for it in earlier if isinstance(it, ControlCommand)]
         command = ControlCommand(
             operation_id=operation_id,
             action=action,
             throttle=throttle,
             who=self._who,
             reason=reason,
-            submitted_ms=_now_ms(),
+            # The executor takes an act only after those that it knows, whatever clocks say.
+            submitted_ms=max([_now_ms(), *(at_ms + 1 for at_ms in acts)]),
             confirmed=confirmed,
         )
         await self._bus.publish_command(command)
+        return command.submitted_ms
+
+    async def require_taken(
+        self, operation_id: str, action: ControlAction, asked_ms: int, before: OperationState
+    ) -> None:
+        """Wait a moment for what the executor says of an act; silence is no refusal.
+
+        :raises ActRefusedError: it does not do it.
+        """
+        deadline_s = time.monotonic() + ANSWER_S
+        while time.monotonic() < deadline_s:
+            state = await self.get(operation_id)
+            for at_ms, words in state.refused_acts:
+                if at_ms == asked_ms and (at_ms, words) not in before.refused_acts:
+                    raise ActRefusedError(operation_id, words)
+            new = [it for it in state.moments if it not in before.moments]
+            if state.is_finished or any(it.kind in _SHOWS[action] for it in new):
+                return
+            await asyncio.sleep(ANSWER_POLL_S)
 
     async def require_rate(self, operation_id: str, throttle: Throttle) -> None:
         """:raises InvalidInputError: no such operation or rate, or waves too large for any."""

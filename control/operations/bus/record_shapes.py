@@ -138,6 +138,7 @@ class _Wave(TypedDict):
 
 class _Noted(TypedDict):
     refused: NotRequired[dict[Line, Line]]
+    refused_act_ms: NotRequired[Moment]
 
 
 class _Interfered(_Noted):

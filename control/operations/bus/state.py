@@ -119,6 +119,9 @@ class OperationState:
     message: str = ""
     """The last line for people."""
     notes: tuple[str, ...] = ()
+    refused_acts: tuple[tuple[int, str], ...] = ()
+    """What operators asked for and the executor did not do, the newest ACTS_MAX: when each was
+    asked for, and why not."""
 
     @property
     def site(self) -> Site:
@@ -249,6 +252,7 @@ _PHASES = {
     EventKind.REFUSED: Phase.FINISHED,
 }
 NOTES_MAX = 50
+ACTS_MAX = 10
 _STEPS = frozenset(EventKind) - {
     EventKind.ACCEPTED,
     EventKind.PROGRESS,
@@ -443,8 +447,15 @@ def _ordered(state: OperationState, event: Event) -> dict[str, Any]:
 
 
 def _noted(state: OperationState, event: Event) -> dict[str, Any]:
-    notes = (*state.notes, event.message)[-NOTES_MAX:]
-    return {"notes": notes, "refused": {**state.refused, **event.data.get("refused", {})}}
+    notes, acts = state.notes, state.refused_acts
+    if (asked_ms := event.data.get("refused_act_ms")) is not None:
+        acts = (*acts, (asked_ms, event.message))[-ACTS_MAX:]
+        notes = tuple(note for note in notes if note != event.message)
+    return {
+        "notes": (*notes, event.message)[-NOTES_MAX:],
+        "refused": {**state.refused, **event.data.get("refused", {})},
+        "refused_acts": acts,
+    }
 
 
 def _started_by(event: Event) -> dict[str, Any]:

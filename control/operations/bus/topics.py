@@ -27,7 +27,6 @@ from control.model.ids import TopicPartition
 from control.operations.bus.commands import (
     OPERATIONS_TOPIC,
     Command,
-    ControlAction,
     ReassignCommand,
     encode_command,
 )
@@ -317,12 +316,11 @@ def operation_of(record: FetchedRecord) -> str:
 
 
 def _key_of_command(command: Command) -> bytes:
-    """Key by which compaction keeps one command: the newest of pause and resume, the newest
-    throttle."""
+    """Key by which compaction keeps one command. Each act has its own: a copy of an old one that
+    somebody writes must not take the place of a newer one."""
     if isinstance(command, ReassignCommand):
         return command.operation_id.encode()
-    holds = command.action in (ControlAction.PAUSE, ControlAction.RESUME)
-    return f"{command.operation_id}/{'hold' if holds else command.action.value}".encode()
+    return f"{command.operation_id}/{command.action.value}/{command.submitted_ms}".encode()
 
 
 def _key_of(event: Event) -> bytes:

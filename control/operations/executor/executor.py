@@ -13,6 +13,7 @@ import contextlib
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
@@ -41,7 +42,7 @@ from control.operations.executor.cluster_outage import ANSWERED, ClusterOutage
 from control.operations.executor.known_operations import Memory
 from control.operations.executor.ownership import Ownership
 from control.operations.executor.run import ReassignRun
-from control.operations.executor.run_context import ControlFlags
+from control.operations.executor.run_context import ControlFlags, tell_once
 from control.operations.executor.throttles.throttle_of_move import MoveThrottle
 from control.operations.executor.throttles.throttle_record import ThrottleRecord, brokers_between
 from control.operations.executor.yielding.consumer_probe import ConsumerProbe
@@ -53,6 +54,12 @@ LOOK_AGAIN_S: Final = 1.0
 """How often brokers that were down are looked for, while they have a throttle of ours."""
 REMOVE_AGAIN_S: Final = 30.0
 """The same of a throttle that the cluster refused to remove."""
+STRANGERS_TOLD_MAX: Final = 20
+"""Answers to acts without proof, for each operation."""
+OVERTAKEN: Final = (
+    "a later act on this move was taken already, so this one was overtaken or copied; look at the "
+    "move, and ask again"
+)
 AWAY_S: Final = 5.0
 """The same while the whole cluster does not answer."""
 OWNER_WAIT_S: Final = 3.0
@@ -84,6 +91,7 @@ class Executor:
         self._clusters: dict[Site, KafkaAdmin] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._remove_after_s: dict[str, float] = {}
+        self._told: Counter[str] = Counter()
 
     async def run(self) -> None:
         """Serve; every lost connection is tried again, for ever."""
@@ -146,19 +154,40 @@ class Executor:
     async def _listen(self, ownership: Ownership) -> None:
         while True:
             for command in await ownership.next_commands():
-                await self._take(command)
+                words = await self._take(command)
+                if words and isinstance(command, ControlCommand):
+                    context = _Context(self, ownership, command.operation_id)
+                    await self._tell_refused(context, command, words)
             if not ownership.is_owner:
                 raise FencedError("the executors' group is rebalancing")
 
-    async def _take(self, command: Command) -> None:
-        """Remember a command; an act that the settings do not admit is left out, and said."""
+    async def _take(self, command: Command) -> str:
+        """Remember a command; an act that is not admitted is left out, and said. Why; empty: it
+        is."""
         name, memory = command.operation_id, self.memory
-        if isinstance(command, ControlCommand) and not memory.state_of(name).is_finished:
-            of = memory.commands.get(name)
-            if words := await self._admission.control_refusal(command, of):
-                self._say(f"{name}: {command.action.value} is refused: {words}")
-                return
-        memory.take(command)
+        if not isinstance(command, ControlCommand):
+            memory.take(command)
+            return ""
+        if memory.is_known(command) or memory.state_of(name).is_finished:
+            return ""
+        of = memory.commands.get(name)
+        words = await self._admission.control_refusal(command, of) or memory.refusals.get(name, "")
+        words = words or (OVERTAKEN if memory.is_late(command) else "")
+        if words:
+            self._say(f"{name}: {command.action.value} is refused: {words}")
+        else:
+            memory.take(command)
+        return words
+
+    async def _tell_refused(self, context: _Context, command: ControlCommand, words: str) -> None:
+        """Tell who asked, by the operation's events; of one that nobody has accepted there are
+        none. Strangers may ask without end, and are answered so often."""
+        name = command.operation_id
+        self._told[name] += command.is_foreign
+        if name not in self.memory.states or self._told[name] > STRANGERS_TOLD_MAX:
+            return
+        told = {"refused_act_ms": command.submitted_ms}
+        await context.emit(EventKind.NOTE, f"{command.action.value} is refused: {words}", **told)
 
     async def _judge(self, ownership: Ownership, command: ReassignCommand) -> None:
         """Refuse what the settings do not admit; of what has begun nothing more is done then."""
@@ -172,6 +201,7 @@ class Executor:
             await context.emit(EventKind.REFUSED, f"refused: {words}")
         elif words:
             self._say(f"{name} stays as it is: {words}")
+            await tell_once(context, f"stays as it is: {words}")
 
     async def _work(self, ownership: Ownership) -> None:
         """A lane for each cluster that has something to do: none waits for another's."""
@@ -359,7 +389,9 @@ class _Context:
             action=ControlAction.PAUSE,
             who=EXECUTOR,
             reason=reason,
-            submitted_ms=int(time.time() * 1000),
+            submitted_ms=max(
+                int(time.time() * 1000), self._executor.memory.next_act_ms(self._operation_id)
+            ),
         )
         await self._executor.bus.publish_command(command)
         self._executor.memory.take(command)

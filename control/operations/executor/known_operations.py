@@ -28,14 +28,31 @@ class Memory:
         self.refusals: dict[str, str] = {}
         """Why an operation is not carried out, by those that were judged; empty: it is."""
         self._flags: dict[str, ControlFlags] = {}
+        self._acts: dict[str, ControlCommand] = {}
+        """The newest act of operators on each operation."""
 
     def take(self, command: Command) -> None:
         """One more command, known or new."""
         if isinstance(command, ReassignCommand):
             self.commands.setdefault(command.operation_id, command)
         else:
+            self._acts[command.operation_id] = command
             _apply_control(self.flags_of(command.operation_id), command)
         self._wake()
+
+    def is_known(self, command: ControlCommand) -> bool:
+        """Whether it is the newest act on its operation, once more."""
+        return command == self._acts.get(command.operation_id)
+
+    def is_late(self, command: ControlCommand) -> bool:
+        """Whether an act that was taken is as new or newer: this one was overtaken, or is a copy
+        that somebody wrote once more."""
+        return command.submitted_ms < self.next_act_ms(command.operation_id)
+
+    def next_act_ms(self, operation_id: str) -> int:
+        """The earliest time that an act may carry to count now."""
+        newest = self._acts.get(operation_id)
+        return 0 if newest is None else newest.submitted_ms + 1
 
     def apply(self, event: Event) -> None:
         """One more event."""

@@ -47,10 +47,7 @@ class ChangeThrottle(MoveControl):
 
     async def perform(self, context: OperationContext) -> Done:
         """Ask the executor."""
-        await context.moves.control(
-            self.move, self.ACTION, throttle=self.throttle, confirmed=context.confirmed
-        )
-        return Done(words=f"asked to {self.what}")
+        return await self._ask(context, self.throttle)
 
     def _change(self, state: OperationState) -> Change:
         rate = state.throttle_bytes_per_s

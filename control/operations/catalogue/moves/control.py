@@ -88,9 +88,20 @@ class MoveControl(MoveOperation):
 
     async def perform(self, context: OperationContext) -> Done:
         """Ask the executor."""
-        await context.moves.control(
-            self.move, self.ACTION, reason=self.reason, confirmed=context.confirmed
+        return await self._ask(context)
+
+    async def _ask(self, context: OperationContext, throttle: str | None = None) -> Done:
+        """:raises ActRefusedError: the executor says no within a moment."""
+        moves = context.moves
+        before = await moves.get(self.move)
+        asked_ms = await moves.control(
+            self.move,
+            self.ACTION,
+            reason=self.reason,
+            throttle=throttle,
+            confirmed=context.confirmed,
         )
+        await moves.require_taken(self.move, self.ACTION, asked_ms, before)
         return Done(words=f"asked to {self.what}")
 
     def _change(self, state: OperationState) -> Change:

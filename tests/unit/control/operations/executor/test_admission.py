@@ -1,5 +1,6 @@
 """The executor asks its own settings whether a command may be carried out, whoever sent it."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,11 +9,11 @@ from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import ClusterId
 from control.model.watched_cluster import Site, WatchedCluster
 from control.operations.bus.commands import ControlAction, ControlCommand, ReassignCommand
-from control.operations.bus.events import Event, EventKind
+from control.operations.bus.events import Event, EventKind, decode_event, encode_event
 from control.operations.bus.state import accepted_data
-from control.operations.errors import NotConfiguredError
+from control.operations.errors import FencedError, NotConfiguredError
 from control.operations.executor.admission import Admission
-from control.operations.executor.executor import Executor, ExecutorSettings
+from control.operations.executor.executor import STRANGERS_TOLD_MAX, Executor, ExecutorSettings
 from control.planner.proposal import PartitionChange
 from partiscope.identity import cluster_of_command
 from partiscope.settings import Settings
@@ -121,6 +122,7 @@ async def test_nothing_is_done_for_a_command_that_is_refused(
     assert [(it.operation_id, it.kind) for it in events] == [
         ("mv-1", EventKind.ACCEPTED),
         ("mv-1", EventKind.REFUSED),
+        ("mv-forged", EventKind.NOTE),
     ]
     assert lacking(" ".join(said), "mv-forged", "attacker:5555") == []
     assert (memory.busy_clusters(), memory.unjudged()) == (set(), [])
@@ -135,3 +137,108 @@ def test_an_operation_that_moved_nothing_is_not_offered_for_rollback() -> None:
         executor.memory.apply(event)
     state = executor.memory.state_of("mv-1")
     assert (state.is_finished, state.may_roll_back, state.may("rollback")) == (True, False, False)
+
+
+class Told:
+    """An executor whose events are kept, and what it says of each command."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, known: WatchedCluster = PROD) -> None:
+        self.events: list[Event] = []
+        self.said: list[str] = []
+        settings = ExecutorSettings(
+            bus=KafkaSettings(bootstrap="bus:1"), cluster_of=lambda _: known, requires_proof=True
+        )
+        self.executor = Executor(settings, self.said.append)
+        monkeypatch.setattr(self.executor, "emit", self._emit)
+        self.executor.memory.take(command(confirmed="prod"))
+        for event in beginning(command(confirmed="prod")):
+            self.executor.memory.apply(event)
+
+    async def _emit(self, event: Event) -> None:
+        self.events.append(event)
+        self.executor.memory.apply(event)
+
+    async def hears(self, *commands: ControlCommand) -> list[tuple[int, str]]:
+        """What the operation tells of refused acts after these came."""
+        batches: list[list[ControlCommand]] = [list(commands)]
+
+        class Owner:
+            is_owner = False
+
+            async def next_commands(self) -> list[ControlCommand]:
+                return batches.pop()
+
+        owner: Any = Owner()
+        with pytest.raises(FencedError):
+            await self.executor._listen(owner)
+        return list(self.executor.memory.state_of("mv-1").refused_acts)
+
+
+def act(action: ControlAction, at_ms: int, **further: Any) -> ControlCommand:
+    return ControlCommand(operation_id="mv-1", action=action, submitted_ms=at_ms, **further)
+
+
+async def test_an_act_that_is_refused_is_told_by_the_operation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Told(monkeypatch)
+    throttle = act(ControlAction.THROTTLE, 10, throttle=1 << 20)
+    forged = act(ControlAction.PAUSE, 20, is_foreign=True)
+    (first, second) = await told.hears(throttle, forged)
+    assert (first[0], second[0]) == (10, 20)
+    assert lacking(first[1], "throttle is refused", "production", "--cluster prod") == []
+    assert lacking(second[1], "pause is refused", "no proof", "--data") == []
+    flags = told.executor.memory.flags_of("mv-1")
+    assert (flags.throttle, flags.is_paused) == (None, False)
+    again = decode_event(encode_event(told.events[0]))
+    assert again.data["refused_act_ms"] == 10
+    assert told.executor.memory.state_of("mv-1").notes[-1] == second[1]
+
+
+async def test_strangers_fill_neither_the_notes_nor_the_bus(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Told(monkeypatch)
+    flood = [act(ControlAction.CANCEL, at_ms, is_foreign=True) for at_ms in range(500)]
+    await told.hears(*flood)
+    state = told.executor.memory.state_of("mv-1")
+    assert (len(told.events), len(state.notes)) == (STRANGERS_TOLD_MAX, 1)
+    assert not told.executor.memory.flags_of("mv-1").is_cancelled
+
+
+async def test_an_old_act_that_is_written_again_does_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Told(monkeypatch)
+    pause, resume = act(ControlAction.PAUSE, 10), act(ControlAction.RESUME, 20, confirmed="prod")
+    slow = act(ControlAction.THROTTLE, 30, throttle=1 << 20, confirmed="prod")
+    fast = act(ControlAction.THROTTLE, 40, throttle=1 << 30, confirmed="prod")
+    assert await told.hears(pause, resume, slow, fast, fast) == []
+    flags = told.executor.memory.flags_of("mv-1")
+    for copied in (pause, slow, resume):
+        refused = await told.hears(copied)
+        assert lacking(refused[-1][1], copied.action.value, "overtaken or copied") == []
+    assert (flags.is_paused, flags.throttle) == (False, 1 << 30)
+
+
+async def test_an_executor_that_begins_anew_counts_acts_in_their_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It reads all of them once more, copies included, and tells nothing twice."""
+    told = Told(monkeypatch)
+    pause, resume = act(ControlAction.PAUSE, 10), act(ControlAction.RESUME, 20, confirmed="prod")
+    for each in (pause, resume, pause):
+        await told.executor._take(each)
+    assert (told.executor.memory.flags_of("mv-1").is_paused, told.events) == (False, [])
+
+
+async def test_acts_on_what_is_left_alone_are_refused_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Told(monkeypatch, replace(PROD, is_read_only=True))
+    nobody: Any = None
+    for each in told.executor.memory.unjudged():
+        await told.executor._judge(nobody, each)
+    assert lacking(" ".join(told.executor.memory.state_of("mv-1").notes), "read_only") == []
+    (refused,) = await told.hears(act(ControlAction.CANCEL, 10))
+    assert lacking(refused[1], "cancel is refused", "read_only") == []
