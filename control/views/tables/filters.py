@@ -26,9 +26,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import BoolColumn, exploded, floats
-from control.model.units import parse_duration
+from control.model.units import DECIMAL, parse_duration
 
 TERMS_MAX: Final = 20
+CHARACTERS_MAX: Final = 2_000
 """A longer filter is a mistake, such as a pasted text."""
 
 
@@ -69,7 +70,7 @@ _TERM: Final = re.compile(
 )
 _HALF_TERM: Final = re.compile(r"-?[A-Za-z_][\w-]*(?::|>=|<=|!=|=|>|<)")
 """``lag>`` with nothing after it: the pattern above takes it for a bare word."""
-_NUMBER: Final = re.compile(r"(?P<digits>-?[\d,]*\.?\d+)(?P<unit>[A-Za-z]*)")
+_NUMBER: Final = re.compile(rf"(?P<digits>{DECIMAL})(?P<unit>[A-Za-z]*)")
 _UNITS: Final = {
     "": 1.0, "k": 1e3, "m": 1e6, "g": 1e9,
     "ki": 2.0**10, "mi": 2.0**20, "gi": 2.0**30, "ti": 2.0**40,
@@ -81,8 +82,14 @@ def parse_filter(text: str) -> tuple[Term, ...]:
     """Cut a filter into terms.
 
     Raises:
-        FilterError: more than ``TERMS_MAX`` terms, or a quote that is not closed.
+        FilterError: more than ``TERMS_MAX`` terms or ``CHARACTERS_MAX`` characters, or a quote
+            that is not closed.
     """
+    if len(text) > CHARACTERS_MAX:
+        raise FilterError(
+            f"it has {len(text):,} characters, and a filter {CHARACTERS_MAX:,} at most; it begins "
+            f"with {text[:40]!r}"
+        )
     if text.count('"') % 2:
         raise FilterError(f"{text[text.rindex(chr(34)) :]} is not closed by a second quote")
     terms = tuple(_term(found) for found in _TERM.finditer(text))
@@ -182,7 +189,7 @@ def _match_ids(column: pa.ChunkedArray, term: Term) -> BoolColumn:
         raise FilterError(f"{term.field} is a list of ids: use {term.field}:101")
     row, element = exploded(column)
     holds = np.zeros(len(column), dtype=np.bool_)
-    holds[row[element == int(parse_number(term.value))]] = True
+    holds[row[element == parse_number(term.value)]] = True
     return ~holds if term.operator == "!=" else holds
 
 

@@ -1,18 +1,22 @@
 """The filter language."""
 
 import re
+from collections.abc import Callable
 
 import pyarrow as pa
 import pytest
 
 from control.views.tables.filters import (
+    CHARACTERS_MAX,
     FieldKind,
     FilterError,
     FilterField,
+    _parse_time,
     filter_mask,
     parse_filter,
     parse_number,
 )
+from tests.support.phrases import lacking
 
 TABLE = pa.table(
     {
@@ -95,3 +99,33 @@ def test_a_term_with_blanks_in_quotes() -> None:
     (term,) = parse_filter('group:"my group"')
 
     assert (term.field, term.operator, term.value) == ("group", ":", "my group")
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("parse", [parse_number, _parse_time])
+def test_a_number_that_goes_on_and_on_is_refused_at_once(parse: Callable[[str], float]) -> None:
+    """A pattern that tries each way to cut the digits takes half an hour for these."""
+    with pytest.raises(FilterError):
+        parse("1" * 200_000 + "$")
+
+
+def test_a_filter_has_a_length_and_says_so() -> None:
+    parse_filter("a" * CHARACTERS_MAX)
+    with pytest.raises(FilterError) as told:
+        parse_filter("lag>" + "1" * 65_532)
+    assert lacking(str(told.value), "65,536", "2,000") == []
+    assert len(str(told.value)) < 200
+
+
+@pytest.mark.parametrize(
+    "text", ["broker:" + "9" * 400, "broker:101.5", "broker!=" + "9" * 25, "lag>" + "9" * 400]
+)
+def test_a_number_that_no_row_can_have_is_no_error(text: str) -> None:
+    mask = filter_mask(TABLE, text, FIELDS, name_column="name")
+    assert list(mask) == ["!" in text] * TABLE.num_rows
+
+
+@pytest.mark.parametrize("text", ["1,", ",", ",5", "--1", "1.", ".", "1..5"])
+def test_what_is_half_a_number_is_none(text: str) -> None:
+    with pytest.raises(FilterError):
+        parse_number(text)
