@@ -85,7 +85,7 @@ class _Page:
         self._shared = shared
         self._send = send
         self._inbox: asyncio.Queue[Message] = asyncio.Queue(INBOX_MAX)
-        self._asked: dict[tuple[str, str], Hashable] = {}
+        self._asked: dict[str, Hashable] = {}
         self._waiting: set[asyncio.Task[None]] = set()
 
     async def listen(self, receive: Receive) -> None:
@@ -98,7 +98,7 @@ class _Page:
                 message = {"type": "websocket.disconnect", "code": NOT_UNDERSTOOD}
             question = _read(message)
             key = self._shared.key_of(question) if question else None
-            if question is None or key is None:
+            if question is None or key is None or len(self._waiting) >= INBOX_MAX:
                 await self._inbox.put(message)
             else:
                 await self._share(question, key, message)
@@ -149,16 +149,19 @@ class _Page:
         if text is None:
             await self._inbox.put(message)
             return
-        renderer, request = _name(question)
-        told = {"type": "callback_response", "rendererId": renderer, "requestId": request}
-        head = json.dumps(told)
+        head = json.dumps({"type": "callback_response", **_names(question)})
         words = f'{head[:-1]}, "payload": {text}}}'
         await self._send({"type": "websocket.send", "text": words})
 
 
-def _name(message: Mapping[str, Any]) -> tuple[str, str]:
+def _names(message: Mapping[str, Any]) -> dict[str, Any]:
     """Tabs of one browser share a socket."""
-    return message.get("rendererId", ""), message.get("requestId", "")
+    return {name: message.get(name, "") for name in ("rendererId", "requestId")}
+
+
+def _name(message: Mapping[str, Any]) -> str:
+    """Both names as one text, whatever a page has put there."""
+    return json.dumps(_names(message))
 
 
 def _close() -> Message:

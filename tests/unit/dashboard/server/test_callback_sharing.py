@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dashboard import ids
-from dashboard.server.callback_sharing import CALLBACKS, CallbackSharing
+from dashboard.server.callback_sharing import CALLBACKS, INBOX_MAX, CallbackSharing
 from dashboard.server.origin_check import Message, Receive, Scope, Send
 from tests.support.patience import WAIT_S
 
@@ -204,3 +204,36 @@ async def test_what_dash_does_not_know_ends_the_socket_with_a_line_in_the_log(
     await asyncio.wait_for(CallbackSharing(dash, lambda: 0)(SCOPE, receive, send), WAIT_S)
     assert [each["type"] for each in told] == ["websocket.close"]
     assert [(record.levelname, record.exc_info) for record in caplog.records] == [("WARNING", None)]
+
+
+@pytest.mark.parametrize("name", [[], {}, [[]], {"a": 1}, None, 5])
+async def test_a_question_with_a_name_that_is_no_text_costs_its_page_nothing_else(
+    name: object,
+) -> None:
+    dash = Dash()
+    dash.may_answer.set()
+    page = Page(CallbackSharing(dash, lambda: 0))
+    page.ask(question(name))  # type: ignore[arg-type]  # it may be anything
+    page.ask(question("sound"))
+    answers = [await page.answer() for _ in range(2)]
+    assert [it["requestId"] for it in answers] == [name, "sound"]
+    await page.end()
+
+
+async def test_a_page_that_asks_the_same_without_end_waits_itself() -> None:
+    """Beyond a bound its messages stay in its own socket."""
+    dash = Dash()
+    app = CallbackSharing(dash, lambda: 0)
+    first, flood = Page(app), Page(app)
+    first.ask(question("first"))
+    await asyncio.wait_for(dash.heard.get(), WAIT_S)
+    before = len(asyncio.all_tasks())
+    for number in range(5_000):
+        flood.ask(question(f"q{number}"))
+    for _ in range(20_000):
+        await asyncio.sleep(0)
+    assert len(asyncio.all_tasks()) - before <= INBOX_MAX + 10
+    dash.may_answer.set()
+    assert (await first.answer())["requestId"] == "first"
+    flood.leave()
+    await first.end()
