@@ -15,7 +15,7 @@ class RawRegistry:
     long as it lasts; without a `piece` it is closed."""
 
     def __init__(self, opening: bytes, piece: bytes = b"") -> None:
-        self._opening, self._piece = opening, piece
+        self.answer, self._piece = opening, piece
         self._is_over = Event()
         self._server = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._server.getsockname()[1]
@@ -37,7 +37,7 @@ class RawRegistry:
         with connection:
             try:
                 connection.recv(1 << 16)
-                connection.sendall(self._opening)
+                connection.sendall(self.answer)
                 while self._piece and not self._is_over.wait(PAUSE_S):
                     connection.sendall(self._piece)
                 connection.shutdown(socket.SHUT_WR)
