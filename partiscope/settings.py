@@ -24,12 +24,13 @@ from pydantic_settings import (
 )
 
 from broker.named_file import NamedFileError, read_text
-from control.kafka.connection.settings import KafkaSettings
+from control.kafka.connection.settings import KafkaSettings, without_user
 from control.model.ids import ClusterId
 from control.model.units import parse_duration
 from control.model.watched_cluster import COLORS, JOURNAL_HOLD_S, is_of_any
 from partiscope.connections import ConnectionSettings, SchemaRegistryConnection
 from partiscope.proof_keys import KEY_FILE
+from spark_metrics.window.store_url import require_no_password
 
 ENV_PREFIX: Final = "PARTISCOPE_"
 _OTHER_VARIABLES: Final = ("config", "cache")
@@ -78,6 +79,11 @@ class MetricsSettings(Section):
     trigger_ms: int = Field(default=1_000, ge=100)
     driver_memory: str | None = Field(default=None, pattern=r"^\d+[mg]$")
     """Heap of Spark's JVM, such as ``2g``; 768m where it is not set."""
+
+    @field_validator("store", "checkpoint")
+    @classmethod
+    def _check_url(cls, url: str | None) -> str | None:
+        return None if url is None else require_no_password(url)
 
 
 class DashboardSettings(Section):
@@ -320,7 +326,8 @@ def _plain_error(error: ErrorDetails, model: type[BaseModel]) -> str:
     given = error.get("input")
     is_shown = isinstance(given, str | int | float) and not _SECRET.search(path)
     is_shown = is_shown and repr(given) not in words
-    return f"{path}{f' = {given!r}' if is_shown else ''}: {words}" if path else words
+    shown = without_user(given) if isinstance(given, str) else given
+    return f"{path}{f' = {shown!r}' if is_shown else ''}: {words}" if path else words
 
 
 def unknown_setting(path: str, name: str, known: Iterable[str]) -> str:

@@ -26,6 +26,7 @@ from spark_metrics.job.run import Run, RunSettings, leave, say
 from spark_metrics.job.spark_session import DRIVER_MEMORY, SessionSettings
 from spark_metrics.store.writer import RETENTION_MS
 from spark_metrics.window.errors import MetricsError
+from spark_metrics.window.store_url import require_no_password
 
 MASTER: Final = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+:\d+|yarn|k8s://.+")
 """As ``org.apache.spark.deploy.SparkSubmit`` takes them."""
@@ -57,6 +58,11 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
             f"--conf {SECRET} would show the secret to everybody who lists processes: write it "
             "into spark-defaults.conf (mode 0600) of the folder that SPARK_CONF_DIR names"
         )
+    for flag, url in (("--store", chosen.store), ("--checkpoint", chosen.checkpoint)):
+        try:
+            require_no_password(url)
+        except ValueError as error:
+            parser.error(f"{flag}: {error}")
     if not MASTER.fullmatch(chosen.master):
         parser.error(
             f"--master {chosen.master} is no Spark master: it takes local[2], local[*], "

@@ -87,10 +87,18 @@ def _provider(token: Callable[[], Awaitable[str]] | None) -> Any:
     return provider_of(token)
 
 
+def without_user(text: str) -> str:
+    """An address or URL as it may be shown: without the user and password that it may hold."""
+    head, at, tail = text.rpartition("@")
+    scheme, slashes, _ = head.partition("://")
+    return f"{scheme}{slashes}…@{tail}" if at and slashes else f"…@{tail}" if at else text
+
+
 def _parse_address(entry: str) -> tuple[str, int]:
     host, _, port = entry.strip().rpartition(":")
     if not host or not _HOST.fullmatch(host) or not re.fullmatch("[0-9]+", port):
-        raise ValueError(f"{entry.strip()!r} is not an address of the form HOST:PORT")
+        words = f"{without_user(entry.strip())!r} is not an address of the form HOST:PORT"
+        raise ValueError(words)
     if not 1 <= int(port[:9]) <= PORT_MAX:
         raise ValueError(f"{entry.strip()!r} has no port from 1 to {PORT_MAX}")
     return host.strip("[]"), int(port)

@@ -30,6 +30,7 @@ from partiscope.settings import (
     plain_errors,
     usual_data,
 )
+from spark_metrics.window.store_url import require_no_password
 
 Bootstrap = Annotated[
     str | None,
@@ -90,7 +91,18 @@ SchemaRegistry = Annotated[
         show_default=False,
     ),
 ]
-Store = Annotated[str | None, typer.Option(help="Folder or URL of the aggregates.")]
+
+
+def _checked_store(url: str | None) -> str | None:
+    try:
+        return url if url is None else require_no_password(url)
+    except ValueError as error:
+        raise CommandError(f"--store: {error}", Exit.WRONG_USE) from error
+
+
+Store = Annotated[
+    str | None, typer.Option(callback=_checked_store, help="Folder or URL of the aggregates.")
+]
 Data = Annotated[Path | None, typer.Option(help="Data directory.  [default: data]")]
 Json = Annotated[
     bool, typer.Option("--json", help="JSON on stdout: one document, or one a line as it streams.")

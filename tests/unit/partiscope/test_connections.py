@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from pydantic import ValidationError
 
 from control.kafka.connection.connections import settings_of
+from control.kafka.connection.settings import KafkaSettings
 from control.model.watched_cluster import Site
 from control.operations.catalogue.moves.cancel import Cancel
 from control.operations.catalogue.moves.resume import Resume
@@ -19,8 +21,9 @@ from partiscope.cli.shared.options import known_bootstrap, settings_with, target
 from partiscope.connections import ConnectionSettings, read_client_properties
 from partiscope.identity import cluster_by_name
 from partiscope.installation import Installation, Watched
-from partiscope.settings import SettingsError
+from partiscope.settings import Settings, SettingsError, plain_errors
 from tests.support.patience import WAIT_S
+from tests.support.phrases import lacking
 
 
 @pytest.fixture(autouse=True)
@@ -228,3 +231,44 @@ def test_what_runs_on_the_bus_is_changed_as_its_own_cluster_allows(
     with pytest.raises(CommandError, match="it is about prod, not about elsewhere:9092") as other:
         require_control(RESUME, Site("p1:9092"), "elsewhere:9092")
     assert other.value.status == 2
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({"schema_registry": {"url": "http://u:hunter2@h/x"}}, "schema_registry.url"),
+        ({"schema_registry": {"url": "ftp://u:hunter2@h/x"}}, "http(s)://HOST:PORT"),
+        ({"clusters": {"a": {"bootstrap": "h:1", "schema_registry": "http://u:hunter2@h"}}}, "@h"),
+        ({"metrics": {"store": "s3://KEY:hunter2@bucket/x"}}, "AWS_SECRET_ACCESS_KEY"),
+        ({"metrics": {"checkpoint": "s3://KEY:hun/ter2@bucket/x"}}, "metrics.checkpoint"),
+        ({"metrics": {"driver_memory": "u:hunter2@h"}}, "metrics.driver_memory"),
+    ],
+)
+def test_an_error_of_settings_shows_no_password_of_a_url(
+    document: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ValidationError) as raised:
+        Settings.model_validate(document)
+    words = plain_errors(raised.value, Settings)
+    assert lacking(words, told) == []
+    assert "hunter2" not in words
+    assert "ter2" not in words
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://bucket/a@b:c",
+        "hdfs://host:8020/a@b",
+        "abfss://box@account.dfs.core.windows.net/x",
+        "a",
+    ],
+)
+def test_a_store_may_have_signs_that_are_no_password(url: str) -> None:
+    assert Settings.model_validate({"metrics": {"store": url}}).store == url
+
+
+def test_an_address_that_is_none_is_told_without_its_password() -> None:
+    with pytest.raises(ValueError, match="HOST:PORT") as raised:
+        KafkaSettings(bootstrap="u:hunter2@h:1").addresses()
+    assert "hunter2" not in str(raised.value)

@@ -60,3 +60,12 @@ def test_a_secret_is_no_flag(capsys: pytest.CaptureFixture[str]) -> None:
     words = capsys.readouterr().err
     assert not lacking(words, "spark.authenticate.secret", "spark-defaults.conf", "0600")
     assert "hunter2" not in words
+
+
+@pytest.mark.parametrize("flag", ["--store", "--checkpoint"])
+def test_a_url_with_a_password_is_refused(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_arguments([*WHERE, flag, "s3://KEY:hunter2@bucket/x"])
+    words = capsys.readouterr().err
+    assert not lacking(words, flag, "AWS_SECRET_ACCESS_KEY")
+    assert "hunter2" not in words
