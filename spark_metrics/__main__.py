@@ -53,16 +53,8 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
     chosen = parser.parse_args(arguments)
     if any("=" not in item for item in chosen.conf):
         parser.error("--conf takes NAME=VALUE")
-    if any(item.startswith(f"{SECRET}=") for item in chosen.conf):
-        parser.error(
-            f"--conf {SECRET} would show the secret to everybody who lists processes: write it "
-            "into spark-defaults.conf (mode 0600) of the folder that SPARK_CONF_DIR names"
-        )
-    for flag, url in (("--store", chosen.store), ("--checkpoint", chosen.checkpoint)):
-        try:
-            require_no_password(url)
-        except ValueError as error:
-            parser.error(f"{flag}: {error}")
+    if secret := _secret_in(chosen):
+        parser.error(secret)
     if not MASTER.fullmatch(chosen.master):
         parser.error(
             f"--master {chosen.master} is no Spark master: it takes local[2], local[*], "
@@ -101,6 +93,21 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
         retention_ms=chosen.retention_ms,
         says_batches=chosen.say_batches,
     )
+
+
+def _secret_in(chosen: argparse.Namespace) -> str:
+    """Why a flag is refused that everybody could read who lists processes; empty: none is."""
+    if any(item.startswith(f"{SECRET}=") for item in chosen.conf):
+        return (
+            f"--conf {SECRET} would show the secret to everybody who lists processes: write it "
+            "into spark-defaults.conf (mode 0600) of the folder that SPARK_CONF_DIR names"
+        )
+    for flag, url in (("--store", chosen.store), ("--checkpoint", chosen.checkpoint)):
+        try:
+            require_no_password(url)
+        except ValueError as error:
+            return f"{flag}: {error}"
+    return ""
 
 
 def _absolute(place: str) -> str:
