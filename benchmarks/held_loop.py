@@ -14,10 +14,11 @@ import asyncio
 import gc
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from broker.background import Rounds
 from broker.coordinator.records import (
     CommittedOffset,
     OffsetKey,
@@ -125,11 +126,6 @@ def _questions(names: Sequence[str]) -> Iterator[tuple[str, tuple[int, int], dic
     yield "DeleteGroups", (42, 2), {"groups_names": many}
 
 
-async def _within_the_loop(work: Callable[[], object]) -> None:
-    """What a timer calls."""
-    work()
-
-
 async def _fence(node: Node) -> None:
     """The broker loses all it leads, and gets it back."""
     broker_id = node.config.node_id
@@ -192,9 +188,10 @@ async def measure(entries: int, directory: Path) -> None:
                 print(f"{api:<28} not measured: {type(error).__name__}: {error}")
         for name, work in (
             ("upkeep of the logs, each second", node._maintain),
+            ("checkpoints of the logs", lambda: parts(node).logs.checkpointing({})),
             ("scan of the in-sync replicas", parts(node).replicas._housekeeper.scan),
         ):
-            await held(name, _within_the_loop(work))
+            await held(name, Rounds(name, 0, work).run())
         await held("a broker is fenced, and back", _fence(node))
         await _coordinate(node, count)
         deleted = [{"name": name} for name in names]

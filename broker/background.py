@@ -13,7 +13,7 @@ decides what follows an error that nobody expected:
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
@@ -208,3 +208,33 @@ class Repeater:
     def _fire(self) -> None:
         self._timer.set(self._interval_ms)
         self._callback()
+
+
+class Rounds:
+    """Steps over all things of a kind every so often, slice by slice; one round at a time."""
+
+    def __init__(
+        self, owner: str, interval_ms: float, steps: Callable[[], Iterator[object]]
+    ) -> None:
+        self._steps = steps
+        self._repeater = Repeater(owner, interval_ms, self._maybe_begin)
+        self._running = Tasks(owner, log_failure)
+
+    def start(self) -> None:
+        """The first round comes after one interval."""
+        self._repeater.start()
+
+    async def run(self) -> None:
+        """One round."""
+        slices = Slices()
+        for _ in self._steps():
+            await slices.pause()
+
+    async def stop(self) -> None:
+        """End; a round that runs stays unfinished."""
+        self._repeater.stop()
+        await self._running.stop()
+
+    def _maybe_begin(self) -> None:
+        if not self._running:
+            self._running.start(self.run())

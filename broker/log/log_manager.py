@@ -1,13 +1,13 @@
 """All logs of one data directory: opened at start, kept up while running, closed in order.
 
-`maintain` is the only periodic call: retention, delayed deletions, compaction, checkpoints, and
+`upkeep` is the only periodic work: retention, delayed deletions, compaction, checkpoints, and
 forcing sealed segments to the disk. What may take the disk seconds or minutes is done in threads.
 Source: kafka.log.LogManager (Kafka 4.x).
 """
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
@@ -184,45 +184,57 @@ class LogManager:
     def write_checkpoints(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         """Begin to write recovery points, log starts and high watermarks where they changed.
 
-        What the disk refuses is logged by `maintain`, and written with the next call.
+        What the disk refuses is logged by `upkeep`, and written with the next call.
         """
+        for _ in self.checkpointing(high_watermarks):
+            pass
+
+    def checkpointing(self, high_watermarks: Mapping[TopicPartition, int]) -> Iterator[None]:
+        """The same in steps."""
         self._checkpoints.high_watermarks.update(high_watermarks)
-        self._checkpoints.write(self._logs)
+        return self._checkpoints.write(self._logs)
 
-    def maintain(
+    def upkeep(
         self, now_ms: int, high_watermarks: Mapping[TopicPartition, int] | None = None
-    ) -> None:
+    ) -> Iterator[None]:
         """Does the maintenance that is due: forced files, delayed deletions, retention,
-        checkpoints; `now_ms` is wall time.
+        checkpoints; `now_ms` is wall time. Logs may come, change and go between two steps.
 
-        What the disk refuses is logged, and tried again by the next call that finds it due. After
-        a failed fsync nothing is tried any more: see `DiskHealth.failure`.
+        What the disk refuses is logged, and tried again when it is next due. After a failed fsync
+        nothing is tried any more: see `DiskHealth.failure`.
         """
         if self.disk.failure is not None:
             return
         if high_watermarks is not None:
             self._checkpoints.high_watermarks.update(high_watermarks)
         self._remover.start(self._deleted.take_due(now_ms))
-        steps = (
-            self._writer.collect,
-            self._flusher.collect,
-            self._remover.collect,
-            partial(self._maintain_logs, now_ms),
-            partial(self._compact, now_ms),
+        parts = (
+            self._collect(),
+            self._maintain_logs(now_ms),
+            self._checkpoint_if_due(),
+            self._compact(now_ms),
         )
-        for step in steps:
+        for steps in parts:
             try:
-                step()
+                yield from steps
             except StorageError as error:
                 self._note_refused(error)
             except (LogError, OSError) as error:
                 _logger.error("maintaining the logs failed: %s", error)
 
-    def _maintain_logs(self, now_ms: int) -> None:
+    def _collect(self) -> Iterator[None]:
+        for part in (self._writer, self._flusher, self._remover):
+            part.collect()
+            yield
+
+    def _maintain_logs(self, now_ms: int) -> Iterator[None]:
         is_retention_due = self._clock.monotonic_ms() >= self._retention_due_ms
         if is_retention_due:
             self._retention_due_ms = self._clock.monotonic_ms() + self.retention_check_ms
-        for key, log in self._logs.items():
+        for key, log in list(self._logs.items()):
+            yield
+            if log.is_abandoned:
+                continue
             try:
                 self._remover.start(log.retired.take_due(now_ms))
                 if is_retention_due and log.topic != METADATA_TOPIC:
@@ -233,17 +245,19 @@ class LogManager:
                 self._flusher.maybe_start(log.durability, is_with_active=is_due)
             except (LogError, OSError) as error:
                 _logger.error("%s-%d is not maintained: %s", *key, error)
+
+    def _checkpoint_if_due(self) -> Iterator[None]:
         if self._clock.monotonic_ms() >= self._checkpoint_due_ms:
             self._checkpoint_due_ms = self._clock.monotonic_ms() + self.checkpoint_ms
-            self.write_checkpoints({})
+            yield from self.checkpointing({})
 
     def _note_refused(self, error: StorageError) -> None:
         if not self.disk.note(error):
             _logger.error("%s", error)
 
-    def _compact(self, now_ms: int) -> None:
-        def look() -> CleanableLogs:
-            self.write_checkpoints({})
+    def _compact(self, now_ms: int) -> Iterator[None]:
+        def look() -> Generator[None, None, CleanableLogs]:
+            yield from self.checkpointing({})
             return CleanableLogs(
                 logs=self._logs,
                 high_watermarks=self._checkpoints.high_watermarks,
@@ -251,8 +265,8 @@ class LogManager:
                 now_ms=now_ms,
             )
 
-        if self.cleaner.tick(self._clock.monotonic_ms(), look):
-            self.write_checkpoints({})
+        if (yield from self.cleaner.tick(self._clock.monotonic_ms(), look)):
+            yield from self.checkpointing({})
 
     def shutdown(self, clean: bool = True, *, broker_epoch: int = -1) -> None:
         """Close every log and release the directory; an unclean one leaves all as it is."""

@@ -1,8 +1,9 @@
 """Tasks of a node every few seconds, for all its partitions together."""
 
+from collections.abc import Iterator
 from typing import Final
 
-from broker.background import Repeater, attempt
+from broker.background import Rounds, attempt
 from broker.clock import Clock
 from broker.log.log_manager import LogManager
 from broker.replication.partition.events import IsrScanDue, LogStartMoved
@@ -28,41 +29,42 @@ class IsrScanAndCheckpoint:
         self._logs = logs
         self._clock = clock
         scan_ms = max(min(lag_time_ms_max // 2, ISR_SCAN_MS_MAX), 1)
-        self._timers = (
-            Repeater("scan of in-sync replicas", scan_ms, self.scan),
-            Repeater("checkpoint of high watermarks", checkpoint_ms, self.write_checkpoints),
+        self._rounds = (
+            Rounds("scan of in-sync replicas", scan_ms, self.scan),
+            Rounds("checkpoint of high watermarks", checkpoint_ms, self.checkpointing),
         )
 
     def start(self) -> None:
         """Begin; needs a running loop."""
-        for timer in self._timers:
-            timer.start()
+        for each in self._rounds:
+            each.start()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Stop, after a last checkpoint."""
-        for timer in self._timers:
-            timer.stop()
-        self.write_checkpoints()
+        for each in self._rounds:
+            await each.stop()
+        self._logs.write_checkpoints(self.high_watermarks())
 
     def high_watermarks(self) -> dict[tuple[str, int], int]:
         """High watermarks of every partition, for checkpoints and retention."""
         return {key: p.state.high_watermark for key, p in self._replicas.by_name.items()}
 
-    def write_checkpoints(self) -> None:
+    def checkpointing(self) -> Iterator[None]:
         """Begin to write the high watermarks when one has moved since the last time."""
         if self._replicas.has_unsaved_high_watermark:
-            self._logs.write_checkpoints(self.high_watermarks())
             self._replicas.has_unsaved_high_watermark = False
+            yield from self._logs.checkpointing(self.high_watermarks())
 
-    def scan(self) -> None:
+    def scan(self) -> Iterator[None]:
         """Look for followers that lag, and for log starts that retention has moved."""
-        now_ms = self._clock.monotonic_ms()
-        for partition in list(self._replicas.partitions()):
-            attempt("scan of in-sync replicas", self._scan, partition, now_ms)
+        for key, partition in list(self._replicas.by_name.items()):
+            if self._replicas.by_name.get(key) is partition:
+                attempt("scan of in-sync replicas", self._scan, partition)
+            yield
 
-    def _scan(self, partition: Partition, now_ms: int) -> None:
+    def _scan(self, partition: Partition) -> None:
         start = partition.log.log_start_offset
         if start > partition.state.log_start_offset:
             self._replicas.apply(partition, LogStartMoved(start))
         if partition.state.needs_scan:
-            self._replicas.apply(partition, IsrScanDue(now_ms=now_ms))
+            self._replicas.apply(partition, IsrScanDue(now_ms=self._clock.monotonic_ms()))

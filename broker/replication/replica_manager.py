@@ -103,7 +103,7 @@ class ReplicaManager:
         await self._fetchers.close()
         await self._replicas.flushes.close()
         await self._isr.close()
-        self._housekeeper.close()
+        await self._housekeeper.close()
         self._wheel.close()
 
     def partition(self, topic: str, partition: int) -> Partition | None:
@@ -115,7 +115,7 @@ class ReplicaManager:
         return self._replicas.partitions()
 
     def high_watermarks(self) -> dict[tuple[str, int], int]:
-        """High watermarks of every replica, for LogManager.maintain."""
+        """High watermarks of every replica, for LogManager.upkeep."""
         return self._housekeeper.high_watermarks()
 
     async def append_and_wait(

@@ -6,9 +6,10 @@ readiness. Whatever an operator can mend is one of OPERATOR_ERRORS and ends the 
 
 import asyncio
 import logging
+from collections.abc import Iterator
 
 from broker.background import (
-    Repeater,
+    Rounds,
     Tasks,
     end_process,
     leave_to_caller,
@@ -60,7 +61,7 @@ class Node:
         self._clock = clock or SystemClock()
         self._parts: NodeParts | None = None
         self._reporter: MetricsReporter | None = None
-        self._maintenance = Repeater("maintenance of the logs", MAINTAIN_MS, self._maintain)
+        self._maintenance = Rounds("maintenance of the logs", MAINTAIN_MS, self._maintain)
         self._starting = Tasks("start of the broker", end_process)
         self._waiting = Tasks("start and stop of the broker", leave_to_caller)
         self._has_started_replicas = False
@@ -151,11 +152,11 @@ class Node:
         )
         self._reporter.start()
 
-    def _maintain(self) -> None:
+    def _maintain(self) -> Iterator[None]:
         """Retention, delayed deletions and flushes that are due."""
         assert self._parts is not None
         parts = self._parts
-        parts.logs.maintain(self._clock.wall_ms(), parts.replicas.high_watermarks())
+        return parts.logs.upkeep(self._clock.wall_ms(), parts.replicas.high_watermarks())
 
     async def stop(self) -> None:
         """Hand the partitions over, then stop everything in the reverse order."""
@@ -163,7 +164,7 @@ class Node:
         if parts is None:
             return
         await self._starting.stop()
-        self._maintenance.stop()
+        await self._maintenance.stop()
         if self._reporter is not None:
             await self._reporter.stop()
         broker_epoch = parts.metadata.broker_epoch

@@ -44,19 +44,22 @@ class CheckpointFiles:
         self.cleaned = self._read(CLEANER_OFFSET_FILE)
         self.high_watermarks = self._read(HIGH_WATERMARK_FILE)
 
-    def write(self, logs: Logs) -> None:
-        """Begin to write the files that say something else than the logs do now."""
-        for name, offsets in self._changed(logs):
-            self._writer.write(self._file(name), partial(encode_offsets, offsets), is_forced=True)
-            self._written[name] = offsets
+    def write(self, logs: Logs) -> Iterator[None]:
+        """Begin to write the files that say something else than the logs do now, step by step."""
+        for name, offsets in self._look(logs):
+            if self._written.get(name) != offsets:
+                self._written[name] = kept = dict(offsets)
+                self._writer.write(self._file(name), partial(encode_offsets, kept), is_forced=True)
+            yield
 
     def write_now(self, logs: Logs) -> None:
         """Write them before it returns.
 
         :raises StorageError: the disk refused.
         """
-        for name, offsets in self._changed(logs):
-            write_file(self._file(name), encode_offsets(offsets), is_forced=True)
+        for name, offsets in self._look(logs):
+            if self._written.get(name) != offsets:
+                write_file(self._file(name), encode_offsets(offsets), is_forced=True)
 
     def forget(self, key: TopicPartition) -> None:
         """Forgets the log of this name, which is deleted."""
@@ -94,16 +97,18 @@ class CheckpointFiles:
             if log is None or not log.cleaning.take_checkpoint(offset):
                 self.forget_cleaned(key)
 
-    def _changed(self, logs: Logs) -> Iterator[tuple[str, dict[TopicPartition, int]]]:
-        self.recovery_points = {key: log.recovery_point for key, log in logs.items()}
-        starts = {key: log.log_start_offset for key, log in logs.items()}
-        self.log_starts = {key: start for key, start in starts.items() if start}
+    def _look(self, logs: Logs) -> Iterator[tuple[str, dict[TopicPartition, int]]]:
+        """Each file with the offsets it should hold, one after the other."""
         self.cleaned = {
             key: log.cleaning.cleaned_to for key, log in logs.items() if log.cleaning.cleaned_to
         }
-        for name, offsets in self._known().items():
-            if self._written.get(name) != offsets:
-                yield name, dict(offsets)
+        yield CLEANER_OFFSET_FILE, self.cleaned
+        self.recovery_points = {key: log.recovery_point for key, log in logs.items()}
+        yield RECOVERY_POINT_FILE, self.recovery_points
+        starts = ((key, log.log_start_offset) for key, log in logs.items())
+        self.log_starts = {key: start for key, start in starts if start}
+        yield LOG_START_FILE, self.log_starts
+        yield HIGH_WATERMARK_FILE, self.high_watermarks
 
     def _known(self) -> dict[str, dict[TopicPartition, int]]:
         return {

@@ -9,7 +9,7 @@ loop.
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
@@ -62,7 +62,7 @@ class CleanableLogs:
     recovery_points: Mapping[TopicPartition, int]
     now_ms: int
 
-    def plan(self, key: TopicPartition) -> Compaction | None:
+    def plan(self, key: TopicPartition, log: PartitionLog) -> Compaction | None:
         """A run over one log, if it is due.
 
         Only what is known to be on the disk is cleaned: after a crash recovery then never meets
@@ -72,7 +72,7 @@ class CleanableLogs:
             self.high_watermarks.get(key, 0),
             self.recovery_points.get(key, 0),
         )
-        return self.logs[key].plan_compaction(stable_offset=stable_offset, now_ms=self.now_ms)
+        return log.plan_compaction(stable_offset=stable_offset, now_ms=self.now_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +83,7 @@ class _Run:
 
 
 class Cleaner:
-    """One run at a time; `tick` from the event loop, often."""
+    """One run at a time; `tick` from the event loop, often, step by step."""
 
     def __init__(self) -> None:
         self.is_enabled = True
@@ -94,7 +94,9 @@ class Cleaner:
         self._due_ms = 0
         self._damaged: WeakSet[PartitionLog] = WeakSet()
 
-    def tick(self, now_ms: int, look: Callable[[], CleanableLogs]) -> bool:
+    def tick(
+        self, now_ms: int, look: Callable[[], Generator[None, None, CleanableLogs]]
+    ) -> Generator[None, None, bool]:
         """Go on with the run, or begin one when it is time (`now_ms` is monotonic).
 
         True when a log has become clean up to a new offset, which is to be written down.
@@ -103,7 +105,8 @@ class Cleaner:
             return self._run.future.done() and self._advance(self._run, now_ms)
         if self.is_enabled and now_ms >= self._due_ms:
             self._due_ms = now_ms + self.backoff_ms
-            self._begin(look())
+            cleanable = yield from look()
+            yield from self._begin(cleanable)
         return False
 
     def stop(self) -> None:
@@ -114,15 +117,16 @@ class Cleaner:
             self._thread = None
         self._run = None
 
-    def _begin(self, cleanable: CleanableLogs) -> None:
+    def _begin(self, cleanable: CleanableLogs) -> Generator[None, None, None]:
         found: list[tuple[float, PartitionLog, Compaction]] = []
-        for key, log in cleanable.logs.items():
-            if not log.config.is_compacted or log.topic == METADATA_TOPIC:
+        for key, log in list(cleanable.logs.items()):
+            yield
+            if log.is_abandoned or not log.config.is_compacted or log.topic == METADATA_TOPIC:
                 continue
             if log in self._damaged:
                 continue
             try:
-                compaction = cleanable.plan(key)
+                compaction = cleanable.plan(key, log)
             except StorageError as error:
                 self._give_up(log, error)
                 continue

@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from broker import background
 from broker.background import (
     InternalError,
     Repeater,
+    Rounds,
     Tasks,
     Timer,
     attempt,
@@ -80,6 +82,37 @@ async def test_a_repeater_goes_on_after_each_failure(caplog: pytest.LogCaptureFi
         await asyncio.wait_for(calls.acquire(), WAIT_S)
     repeater.stop()
     assert "internal error in the maintenance" in caplog.text
+
+
+async def test_others_are_served_within_a_round_and_no_round_begins_beside_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("broker.background.SLICE_S", -1.0)
+    begun, steps, done = 0, 0, asyncio.Event()
+
+    def work() -> Iterator[None]:
+        nonlocal begun, steps
+        begun += 1
+        for _ in range(100):
+            steps += 1
+            yield
+        if begun == 2:
+            done.set()
+
+    rounds = Rounds("maintenance", 0, work)
+    rounds.start()
+    while not steps:  # noqa: ASYNC110  # each turn of the loop is counted
+        await asyncio.sleep(0)
+    assert (begun, steps) == (1, 1)
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert begun == 1
+    assert 1 < steps < 50
+    await asyncio.wait_for(done.wait(), WAIT_S)
+    await rounds.stop()
+    told = steps
+    await asyncio.sleep(0)
+    assert steps == told
 
 
 async def test_a_failure_that_ends_the_process_is_told_to_the_node_it_was_started_for() -> None:

@@ -1,9 +1,12 @@
 """Batches and logs for the tests of broker.log."""
 
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from broker.log.config import LogConfig
+from broker.log.log_manager import LogManager
 from broker.log.log_validator import AppendInfo
 from broker.log.partition_log import PartitionLog
 from broker.protocol.records import NewRecord, build_batch, iter_batch_headers
@@ -82,6 +85,15 @@ def open_log(
 def append(log: PartitionLog, records: memoryview, *, epoch: int = 0) -> AppendInfo:
     """Append as a leader, what a client sent, now."""
     return log.append_as_leader(records, leader_epoch=epoch, now_ms=NOW_MS, is_from_client=True)
+
+
+def maintain(
+    manager: LogManager,
+    now_ms: int = NOW_MS,
+    high_watermarks: Mapping[tuple[str, int], int] | None = None,
+) -> None:
+    """All steps of the upkeep that is due."""
+    deque(manager.upkeep(now_ms, high_watermarks), 0)
 
 
 def read_all(log: PartitionLog) -> bytes:

@@ -26,6 +26,7 @@ from tests.unit.broker.log.helpers import (
     NOW_MS,
     FakeClock,
     batch,
+    maintain,
     open_log,
     read_all,
     small_segments,
@@ -202,7 +203,7 @@ def run_script(directory: Path, steps: tuple[Step, ...], kind: Kind, first: int)
                 disk.story.append("refused")
             else:
                 disk.story.append(f"done, end {log.log_end_offset}")
-            manager.maintain(NOW_MS)
+            maintain(manager, NOW_MS)
     is_met = disk.count > first
     story = (kind, disk.story)
     assert log.recovery_point <= log.log_end_offset, story
@@ -296,10 +297,10 @@ def test_a_failed_fsync_is_final_for_the_directory(tmp_path: Path) -> None:
         write(1)(log, ledger)
     log.roll()
     with FaultyDisk(tmp_path / "orders-0", errno.EIO, calls={"fsync"}, times=1) as disk:
-        manager.maintain(NOW_MS)
+        maintain(manager, NOW_MS)
         manager._flusher.stop()
     assert disk.met
-    manager.maintain(NOW_MS)
+    maintain(manager, NOW_MS)
     assert log.recovery_point == 0
     assert [type(error) for error in told] == [ForceFailedError]
     assert manager.disk.failure is told[0]

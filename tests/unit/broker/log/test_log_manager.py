@@ -34,7 +34,15 @@ from broker.log.names import (
 from tests.support.faulty_disk import FaultyDisk
 from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
-from tests.unit.broker.log.helpers import CONFIG, NOW_MS, FakeClock, append, batch, read_all
+from tests.unit.broker.log.helpers import (
+    CONFIG,
+    NOW_MS,
+    FakeClock,
+    append,
+    batch,
+    maintain,
+    read_all,
+)
 
 TOPIC_ID = UUID(int=77)
 SEGMENT_FILES = (LOG_SUFFIX, OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX)
@@ -199,9 +207,9 @@ def test_a_deleted_log_waits_for_its_files_to_go(tmp_path: Path) -> None:
     assert not manager.delete_log("orders", 0)
     assert manager.log("orders", 0) is None
     (waiting,) = tmp_path.glob("orders-0.*-delete")
-    manager.maintain(NOW_MS + 59_999)
+    maintain(manager, NOW_MS + 59_999)
     assert waiting.exists()
-    manager.maintain(NOW_MS + 60_000)
+    maintain(manager, NOW_MS + 60_000)
     wait_until(lambda: not waiting.exists(), "the files have gone")
     assert len(pending.read()) == pending.size_bytes
     # The same name may be created again at once, with another id.
@@ -210,9 +218,25 @@ def test_a_deleted_log_waits_for_its_files_to_go(tmp_path: Path) -> None:
     manager.shutdown()
     again = _open(tmp_path)
     assert again.all_logs == []
-    again.maintain(NOW_MS)
+    maintain(again, NOW_MS)
     wait_until(lambda: not list(tmp_path.glob("*-delete")), "the files have gone")
     again.shutdown()
+
+
+def test_logs_go_and_change_between_two_steps_of_the_upkeep(tmp_path: Path) -> None:
+    manager = _open(tmp_path)
+    for number in range(3):
+        append(manager.create_log("orders", number, TOPIC_ID), batch())
+    high_watermarks = {("orders", number): 1 for number in range(3)}
+    steps = manager.upkeep(NOW_MS, high_watermarks)
+    next(steps)
+    assert manager.delete_log("orders", 1)
+    taken = sum(1 for _ in steps)
+    assert taken > len(manager.all_logs), "others are served between two logs"
+    assert ("orders", 1) not in manager.high_watermark_checkpoint()
+    manager.shutdown()
+    assert "orders 1" not in (tmp_path / "replication-offset-checkpoint").read_text()
+    assert "orders 2 1" in (tmp_path / "replication-offset-checkpoint").read_text()
 
 
 def test_what_the_disk_refuses_to_remove_is_tried_again(
@@ -230,13 +254,13 @@ def test_what_the_disk_refuses_to_remove_is_tried_again(
     manager.delete_log("orders", 0)
     with monkeypatch.context() as patch:
         patch.setattr(os, "unlink", refuse)
-        manager.maintain(NOW_MS + 60_000)
+        maintain(manager, NOW_MS + 60_000)
         wait_until(lambda: bool(threads), "the disk has refused")
         assert list(tmp_path.glob("*-delete"))
     assert not {name for name in threads if not name.startswith("remove")}
 
     def is_gone() -> bool:
-        manager.maintain(NOW_MS + 60_000)
+        maintain(manager, NOW_MS + 60_000)
         return not list(tmp_path.glob("*-delete"))
 
     wait_until(is_gone, "the files have gone")
@@ -356,20 +380,20 @@ def test_what_was_forced_is_written_down_though_no_high_watermark_moves(tmp_path
     clock = FakeClock()
     manager = _open(tmp_path, clock=clock)
     manager.cleaner.is_enabled = False
-    manager.maintain(clock.now_ms)
+    maintain(manager, clock.now_ms)
     log = manager.create_log("orders", 0, TOPIC_ID, replace(CONFIG, flush_ms=1))
     append(log, batch())
     file = tmp_path / "recovery-point-offset-checkpoint"
 
     def is_forced() -> bool:
         clock.now_ms += 10
-        manager.maintain(clock.now_ms)
+        maintain(manager, clock.now_ms)
         return log.recovery_point == 1
 
     wait_until(is_forced, "the record is forced")
     assert "orders 0 1" not in file.read_text()
     clock.now_ms += manager.checkpoint_ms
-    manager.maintain(clock.now_ms)
+    maintain(manager, clock.now_ms)
     wait_until(lambda: "orders 0 1" in file.read_text(), "the recovery point is written")
     manager.shutdown()
 
@@ -384,7 +408,7 @@ def test_a_checkpoint_that_the_disk_refused_is_written_again(
     manager.write_checkpoints({("orders", 0): 1})
 
     def is_told() -> bool:
-        manager.maintain(0)
+        maintain(manager, 0)
         return f"Writing {path} failed" in caplog.text
 
     wait_until(is_told, "the refusal is told")
@@ -433,10 +457,10 @@ def test_upkeep_applies_retention_on_its_interval(tmp_path: Path) -> None:
         append(each, batch())
     high_watermarks = {("orders", 0): 1, ("__cluster_metadata", 0): 1}
     clock.now_ms += 29_999
-    manager.maintain(clock.now_ms, high_watermarks)
+    maintain(manager, clock.now_ms, high_watermarks)
     assert log.log_start_offset == 0
     clock.now_ms += 1
-    manager.maintain(clock.now_ms, high_watermarks)
+    maintain(manager, clock.now_ms, high_watermarks)
     assert (log.log_start_offset, log.size_bytes) == (1, 0)
     assert metadata.log_start_offset == 0
     manager.shutdown()
@@ -450,7 +474,7 @@ def test_upkeep_forces_sealed_segments_to_the_disk(tmp_path: Path) -> None:
     append(log, batch())
     deadline = time.monotonic() + WAIT_S
     while log.recovery_point < 1:
-        manager.maintain(NOW_MS)
+        maintain(manager, NOW_MS)
         assert time.monotonic() < deadline
         time.sleep(0.01)
     assert log.recovery_point == 1
@@ -464,12 +488,12 @@ def test_flush_ms_forces_the_active_segment_too(tmp_path: Path) -> None:
     append(log, batch(3))
     for now_ms, expected in ((NOW_MS + 4999, 0), (NOW_MS + 5000, 3)):
         clock.now_ms = now_ms
-        manager.maintain(now_ms)
+        maintain(manager, now_ms)
         manager._flusher.stop()
         assert log.recovery_point == expected
     append(log, batch(2))
     clock.now_ms += 4999
-    manager.maintain(clock.now_ms)
+    maintain(manager, clock.now_ms)
     manager._flusher.stop()
     assert log.recovery_point == 3
     manager.shutdown()

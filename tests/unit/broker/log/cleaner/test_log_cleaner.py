@@ -2,7 +2,8 @@
 
 import struct
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -37,7 +38,7 @@ from broker.protocol.rewrite import delete_horizon_ms
 from broker.protocol.varint import encode_varint
 from tests.support.phrases import lacking
 from tests.support.settle import wait_until
-from tests.unit.broker.log.helpers import CONFIG, NOW_MS, FakeClock, append, read_all
+from tests.unit.broker.log.helpers import CONFIG, NOW_MS, FakeClock, append, maintain, read_all
 
 COMPACT = replace(CONFIG, cleanup_policy=frozenset({"compact"}), segment_bytes=300)
 RETENTION_MS = 1000
@@ -217,7 +218,7 @@ def _maintain(manager: LogManager, clock: FakeClock, until: Callable[[], bool]) 
     def step() -> bool:
         clock.now_ms += 1000
         ends = {(log.topic, log.partition): log.log_end_offset for log in manager.all_logs}
-        manager.maintain(clock.now_ms, ends)
+        maintain(manager, clock.now_ms, ends)
         return until()
 
     wait_until(step, "compaction comes to its end")
@@ -269,9 +270,9 @@ def test_nothing_is_compacted_beyond_the_high_watermark_or_when_switched_off(
     assert log.plan_compaction(stable_offset=0, now_ms=clock.now_ms) is None
     assert log.plan_compaction(stable_offset=120, now_ms=clock.now_ms) is not None
     manager.cleaner.is_enabled = False
-    manager.maintain(clock.now_ms, {("orders", 0): 120})
+    maintain(manager, clock.now_ms, {("orders", 0): 120})
     clock.now_ms += 1_000_000
-    manager.maintain(clock.now_ms, {("orders", 0): 120})
+    maintain(manager, clock.now_ms, {("orders", 0): 120})
     assert log.cleaning.cleaned_to == 0
     manager.shutdown()
 
@@ -376,23 +377,34 @@ def test_a_run_over_a_log_that_went_harms_nothing_that_came_in_its_place(
     gone = manager.create_log("orders", 0, UUID(int=5))
     _fill(gone, 40)
     offsets = {("orders", 0): 120}
+    other = manager.create_log("others", 0, UUID(int=6))
     cleanable = CleanableLogs(
-        logs={("orders", 0): gone},
+        logs={("orders", 0): gone, ("others", 0): other},
         high_watermarks=offsets,
         recovery_points=offsets,
         now_ms=clock.now_ms,
     )
+    cleaner = Cleaner()
+
+    def look() -> Generator[None, None, CleanableLogs]:
+        yield
+        return cleanable
+
+    beginning = cleaner.tick(clock.now_ms, look)
+    for _ in range(3):
+        next(beginning)  # until it has found the first log worth a run
     manager.delete_log("orders", 0)
     log = manager.create_log("orders", 0, UUID(int=5))
     if first:
         log.append_as_leader(memoryview(_batch(*first)), leader_epoch=0, now_ms=NOW_MS)
     _fill(log, 40)
     before = read_all(log)
-    cleaner = Cleaner()
-    cleaner.tick(clock.now_ms, lambda: cleanable)
+    deque(beginning, 0)
+    assert cleaner._run is not None
 
     def is_over() -> bool:
-        assert not cleaner.tick(clock.now_ms, lambda: cleanable)
+        with pytest.raises(StopIteration, match=r"^False$"):
+            next(cleaner.tick(clock.now_ms, look))
         return cleaner._run is None
 
     wait_until(is_over, "the run has ended")

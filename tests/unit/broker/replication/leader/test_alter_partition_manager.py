@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
+from broker.background import Rounds
 from broker.replication.leader import alter_partition_manager
 from tests.support.settle import TIMEOUT_S, turns, until
 from tests.unit.broker.replication.rig import Rig, records
@@ -31,7 +32,7 @@ async def test_an_answer_ahead_of_our_metadata_is_asked_for_once(
     waiting = asyncio.create_task(rig.nodes[1].append("a"))
     await until(lambda: rig.isr_requests > 0)
     for _ in range(3):
-        rig.nodes[1].replicas._housekeeper.scan()
+        await Rounds("scan", 0, rig.nodes[1].replicas._housekeeper.scan).run()
         await turns()
     assert rig.isr_requests == 1
     assert rig.nodes[1].partition().state.proposed is not None, "until the metadata is here"
