@@ -4,6 +4,10 @@ A file holds record batches: a header control record, the records, a footer cont
 is written under another name and renamed when it is durable, so one without footer is damaged.
 A snapshot saves a starting node the replay of everything before it; the log before the older of
 the two that are kept is deleted, and voters that lack it fetch the newest one.
+
+The header tells the snapshot's own end and epoch, in a tagged field that Kafka passes over. An
+older snapshot under the name of a newer one would bring back deleted topics, and lose those made
+since.
 """
 
 import asyncio
@@ -33,6 +37,9 @@ HEADER_TYPE: Final = 3
 FOOTER_TYPE: Final = 4
 BATCH_RECORDS_MAX: Final = 500
 KEPT_MAX: Final = 2
+_OWN_ID_AT: Final = 10
+_OWN_ID: Final = b"\x01\x90\x4e\x0c"
+"""One tagged field: its tag is 10000, its size 12 bytes."""
 _NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint\Z")
 
 log = logging.getLogger(__name__)
@@ -65,9 +72,9 @@ class SnapshotFiles:
         for id_ in reversed(self.ids()):
             if id_.end_offset > offset_max:
                 continue
-            reason: object = "it is damaged"
+            reason: object = "it is damaged, or another one under this name"
             try:
-                if (values := _read(self._directory / id_.file_name)) is not None:
+                if (values := _read(self._directory / id_.file_name, id_)) is not None:
                     return Snapshot(id=id_, values=values)
             except OSError as error:
                 reason = error
@@ -111,7 +118,7 @@ class SnapshotFiles:
     def adopt(self, id_: SnapshotId) -> None:
         """Give a fetched snapshot its name, durably; remove it if it is damaged. For a thread."""
         part = self._part(id_)
-        if _is_whole(memoryview(part.read_bytes())):
+        if _is_whole(memoryview(part.read_bytes()), id_):
             self._name_durably(id_)
         else:
             part.unlink(missing_ok=True)
@@ -148,14 +155,18 @@ async def _batches(id_: SnapshotId, values: Iterable[bytes], now_ms: int) -> Asy
         offset += len(records)
         return batch
 
-    # SnapshotHeaderRecord v0: version int16, last contained log timestamp int64, no tags.
-    header = struct.pack(">hqb", 0, now_ms, 0)
+    # SnapshotHeaderRecord v0: version int16, last contained log timestamp int64, tags.
+    header = struct.pack(">hq", 0, now_ms) + _tagged(id_)
     yield build([_control(HEADER_TYPE, header, now_ms)], is_control=True)
     for chunk in _chunks(values):
         yield build([NewRecord(value=value, timestamp=now_ms) for value in chunk], is_control=False)
         await sleep_ms(0)
     # SnapshotFooterRecord v0: version int16, no tags.
     yield build([_control(FOOTER_TYPE, struct.pack(">hb", 0, 0), now_ms)], is_control=True)
+
+
+def _tagged(id_: SnapshotId) -> bytes:
+    return _OWN_ID + struct.pack(">qi", id_.end_offset, id_.epoch)
 
 
 def _control(type_: int, value: bytes, now_ms: int) -> NewRecord:
@@ -173,10 +184,10 @@ def _chunks(values: Iterable[bytes]) -> Iterator[list[bytes]]:
         yield chunk
 
 
-def _read(path: Path) -> tuple[bytes, ...] | None:
-    """The values, or None when the file is damaged or has no footer."""
+def _read(path: Path, id_: SnapshotId) -> tuple[bytes, ...] | None:
+    """The values, or None when the file is damaged, has no footer, or is another snapshot."""
     view = memoryview(path.read_bytes())
-    if not _is_whole(view):
+    if not _is_whole(view, id_):
         return None
     batches = (
         view[position : position + header.size_bytes]
@@ -186,8 +197,10 @@ def _read(path: Path) -> tuple[bytes, ...] | None:
     return tuple(record.value or b"" for batch in batches for record in iter_records(batch))
 
 
-def _is_whole(view: memoryview) -> bool:
-    """Whether every batch is sound and the last one is the footer; records are not looked at."""
+def _is_whole(view: memoryview, id_: SnapshotId) -> bool:
+    """Whether every batch is sound, the first one is not another snapshot's header, and the last
+    one is the footer; records are not looked at."""
+    first: memoryview | bytes = b""
     last: memoryview | bytes = b""
     try:
         for header, position in iter_batch_headers(view):
@@ -195,7 +208,12 @@ def _is_whole(view: memoryview) -> bool:
             if not batch_crc_is_valid(batch, header):
                 return False
             last = batch if header.is_control else b""
+            first = first or batch
+        headers = [record.value or b"" for record in iter_records(first)] if first else []
         keys = [record.key for record in iter_records(last)] if last else []
     except ProtocolError:
+        return False
+    own = headers[0][_OWN_ID_AT:] if headers else b""
+    if own.startswith(_OWN_ID) and own != _tagged(id_):
         return False
     return keys[-1:] == [struct.pack(">hh", 0, FOOTER_TYPE)]

@@ -156,6 +156,15 @@ async def try_one(sound: Path, directory: Path, dice: random.Random) -> None:
     shutil.rmtree(directory)
 
 
+def test_an_older_snapshot_under_the_name_of_the_newest_deletes_nothing(
+    sound: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(sound, tmp_path / "copy")
+    older, newest = sorted((tmp_path / "copy" / "101" / METADATA).glob("*.checkpoint"))
+    newest.write_bytes(older.read_bytes())
+    asyncio.run(start(tmp_path / "copy", ""))
+
+
 def try_many(
     sound: Path, directory: Path, dice: random.Random, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -74,6 +74,31 @@ async def test_damaged_snapshot_is_passed_over(
     assert latest.values == (b"old",)
 
 
+@pytest.mark.parametrize("other", [id_(10), id_(20, 2), id_(30)])
+async def test_a_snapshot_under_the_name_of_another_is_passed_over(
+    files: SnapshotFiles, tmp_path: Path, other: SnapshotId
+) -> None:
+    await files.write(other, [b"another"], now_ms=7)
+    (tmp_path / other.file_name).rename(tmp_path / id_(20).file_name)
+    assert files.read_latest(offset_max=20) is None
+    fetched = (tmp_path / id_(20).file_name).read_bytes()
+    files.keep_only([])
+    files.write_part(id_(20), 0, fetched)
+    files.adopt(id_(20))
+    assert not content(tmp_path)
+
+
+async def test_a_snapshot_that_does_not_tell_which_it_is_is_read(
+    files: SnapshotFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("broker.raft.snapshot_files._tagged", lambda id_: b"\x00")
+        await files.write(id_(10), [b"kafka's"], now_ms=7)
+    latest = files.read_latest(offset_max=10)
+    assert latest is not None
+    assert latest.values == (b"kafka's",)
+
+
 async def test_unfinished_snapshot_has_no_valid_name(files: SnapshotFiles, tmp_path: Path) -> None:
     (tmp_path / "00000000000000000050-0000000003.checkpoint.part").write_bytes(b"half")
     assert files.ids() == []

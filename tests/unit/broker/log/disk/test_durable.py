@@ -73,7 +73,9 @@ async def test_a_snapshot_is_forced_and_then_its_name(
     with forced(monkeypatch) as names:
         await files.write(own, [b"a"], now_ms=0)
     assert names == [f"{own.file_name}.part", tmp_path.name]
-    files.write_part(fetched, 0, (tmp_path / own.file_name).read_bytes())
+    (leader := tmp_path / "leader").mkdir()
+    await SnapshotFiles(leader).write(fetched, [b"a"], now_ms=0)
+    files.write_part(fetched, 0, (leader / fetched.file_name).read_bytes())
     with forced(monkeypatch) as names:
         files.adopt(fetched)
     assert names == [f"{fetched.file_name}.part", tmp_path.name]
