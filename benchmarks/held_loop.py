@@ -94,6 +94,8 @@ def _questions(names: Sequence[str]) -> Iterator[tuple[str, tuple[int, int], dic
     many = [f"group-{number}" for number in range(len(names) * PARTITIONS)]
     plain = [{"topic": name, "partitions": numbers} for name in names]
     yield "Metadata", (3, 9), {"topics": None}
+    page = {"topics": [], "response_partition_limit": 2_000, "cursor": None}
+    yield "DescribeTopicPartitions", (75, 0), page
     offsets = _of_topics(names, "partitions", lambda p: {"partition_index": p, "timestamp": -1})
     fields = {"replica_id": -1, "isolation_level": 0, "topics": offsets}
     yield "ListOffsets", (2, 6), fields

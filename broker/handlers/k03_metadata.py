@@ -14,6 +14,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.background import Slices
 from broker.handlers.authorization import (
     CLUSTER,
     OPERATIONS_OMITTED,
@@ -26,7 +27,7 @@ from broker.handlers.topic_view import (
     view_brokers,
     view_controller,
 )
-from broker.metadata.image import TopicImage
+from broker.metadata.image import MetadataImage, TopicImage
 from broker.metadata.topic_names import (
     INTERNAL_TOPICS,
     METADATA_TOPIC,
@@ -58,7 +59,7 @@ async def handle_metadata(request: Request, node: NodeServices) -> bytes:
     return encode_metadata(
         version,
         request.correlation_id,
-        _encode_topics(request, node, created),
+        await _encode_topics(request, node, image, created),
         brokers=[
             {"node_id": it.id, "host": endpoint.host, "port": endpoint.port, "rack": it.rack}
             for it, endpoint in view_brokers(image, listener_name)
@@ -73,11 +74,11 @@ async def handle_metadata(request: Request, node: NodeServices) -> bytes:
     )
 
 
-def _encode_topics(
-    request: Request, node: NodeServices, created: dict[str, ErrorCode]
+async def _encode_topics(
+    request: Request, node: NodeServices, image: MetadataImage, created: dict[str, ErrorCode]
 ) -> list[bytes]:
     message, version = request.message, request.api_version
-    image, listener_name = node.metadata.image, request.context.listener_name
+    listener_name = request.context.listener_name
     with_operations = getattr(message, "include_topic_authorized_operations", False)
     found: Iterable[TopicImage | dict[str, Any]]
     if _wants_all(message, version):
@@ -85,15 +86,21 @@ def _encode_topics(
     else:
         asked_once = {(it.name, getattr(it, "topic_id", None)): it for it in message.topics}
         found = [_find(asked, node, created) for asked in asked_once.values()]
-    return [
-        encode_topic(version, topic)
-        if isinstance(topic, dict)
-        else node.metadata_blobs.encode(
-            *(image, topic, version, listener_name),
-            _operations(request, node, topic) if with_operations else OPERATIONS_OMITTED,
-        )
-        for topic in found
-    ]
+    encoded: list[bytes] = []
+    slices = Slices()
+    for topic in found:
+        if isinstance(topic, dict):
+            encoded.append(encode_topic(version, topic))
+        else:
+            operations = _operations(request, node, topic) if with_operations else None
+            encoded.append(
+                await node.metadata_blobs.encode(
+                    *(image, topic, version, listener_name),
+                    OPERATIONS_OMITTED if operations is None else operations,
+                )
+            )
+        await slices.pause()
+    return encoded
 
 
 def _operations(request: Request, node: NodeServices, topic: TopicImage) -> int:

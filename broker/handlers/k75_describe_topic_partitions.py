@@ -14,12 +14,12 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from broker.handlers.authorization import Resource, ResourceKind
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import view_partition, view_topic_head
 from broker.metadata.image import MetadataImage, TopicImage
 from broker.metadata.topic_names import problem_of_topic_name
-from broker.protocol import codec
 from broker.protocol.request_context import RequestContext
 
 API_KEY = 75
@@ -32,7 +32,7 @@ View = Callable[[TopicImage, list[int]], dict[str, Any]]
 
 
 @handles(api_key=API_KEY, versions=(0, 0))
-def handle_describe_topic_partitions(request: Request, node: NodeServices) -> Any:
+def handle_describe_topic_partitions(request: Request, node: NodeServices) -> LargeAnswer:
     """One page of topics and partitions."""
     message = request.message
     image = node.metadata.image
@@ -45,7 +45,8 @@ def handle_describe_topic_partitions(request: Request, node: NodeServices) -> An
     limit = min(max(message.response_partition_limit, 1), PARTITIONS_MAX)
     view = partial(_describe, node, request.context)
     topics, cursor = _page(image, view, names, first_partition, limit)
-    return codec.build_response(API_KEY, request.api_version, topics=topics, next_cursor=cursor)
+    entries = sum(len(topic["partitions"]) for topic in topics)
+    return LargeAnswer(entries, topics=topics, next_cursor=cursor)
 
 
 def _page(

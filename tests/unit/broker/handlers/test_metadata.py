@@ -1,5 +1,7 @@
 """Metadata, DescribeCluster and DescribeTopicPartitions show what the image says."""
 
+import asyncio
+import threading
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -12,9 +14,11 @@ from broker.handlers.authorization import OPERATIONS_OMITTED
 from broker.handlers.k03_metadata import handle_metadata
 from broker.handlers.k60_describe_cluster import handle_describe_cluster
 from broker.handlers.k75_describe_topic_partitions import handle_describe_topic_partitions
+from broker.handlers.large_answer import LARGE_ENTRIES
 from broker.handlers.metadata_blobs import MetadataBlobs
 from broker.handlers.services import NodeServices, Request
 from broker.protocol import codec
+from broker.protocol.hot.metadata import encode_topic
 from broker.protocol.request_context import RequestContext
 from tests.unit.broker.handlers.cluster_images import (
     add_topic,
@@ -169,7 +173,7 @@ def test_topic_partitions_come_in_pages() -> None:
     cursor: dict[str, Any] | None = None
     for _ in range(10):
         request = request_of(75, 0, **asked, response_partition_limit=2, cursor=cursor)
-        got = handle_describe_topic_partitions(request, node)
+        got = handle_describe_topic_partitions(request, node).build(75, 0)
         codec.encode_response(75, 0, 1, got)
         seen += [(t.name, p.partition_index) for t in got.topics for p in t.partitions]
         assert sum(len(topic.partitions) for topic in got.topics) <= 2
@@ -182,18 +186,42 @@ def test_topic_partitions_come_in_pages() -> None:
     assert seen == [("audit", 0), ("audit", 1), ("orders", 0), ("orders", 1), ("orders", 2)]
 
 
-def test_encoded_topics_are_kept_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_encoded_topics_are_kept_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     topics = [topic_image(f"t{n}", [101] * 10, number=n + 1) for n in range(20)]
     image, blobs = cluster_image(*topics), MetadataBlobs()
-    encoded = [blobs.encode(image, it, 12, "PLAINTEXT", OPERATIONS_OMITTED) for it in topics]
+    encoded = [await blobs.encode(image, it, 12, "PLAINTEXT", OPERATIONS_OMITTED) for it in topics]
     each = len(encoded[0]) + metadata_blobs.BLOB_BYTES
     assert blobs.size_bytes == pytest.approx(20 * each, abs=20)
-    again = blobs.encode(image, topics[0], 12, "PLAINTEXT", OPERATIONS_OMITTED)
+    again = await blobs.encode(image, topics[0], 12, "PLAINTEXT", OPERATIONS_OMITTED)
     assert again is encoded[0], "it is encoded once"
     changed = replace(image, brokers=dict(image.brokers))
-    blobs.encode(changed, topics[0], 12, "PLAINTEXT", OPERATIONS_OMITTED)
+    await blobs.encode(changed, topics[0], 12, "PLAINTEXT", OPERATIONS_OMITTED)
     assert blobs.size_bytes == pytest.approx(20 * each, abs=20), "in place of the former"
     monkeypatch.setattr(metadata_blobs, "BLOBS_BYTES_MAX", 3 * each)
     for topic in topics:
-        blobs.encode(image, topic, 11, "PLAINTEXT", OPERATIONS_OMITTED)
+        await blobs.encode(image, topic, 11, "PLAINTEXT", OPERATIONS_OMITTED)
         assert blobs.size_bytes <= 3 * each + 20
+
+
+async def test_a_large_topic_is_encoded_in_a_thread_and_once_for_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    topic = topic_image("large", [101] * (LARGE_ENTRIES + 1))
+    image, blobs, threads = cluster_image(topic), MetadataBlobs(), list[str]()
+
+    def encode(*args: Any) -> bytes:
+        threads.append(threading.current_thread().name)
+        return encode_topic(*args)
+
+    monkeypatch.setattr(metadata_blobs, "encode_topic", encode)
+    wanted = (blobs.encode(image, topic, 12, "PLAINTEXT", OPERATIONS_OMITTED) for _ in range(3))
+    encoded = await asyncio.gather(*wanted)
+    assert len(threads) == 1
+    assert threads[0] != threading.current_thread().name
+    assert encoded[0] is encoded[1] is encoded[2]
+    assert blobs.size_bytes == len(encoded[0]) + metadata_blobs.BLOB_BYTES
+    moved = replace(topic, partitions=dict(topic.partitions))
+    later = replace(image, topics={"large": moved})
+    kept = await blobs.encode(later, moved, 12, "PLAINTEXT", OPERATIONS_OMITTED)
+    assert len(threads) == 2, "it has changed"
+    assert kept == encoded[0]
