@@ -26,6 +26,7 @@ from broker.coordinator.records import (
     encode_offset_key,
     encode_offset_value,
 )
+from broker.metadata.image import ImageDelta, MetadataImage
 from broker.metadata.topic_names import OFFSETS_TOPIC
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch
@@ -130,14 +131,16 @@ def _questions(names: Sequence[str]) -> Iterator[tuple[str, tuple[int, int], dic
 
 async def _fence(node: Node) -> None:
     """The broker loses all it leads, and gets it back."""
-    broker_id = node.config.node_id
+    broker_id, was_fenced = node.config.node_id, asyncio.Event()
 
-    def is_fenced() -> bool:
-        return bool(parts(node).metadata.image.brokers[broker_id].fenced)
+    def note(old: MetadataImage, new: MetadataImage, changed: ImageDelta) -> None:
+        if new.brokers[broker_id].fenced:
+            was_fenced.set()
 
+    parts(node).metadata.subscribe(note)
     parts(node).controller.active.fence_gone(broker_id)
-    await until(is_fenced)
-    await until(lambda: not is_fenced())
+    await was_fenced.wait()
+    await until(lambda: not parts(node).metadata.image.brokers[broker_id].fenced)
     await until(lambda: all(it.is_leader for it in parts(node).replicas.partitions()))
 
 

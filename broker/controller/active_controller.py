@@ -11,18 +11,26 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
-from broker.background import Timer, log_failure
+from broker.background import Tasks, Timer, log_failure
 from broker.clock import Clock
 from broker.controller.brokers import (
     Heartbeat,
     HeartbeatAnswer,
     RegisterBroker,
+    check_register,
     decide_fence,
     decide_heartbeat,
     decide_register,
+    is_to_leave,
 )
 from broker.controller.config_control import UNCLEAN_CONFIG
 from broker.controller.decision import Decide, Decision
+from broker.controller.elections import (
+    CHANGES_MAX,
+    IsUncleanEnabled,
+    decide_lead_away,
+    decide_online_elections,
+)
 from broker.controller.errors import NotControllerError, UnreplayableError
 from broker.controller.heartbeats import BrokerSessions
 from broker.controller.periodic_elections import ControllerSettings, PeriodicElections
@@ -39,6 +47,7 @@ from broker.metadata.records import MetadataRecord
 from broker.metadata.replay import replay_batch
 from broker.raft.errors import NotLeaderError
 from broker.raft.node import QuorumNode
+from broker.raft.timers import sleep_ms
 
 T = TypeVar("T")
 
@@ -66,6 +75,11 @@ def _replay_ahead(
         ) from error
 
 
+def _only_clean(_: str) -> bool:
+    """Unclean elections come later (`PeriodicElections`)."""
+    return False
+
+
 class ActiveController:
     """Exists on every node; decides only between `activate` and `deactivate`."""
 
@@ -87,6 +101,8 @@ class ActiveController:
         self._sessions = BrokerSessions(session_timeout_ms=settings.session_timeout_ms)
         self._timer = Timer(OWNER, self._tick, log_failure)
         self._elections = PeriodicElections(settings, self.is_unclean_enabled)
+        self._steps = Tasks(OWNER, log_failure)
+        self._fencing: set[int] = set()
 
     @property
     def is_active(self) -> bool:
@@ -109,6 +125,7 @@ class ActiveController:
         self._sessions.begin(unfenced, now_ms, grace_ms=self._settings.first_grace_ms)
         self._elections.begin(now_ms)
         self._set_timer()
+        self._steps.start(self._elect_leaders(_only_clean))
 
     def deactivate(self) -> None:
         """Another node decides, or nobody."""
@@ -173,6 +190,9 @@ class ActiveController:
         """The new broker epoch. Raises DuplicateBrokerError, InconsistentClusterError."""
         now_ms = self._clock.monotonic_ms()
         is_valid = self._sessions.is_valid(command.broker_id, now_ms)
+        old = check_register(command, self.image, has_valid_session=is_valid)
+        if old is not None and not old.fenced:
+            await self.lead_away(command.broker_id)
         epoch = await self.run(
             lambda image: decide_register(
                 command,
@@ -186,6 +206,10 @@ class ActiveController:
 
     async def heartbeat(self, command: Heartbeat) -> HeartbeatAnswer:
         """Note the sign of life and what follows from it."""
+        if is_to_leave(command, self.image):
+            await self.lead_away(command.broker_id)
+        broker = self.image.brokers.get(command.broker_id)
+        was_fenced = broker is not None and broker.fenced
         answer, offset = self.apply(
             lambda image: decide_heartbeat(
                 command, image, is_unclean_enabled=self.is_unclean_enabled
@@ -196,18 +220,52 @@ class ActiveController:
         else:
             self._sessions.touch(command.broker_id, self._clock.monotonic_ms())
             self._set_timer()
+        if was_fenced and not answer.is_fenced:
+            self._steps.start(self._elect_leaders(self.is_unclean_enabled))
         try:
             await self.quorum.wait_committed(offset)
         except NotLeaderError as error:
             raise NotControllerError(str(error)) from error
         return answer
 
+    async def lead_away(self, broker_id: int) -> None:
+        """Partitions leave a broker step by step until CHANGES_MAX are left at most; others are
+        served in between. One that is at work and comes back into ISRs is not waited for."""
+        registered = self.image.brokers.get(broker_id)
+        for _ in range(self._steps_max()):
+            broker = self.image.brokers.get(broker_id)
+            if broker is None or registered is None or broker.epoch != registered.epoch:
+                break
+            is_led_away, _ = self.apply(
+                lambda image: decide_lead_away(broker_id, image, self.is_unclean_enabled)
+            )
+            if not is_led_away:
+                break
+            await sleep_ms(0)
+
+    def _steps_max(self) -> int:
+        """Steps in which all partitions of the cluster can change once."""
+        return sum(len(topic.partitions) for topic in self.image.topics.values()) // CHANGES_MAX
+
+    async def _elect_leaders(self, is_unclean_enabled: IsUncleanEnabled) -> None:
+        """Step by step, wherever a replica may lead: its broker came back, or the former
+        controller ended on its way."""
+        try:
+            is_more = True
+            while is_more:
+                is_more, _ = self.apply(
+                    lambda image: decide_online_elections(image, is_unclean_enabled)
+                )
+                await sleep_ms(0)
+        except NotControllerError:
+            return
+
     def fence_gone(self, broker_id: int) -> None:
         """The broker's process is known to be gone: fence it without waiting for its session."""
         if self._image is None:
             return
         broker = self._image.brokers.get(broker_id)
-        if broker is not None and not broker.fenced:
+        if broker is not None and not broker.fenced and broker_id not in self._fencing:
             log.warning("broker %d is gone", broker_id)
             try:
                 self._fence(broker_id)
@@ -237,11 +295,32 @@ class ActiveController:
         return steps
 
     def _fence(self, broker_id: int) -> None:
+        """Fence a broker now or, where there are thousands of partitions, once they have left it.
+        Until then it counts as at work, so that another controller goes on where this one ends."""
+        self._sessions.end(broker_id)
+        if not self._steps_max():
+            self._fence_now(broker_id)
+        elif broker_id not in self._fencing:
+            self._fencing.add(broker_id)
+            self._steps.start(self._fence_in_steps(broker_id, self.image.brokers[broker_id].epoch))
+
+    def _fence_now(self, broker_id: int) -> None:
         log.warning("broker %d is fenced", broker_id)
         self._sessions.end(broker_id)
         self.apply(
             lambda image: decide_fence(broker_id, image, is_unclean_enabled=self.is_unclean_enabled)
         )
+
+    async def _fence_in_steps(self, broker_id: int, epoch: int) -> None:
+        try:
+            await self.lead_away(broker_id)
+            broker = self.image.brokers.get(broker_id)
+            if broker is not None and broker.epoch == epoch:
+                self._fence_now(broker_id)
+        except NotControllerError:
+            return
+        finally:
+            self._fencing.discard(broker_id)
 
     def _set_timer(self) -> None:
         deadline_ms = self._sessions.next_deadline_ms()

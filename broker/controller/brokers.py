@@ -6,6 +6,7 @@ from uuid import UUID
 
 from broker.controller.decision import Decision
 from broker.controller.elections import (
+    CHANGES_MAX,
     IsUncleanEnabled,
     build_broker_back,
     build_broker_gone,
@@ -80,6 +81,30 @@ def decide_register(
 ) -> Decision[int]:
     """The broker epoch: the offset of the registration record, which comes first.
 
+    Raises what `check_register` raises.
+    """
+    old = check_register(command, image, has_valid_session=has_valid_session)
+    records: list[MetadataRecord] = [
+        RegisterBrokerRecord(
+            broker_id=command.broker_id,
+            incarnation_id=command.incarnation_id,
+            broker_epoch=image.offset + 1,
+            endpoints=command.endpoints,
+            rack=command.rack,
+            fenced=True,
+            log_dirs=command.log_dirs,
+        )
+    ]
+    if old is not None and not old.fenced:
+        records += build_broker_gone(image, command.broker_id, is_unclean_enabled)
+    return Decision(tuple(records), image.offset + 1)
+
+
+def check_register(
+    command: RegisterBroker, image: MetadataImage, *, has_valid_session: bool
+) -> BrokerImage | None:
+    """The registration that this one replaces.
+
     Raises InconsistentClusterError, InvalidRegistrationError, or DuplicateBrokerError while
     another process with this id, at another address, has a valid session.
     """
@@ -95,20 +120,7 @@ def decide_register(
             "broker was recently restarted this should self-resolve once the heartbeat manager "
             "expires the broker's session."
         )
-    records: list[MetadataRecord] = [
-        RegisterBrokerRecord(
-            broker_id=command.broker_id,
-            incarnation_id=command.incarnation_id,
-            broker_epoch=image.offset + 1,
-            endpoints=command.endpoints,
-            rack=command.rack,
-            fenced=True,
-            log_dirs=command.log_dirs,
-        )
-    ]
-    if old is not None and not old.fenced:
-        records += build_broker_gone(image, command.broker_id, is_unclean_enabled)
-    return Decision(tuple(records), image.offset + 1)
+    return old
 
 
 def _check_registration(command: RegisterBroker) -> None:
@@ -135,6 +147,7 @@ def decide_heartbeat(
 ) -> Decision[HeartbeatAnswer]:
     """Fence, unfence, cordon, or move to controlled shutdown as the broker wishes and may.
 
+    Of the leaders that follow, CHANGES_MAX are elected; the next decisions elect the others.
     Raises BrokerNotRegisteredError, StaleBrokerEpochError.
     """
     broker = check_epoch(image, command.broker_id, command.broker_epoch)
@@ -142,10 +155,13 @@ def decide_heartbeat(
     records: list[MetadataRecord] = []
     if state is BrokerState.UNFENCED and broker.fenced:
         records.append(_registration_change(broker, fenced=-1))
-        records += build_broker_back(image, broker.id, is_unclean_enabled)
-    elif state is BrokerState.CONTROLLED_SHUTDOWN and not broker.in_controlled_shutdown:
-        records.append(_registration_change(broker, in_controlled_shutdown=1))
-        records += build_broker_gone(image, broker.id, is_unclean_enabled)
+        records += build_broker_back(
+            image, (broker.id,), is_unclean_enabled, changes_max=CHANGES_MAX
+        )
+    elif state is BrokerState.CONTROLLED_SHUTDOWN:
+        if not broker.in_controlled_shutdown:
+            records.append(_registration_change(broker, in_controlled_shutdown=1))
+        records += build_broker_gone(image, broker.id, is_unclean_enabled, changes_max=CHANGES_MAX)
     elif state in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW) and not broker.fenced:
         records += build_fence(image, broker, is_unclean_enabled)
     if command.cordoned_log_dirs not in (None, broker.cordoned_log_dirs):
@@ -170,6 +186,16 @@ def next_state(command: Heartbeat, broker: BrokerImage, image: MetadataImage) ->
             return BrokerState.CONTROLLED_SHUTDOWN
         return BrokerState.SHUTDOWN_NOW
     return BrokerState.FENCED if command.wants_fence else BrokerState.UNFENCED
+
+
+def is_to_leave(command: Heartbeat, image: MetadataImage) -> bool:
+    """Whether a heartbeat fences a broker that is at work.
+
+    Raises BrokerNotRegisteredError, StaleBrokerEpochError.
+    """
+    broker = check_epoch(image, command.broker_id, command.broker_epoch)
+    is_fenced = next_state(command, broker, image) in (BrokerState.FENCED, BrokerState.SHUTDOWN_NOW)
+    return is_fenced and not broker.fenced
 
 
 def decide_fence(

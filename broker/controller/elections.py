@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from typing import Final
 
@@ -25,6 +26,8 @@ from broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from broker.metadata.records import MetadataRecord
 
 ELECTIONS_MAX: Final = 1_000
+CHANGES_MAX: Final = 500
+"""Partitions that one decision about a broker changes; each node replays them in some 10 ms."""
 
 IsUncleanEnabled = Callable[[str], bool]
 TopicPartition = tuple[str, int]
@@ -32,12 +35,7 @@ TopicPartition = tuple[str, int]
 
 def active_in(image: MetadataImage) -> IsActive:
     """Whether a broker may lead, as the image says."""
-
-    def is_active(broker_id: int) -> bool:
-        broker = image.brokers.get(broker_id)
-        return broker is not None and broker.is_active
-
-    return is_active
+    return {broker.id for broker in image.brokers.values() if broker.is_active}.__contains__
 
 
 def all_partitions(image: MetadataImage) -> Iterable[PartitionImage]:
@@ -52,40 +50,74 @@ def has_leaderships(image: MetadataImage, broker_id: int) -> bool:
 
 
 def build_broker_gone(
-    image: MetadataImage, broker_id: int, is_unclean_enabled: IsUncleanEnabled
+    image: MetadataImage,
+    broker_id: int,
+    is_unclean_enabled: IsUncleanEnabled,
+    *,
+    changes_max: int | None = None,
 ) -> list[MetadataRecord]:
     """A broker is fenced or about to stop: out of every ISR that has others, leads nothing."""
-    is_active = active_in(image)
+    is_active, is_unclean = active_in(image), cache(is_unclean_enabled)
 
     def is_left(replica: int) -> bool:
         return replica != broker_id and is_active(replica)
 
-    records: list[MetadataRecord] = []
-    for partition in all_partitions(image):
-        if broker_id not in partition.isr and partition.leader != broker_id:
-            continue
-        isr = tuple(replica for replica in partition.isr if replica != broker_id)
-        change = PartitionChange(
-            isr=isr or partition.isr,
-            election=_election(partition.topic, is_unclean_enabled),
-        )
-        record = build_change(partition, change, is_left)
-        if record is not None:
-            records.append(record)
-    return records
+    def changes() -> Iterator[MetadataRecord]:
+        for partition in all_partitions(image):
+            if broker_id not in partition.isr and partition.leader != broker_id:
+                continue
+            isr = tuple(replica for replica in partition.isr if replica != broker_id)
+            if not isr and partition.leader == NO_LEADER and not is_unclean(partition.topic):
+                continue
+            change = PartitionChange(
+                isr=isr or partition.isr, election=_election(partition.topic, is_unclean)
+            )
+            record = build_change(partition, change, is_left)
+            if record is not None:
+                yield record
+
+    return list(islice(changes(), changes_max))
 
 
 def build_broker_back(
-    image: MetadataImage, broker_id: int, is_unclean_enabled: IsUncleanEnabled
+    image: MetadataImage,
+    broker_ids: Iterable[int],
+    is_unclean_enabled: IsUncleanEnabled,
+    *,
+    changes_max: int | None = None,
 ) -> list[MetadataRecord]:
-    """A broker is unfenced: it may lead partitions that have no leader."""
-    is_active = active_in(image)
+    """Brokers are unfenced: they may lead partitions that have no leader."""
+    is_active, is_unclean = active_in(image), cache(is_unclean_enabled)
+    back = frozenset(broker_ids)
 
     def is_here(replica: int) -> bool:
-        return replica == broker_id or is_active(replica)
+        return replica in back or is_active(replica)
 
-    leaderless = (p for p in all_partitions(image) if p.leader == NO_LEADER)
-    return list(_elect_each(leaderless, is_here, is_unclean_enabled))
+    leaderless = (
+        partition
+        for partition in all_partitions(image)
+        if partition.leader == NO_LEADER
+        and (any(map(is_here, partition.isr)) or is_unclean(partition.topic))
+    )
+    return list(islice(_elect_each(leaderless, is_here, is_unclean), changes_max))
+
+
+def decide_online_elections(
+    image: MetadataImage, is_unclean_enabled: IsUncleanEnabled
+) -> Decision[bool]:
+    """Leaders for partitions without one, CHANGES_MAX at most; whether that many were elected."""
+    records = build_broker_back(image, (), is_unclean_enabled, changes_max=CHANGES_MAX)
+    return Decision(tuple(records), len(records) == CHANGES_MAX)
+
+
+def decide_lead_away(
+    broker_id: int, image: MetadataImage, is_unclean_enabled: IsUncleanEnabled
+) -> Decision[bool]:
+    """CHANGES_MAX partitions leave a broker if that leaves others; whether it did."""
+    records = build_broker_gone(image, broker_id, is_unclean_enabled, changes_max=CHANGES_MAX + 1)
+    if len(records) <= CHANGES_MAX:
+        return Decision((), False)
+    return Decision(tuple(records[:CHANGES_MAX]), True)
 
 
 def build_unclean_elections(

@@ -26,6 +26,7 @@ async def execute_unregister(active: ActiveController, request: ControllerReques
     """Forget a broker as the active controller."""
     message, version = request.message, request.api_version
     broker_id = int(message.broker_id)
+    await active.lead_away(broker_id)
     await active.run(
         lambda image: decide_unregister(
             broker_id, image, is_unclean_enabled=active.is_unclean_enabled
