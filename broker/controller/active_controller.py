@@ -298,11 +298,12 @@ class ActiveController:
         """Fence a broker now or, where there are thousands of partitions, once they have left it.
         Until then it counts as at work, so that another controller goes on where this one ends."""
         self._sessions.end(broker_id)
-        if not self._steps_max():
+        broker = self.image.brokers.get(broker_id)
+        if broker is None or not self._steps_max():
             self._fence_now(broker_id)
         elif broker_id not in self._fencing:
             self._fencing.add(broker_id)
-            self._steps.start(self._fence_in_steps(broker_id, self.image.brokers[broker_id].epoch))
+            self._steps.start(self._fence_in_steps(broker_id, broker.epoch))
 
     def _fence_now(self, broker_id: int) -> None:
         log.warning("broker %d is fenced", broker_id)

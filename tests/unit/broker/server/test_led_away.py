@@ -147,3 +147,16 @@ async def test_a_process_that_takes_the_place_of_another_has_its_partitions_led_
             message = codec.build_request(64, 0, broker_id=102)
             assert int((await request(nodes[0], 64, 0, message)).error_code) == 0
             await until(lambda: any(102 not in image.brokers for image, _ in seen))
+
+
+async def test_the_session_of_a_broker_that_was_unregistered_ends_without_a_word(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(tmp_path, 2) as nodes:
+        await create(nodes[0], replicas=(101,))
+        active = parts(nodes[0]).controller.active
+        active._fence(999)
+        before = active.image
+        await until(lambda: not active._steps)
+        assert active.image is before
+    assert "internal error" not in caplog.text
