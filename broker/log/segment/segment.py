@@ -105,14 +105,16 @@ class Segment(SegmentReader):
         indexes.observe(tail)
 
     def seal(self) -> None:
-        """Close the segment for appends: final time entry, indexes read-only.
+        """Close the segment for appends: final time entry, indexes read-only. An empty one gets no
+        index files: with thousands of idle partitions, making them took most of a stop.
 
         :raises StorageError: the disk refused; the segment stays active.
         """
         self._mend()
         try:
-            self.open()
-            self.indexes.seal()
+            if self.size_bytes:
+                self.open()
+                self.indexes.seal()
         except OSError as error:
             raise storage_error(f"Sealing {self.path} failed", error) from error
         self.is_active = False

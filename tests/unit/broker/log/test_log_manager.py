@@ -124,6 +124,30 @@ def test_open_files_are_bounded_over_all_logs(
     manager.shutdown()
 
 
+def test_a_stop_writes_no_files_for_logs_without_records(tmp_path: Path) -> None:
+    manager = _open(tmp_path)
+    manager.create_log("orders", 0, TOPIC_ID)
+    append(manager.create_log("orders", 1, TOPIC_ID), batch())
+
+    def files(partition: int) -> set[str]:
+        return {path.name for path in (tmp_path / f"orders-{partition}").iterdir()}
+
+    before = files(0)
+    for records in (0, 1):
+        manager.shutdown()
+        assert {Path(name).suffix for name in files(1)} > {".index", ".timeindex"}
+        manager = _open(tmp_path)
+        assert manager.was_clean
+        found = manager.log("orders", 0)
+        assert found is not None
+        assert not found.findings
+        assert found.log_end_offset == records
+        if not records:
+            assert files(0) == before
+            append(found, batch())
+    manager.shutdown()
+
+
 def test_after_a_crash_logs_are_recovered(tmp_path: Path) -> None:
     manager = _open(tmp_path)
     log = manager.create_log("orders", 0, TOPIC_ID)
