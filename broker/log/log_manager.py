@@ -7,7 +7,7 @@ Source: kafka.log.LogManager (Kafka 4.x).
 
 import logging
 import os
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Final
@@ -195,7 +195,7 @@ class LogManager:
         return self._checkpoints.write(self._logs)
 
     def upkeep(
-        self, now_ms: int, high_watermarks: Mapping[TopicPartition, int] | None = None
+        self, now_ms: int, high_watermarks: Iterable[tuple[TopicPartition, int]] = ()
     ) -> Iterator[None]:
         """Does the maintenance that is due: forced files, delayed deletions, retention,
         checkpoints; `now_ms` is wall time. Logs may come, change and go between two steps.
@@ -205,8 +205,9 @@ class LogManager:
         """
         if self.disk.failure is not None:
             return
-        if high_watermarks is not None:
-            self._checkpoints.high_watermarks.update(high_watermarks)
+        for key, high_watermark in high_watermarks:
+            self._checkpoints.high_watermarks[key] = high_watermark
+            yield
         self._remover.start(self._deleted.take_due(now_ms))
         parts = (
             self._collect(),

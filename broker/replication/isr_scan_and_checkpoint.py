@@ -43,17 +43,19 @@ class IsrScanAndCheckpoint:
         """Stop, after a last checkpoint."""
         for each in self._rounds:
             await each.stop()
-        self._logs.write_checkpoints(self.high_watermarks())
+        self._logs.write_checkpoints(dict(self.high_watermarks()))
 
-    def high_watermarks(self) -> dict[tuple[str, int], int]:
-        """High watermarks of every partition, for checkpoints and retention."""
-        return {key: p.state.high_watermark for key, p in self._replicas.by_name.items()}
+    def high_watermarks(self) -> Iterator[tuple[tuple[str, int], int]]:
+        """High watermarks of every partition, each as it is when its turn comes."""
+        for key, partition in list(self._replicas.by_name.items()):
+            if self._replicas.by_name.get(key) is partition:
+                yield key, partition.state.high_watermark
 
     def checkpointing(self) -> Iterator[None]:
         """Begin to write the high watermarks when one has moved since the last time."""
         if self._replicas.has_unsaved_high_watermark:
             self._replicas.has_unsaved_high_watermark = False
-            yield from self._logs.checkpointing(self.high_watermarks())
+            yield from self._logs.checkpointing(dict(self.high_watermarks()))
 
     def scan(self) -> Iterator[None]:
         """Look for followers that lag, and for log starts that retention has moved."""

@@ -1,7 +1,7 @@
 """The replicas of one node, put together: what handlers, coordinators and the node use."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from broker.clock import Clock
 from broker.config.broker_config import BrokerConfig
@@ -114,7 +114,7 @@ class ReplicaManager:
         """Every replica on this node."""
         return self._replicas.partitions()
 
-    def high_watermarks(self) -> dict[tuple[str, int], int]:
+    def high_watermarks(self) -> Iterator[tuple[tuple[str, int], int]]:
         """High watermarks of every replica, for LogManager.upkeep."""
         return self._housekeeper.high_watermarks()
 

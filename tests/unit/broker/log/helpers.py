@@ -93,7 +93,7 @@ def maintain(
     high_watermarks: Mapping[tuple[str, int], int] | None = None,
 ) -> None:
     """All steps of the upkeep that is due."""
-    deque(manager.upkeep(now_ms, high_watermarks), 0)
+    deque(manager.upkeep(now_ms, (high_watermarks or {}).items()), 0)
 
 
 def read_all(log: PartitionLog) -> bytes:
