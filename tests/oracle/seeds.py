@@ -9,6 +9,9 @@ from tests.support.isolation import MACHINE
 FIRST: Final = int(MACHINE.get("PARTISCOPE_ORACLE_FIRST", "0"))
 COUNT: Final = int(MACHINE.get("PARTISCOPE_ORACLE_COUNT", "0"))
 """So many cases of each kind; 0: as many as each kind has."""
+AT_ONCE: Final = 600
+"""So many histories of figures are folded by one job: a batch of 600 rows is hardly dearer than one
+of 60."""
 
 
 def long_run(first: int, count: int, each: int) -> list[object]:

@@ -1,20 +1,27 @@
 """Rounds of samples, folded batch by batch as the job does it, in this process without Spark."""
 
 from dataclasses import dataclass, field
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pyarrow as pa
 
 from broker.metrics_schema import Envelope, Row, encode_round
+from spark_metrics.buckets.bucket_files import read_state
+from spark_metrics.buckets.plan import FoldPlan
 from spark_metrics.buckets.shares import read_rows
 from spark_metrics.buckets.waves import Known, judge
 from spark_metrics.decode.record_head import KafkaRecord, read_head
 from spark_metrics.fold.bucket import NO_PARTITIONS, BucketState, Folded, fold_bucket
 from spark_metrics.fold.names import NOBODY
-from spark_metrics.fold.now_tables import group_table
-from spark_metrics.state.job_state import JobState
+from spark_metrics.fold.now_tables import decode_groups, group_table
+from spark_metrics.fold.sums import Sums
+from spark_metrics.state.job_state import JobState, decode_job_state, encode_job_state
 from spark_metrics.state.known_groups import RegisteredGroup
 from spark_metrics.state.source_clocks import corrections
+from spark_metrics.store.files import StoreFiles
+from spark_metrics.store.layout import Manifest, decode_manifest, encode_manifest
+from spark_metrics.store.table_files import write_now
 
 CLUSTER: Final = "c"
 RECORDS_MAX: Final = 1_000_000
@@ -32,6 +39,7 @@ class FoldedRounds:
     alive: dict[tuple[str, str], int] = field(default_factory=dict)
     bad_records: int = 0
     _values: list[tuple[int | None, bytes]] = field(default_factory=list)
+    _sums: Sums | None = None
 
     def round(
         self,
@@ -67,14 +75,7 @@ class FoldedRounds:
             for number, (sent_ms, value) in enumerate(self._values)
         ]
         self._values.clear()
-        known = Known(
-            memory=self.memory,
-            groups=self.groups,
-            alive=self.alive,
-            seen_ms=at_ms,
-            at_ms=at_ms,
-            records_max=RECORDS_MAX,
-        )
+        known = self._known(at_ms)
         judged = judge(known, heads)
         waves = []
         for wave in judged.waves:
@@ -84,15 +85,67 @@ class FoldedRounds:
         behind = corrections(known.memory.clocks, judged.memory.clocks)
         folded = fold_bucket(self.state, behind, waves)
         self.memory, self.groups, self.state = judged.memory, judged.groups, folded.state
-        groups: pa.Table = group_table(judged.groups, folded.sums)
-        self.alive = {
-            (row["cluster"], row["group_id"]): row["committed_ms"]
-            for row in groups.to_pylist()
-            if row["committed_ms"] is not None
-        }
+        self._sums = folded.sums
+        self.alive = _alive(group_table(judged.groups, folded.sums))
         return folded
+
+    def restart(self, at_ms: int) -> None:
+        """Write what the job keeps as a version of its store, and read it as the next job does.
+
+        What was told since the last batch waits in the topic.
+        """
+        assert self._sums is not None, "it has folded a batch"
+        tables = {
+            "partitions": self.state.partitions,
+            "commits": self.state.commits,
+            "groups": group_table(self.groups, self._sums),
+        }
+        with TemporaryDirectory() as store:
+            files = StoreFiles(store)
+            files.make_folders("now")
+            written = Manifest(
+                version=1,
+                written_ms=at_ms,
+                query_id="q",
+                batch_id=1,
+                interval_ms=self.memory.interval_ms,
+                now={name: [write_now(files, name, it, 1, "0")] for name, it in tables.items()},
+                history={},
+                memory=encode_job_state(self.memory),
+            )
+            manifest = decode_manifest(encode_manifest(written))
+            groups = files.read_whole(manifest.now["groups"][0])
+            self.memory = decode_job_state(manifest.memory)
+            self.groups, self.alive = decode_groups(groups), _alive(groups)
+            plan = FoldPlan(
+                store=store,
+                version=2,
+                buckets=1,
+                now=manifest.now,
+                is_cut_alike=True,
+                known=self._known(at_ms),
+            )
+            self.state = read_state(files, plan, 0)
+
+    def _known(self, at_ms: int) -> Known:
+        return Known(
+            memory=self.memory,
+            groups=self.groups,
+            alive=self.alive,
+            seen_ms=at_ms,
+            at_ms=at_ms,
+            records_max=RECORDS_MAX,
+        )
 
     def group_rows(self, folded: Folded) -> list[dict[str, Any]]:
         """The figures of groups after a batch."""
         found: list[dict[str, Any]] = group_table(self.groups, folded.sums).to_pylist()
         return found
+
+
+def _alive(groups: pa.Table) -> dict[tuple[str, str], int]:
+    return {
+        (row["cluster"], row["group_id"]): row["committed_ms"]
+        for row in groups.to_pylist()
+        if row["committed_ms"] is not None
+    }

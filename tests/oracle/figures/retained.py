@@ -68,6 +68,12 @@ class Log:
         self.bases.append(self.end)
         self.newest_s.append(second)
 
+    @property
+    def late_s(self) -> int:
+        """By so much more it may seem to delete later: of segments that are not told, only the
+        steps are known in which it deletes."""
+        return UNSURE_S[self.flow] + (0 if self.tells_segments else self.check_s)
+
     def looks_at(self, second: int) -> bool:
         return second % self.check_s == self.phase_s
 
@@ -131,7 +137,7 @@ class Reader:
             self.lost_s = second
         if not log.looks_at(second):
             return
-        for number, sooner_s in enumerate((UNSURE_S[log.flow], -UNSURE_S[log.flow])):
+        for number, sooner_s in enumerate((UNSURE_S[log.flow], -log.late_s)):
             # Where a group that goes on will be then is known no better.
             offset = self.offset - (0 if self.is_stopped else sooner_s * log.rate)
             is_over = self.lost_within_s[number] is not None

@@ -4,9 +4,9 @@ A source tells of one moment and of another a little later, late, twice, or by a
 So a figure is right that follows from the truth of the last ``SPAN_S`` seconds.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -14,12 +14,15 @@ from broker.metrics_schema import BrokerSample, CommitSample, GroupSample, Repli
 from tests.oracle.figures.upheavals import (
     BROKERS,
     ENDS_S,
+    KINDS,
     Partition,
     Source,
+    absences,
+    clusters,
     partitions,
     sources,
 )
-from tests.oracle.seeds import long_run
+from tests.oracle.seeds import AT_ONCE, long_run
 from tests.support.folded_rounds import FoldedRounds
 
 T0_MS: Final = 1_800_000_000_000
@@ -53,36 +56,75 @@ def told(of: list[Partition], source: Source, at_ms: int) -> Iterator[Row]:
         )  # fmt: skip
 
 
-def watched(dice: Random, count: int) -> Iterator[tuple[int, list[Source], list[Partition], Any]]:
-    """Each second: who tells, the truth, and the job's figures by cluster and topic."""
-    of, tellers, rounds = partitions(dice, count), sources(dice), FoldedRounds()
+class Sent(NamedTuple):
+    """A round, as a source sends it."""
+
+    source: Source
+    round_ms: int
+    rows: list[Row]
+    sent_ms: int
+    broker_epoch: int
+
+    def tell(self, rounds: FoldedRounds) -> None:
+        rounds.round(
+            self.source.broker, self.round_ms, *self.rows, cluster=self.source.cluster,
+            sent_ms=self.sent_ms, broker_epoch=self.broker_epoch,
+        )  # fmt: skip
+
+
+def sent_by(source: Source, dice: Random, second: int, of: list[Partition]) -> list[Sent]:
+    """What this source sends in a second, now and then twice, or once more what it sent before."""
+    if source.is_silent(second):
+        return []
+    at_ms = T0_MS + 1_000 * (second + source.clock_s)
+    is_again = source.starts_again_s is not None and second >= source.starts_again_s
+    now = Sent(source, at_ms, list(told(of, source, at_ms)), at_ms, 2 if is_again else 1)
+    sent = [now] * (2 if dice.random() < 0.1 else 1)
+    if source.late is not None and dice.random() < 0.1:
+        sent.append(source.late._replace(sent_ms=at_ms, broker_epoch=now.broker_epoch))
+    source.late = now
+    return sent
+
+
+Told = tuple[int, list[Source], list[Partition], list[Sent]]
+
+
+def sent(dice: Random, count: int) -> Iterator[Told]:
+    """Each second: who tells, the truth, and what is sent."""
+    of, tellers = partitions(dice, count), sources(dice, count)
     for second in range(ENDS_S):
         for it in of:
             it.step(second)
-        if second % EVERY_S:
+        if second % EVERY_S == 0:
+            yield (
+                second,
+                tellers,
+                of,
+                [each for it in tellers for each in sent_by(it, dice, second, of)],
+            )
+
+
+def figures_of(rounds: FoldedRounds, second: int) -> dict[str, dict[tuple[str, str], Figures]]:
+    """What the job knows after a batch, by cluster and topic."""
+    state = rounds.batch(T0_MS + 1_000 * second + 400).state
+    return {
+        name: {(row["cluster"], row["topic"]): row for row in table.to_pylist()}
+        for name, table in (("commits", state.commits), ("partitions", state.partitions))
+    }
+
+
+def watched(dice: Random, count: int) -> Iterator[tuple[int, list[Source], list[Partition], Any]]:
+    """Each second: who tells, the truth, and the job's figures, while the job is there."""
+    rounds, away = FoldedRounds(), absences(dice)
+    for second, tellers, of, told_now in sent(dice, count):
+        for it in told_now:
+            it.tell(rounds)
+        if any(second in it for it in away):
             continue
-        for source in tellers:
-            if source.is_silent(second):
-                continue
-            at_ms = T0_MS + 1_000 * (second + source.clock_s)
-            is_again = source.starts_again_s is not None and second >= source.starts_again_s
-            sent = [(at_ms, list(told(of, source, at_ms)))]
-            sent *= 2 if dice.random() < 0.1 else 1
-            if source.late is not None and dice.random() < 0.1:
-                sent.append(source.late)
-            source.late = sent[0]
-            for round_ms, rows in sent:
-                rounds.round(
-                    source.broker, round_ms, *rows, cluster=source.cluster, sent_ms=at_ms,
-                    broker_epoch=2 if is_again else 1,
-                )  # fmt: skip
-        folded = rounds.batch(T0_MS + 1_000 * second + 400)
-        state = folded.state
-        figures = {
-            name: {(row["cluster"], row["topic"]): row for row in table.to_pylist()}
-            for name, table in (("commits", state.commits), ("partitions", state.partitions))
-        }
-        yield second, tellers, of, figures
+        while away and second >= away[0].stop:
+            rounds.restart(T0_MS + 1_000 * second)
+            del away[0]
+        yield second, tellers, of, figures_of(rounds, second)
 
 
 def complaints(seed: int, count: int) -> list[str]:
@@ -173,6 +215,32 @@ def test_figures_follow_from_the_truth_through_upheavals(seed: int) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seeds", long_run(COUNT, 6_700, COUNT))
+@pytest.mark.parametrize("seeds", long_run(COUNT, 6_700, AT_ONCE))
 def test_figures_follow_from_the_truth_over_many_upheavals(seeds: range) -> None:
     assert complaints(seeds.start, len(seeds))[:6] == []
+
+
+def all_figures(
+    recorded: Sequence[tuple[int, list[Sent]]], *, of: str = "", restarts: bool = False
+) -> dict[tuple[int, str, tuple[str, str]], Figures]:
+    """Figures and memory by second, table and key. ``of``: the one cluster that is told of."""
+    rounds = FoldedRounds()
+    found: dict[tuple[int, str, tuple[str, str]], Figures] = {}
+    for second, each in recorded:
+        for it in each:
+            if it.source.cluster.startswith(of):
+                it.tell(rounds)
+        for name, rows in figures_of(rounds, second).items():
+            found |= {(second, name, key): row for key, row in rows.items()}
+        if restarts:
+            rounds.restart(T0_MS + 1_000 * second)
+    return found
+
+
+@pytest.mark.thorough
+def test_clusters_of_one_job_do_not_touch_each_other_nor_does_a_restart_touch_figures() -> None:
+    recorded = [(second, each) for second, _, _, each in sent(Random(2), 2 * len(KINDS))]
+    together = all_figures(recorded)
+    alone = [all_figures(recorded, of=name) for name in clusters(2 * len(KINDS))]
+    assert {key: row for each in alone for key, row in each.items()} == together
+    assert all_figures(recorded, restarts=True) == together

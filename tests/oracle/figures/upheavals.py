@@ -1,6 +1,7 @@
 """Random partitions and their groups through upheavals, second by second, as plain data: rewinds,
 topics made anew, partitions added, elections that cut the log off, brokers that start again,
-sources that are silent or whose clock is off. It imports nothing of the job.
+sources that are silent or whose clock is off, a job that starts again. Each cluster has topics and
+groups of the same names. It imports nothing of the job.
 """
 
 from collections.abc import Sequence
@@ -13,9 +14,12 @@ KINDS: Final = (
     *("idle", "beyond the end"),
 )
 BASES: Final = (0, 0, 2**53 + 1, 2**62)
-CLUSTERS: Final = ("c", "other")
+OF_CLUSTER: Final = 30
+"""Partitions of a cluster; there are two clusters at least."""
 BROKERS: Final = (1, 2)
 CLOCKS_S: Final = (0, 0, 3, -3)
+AWAY_S: Final = (1, 4, 12)
+"""For how long the job is away while it starts again; sources go on."""
 FIRST_S: Final = 45
 LAST_S: Final = 60
 ENDS_S: Final = 110
@@ -120,13 +124,19 @@ class Source:
         return self.is_silent(second) or second == self.starts_again_s
 
 
+def clusters(count: int) -> list[str]:
+    return [f"c{number}" for number in range(max(2, count // OF_CLUSTER))]
+
+
 def partitions(dice: Random, count: int) -> list[Partition]:
     """Every kind; the rest at random."""
+    names = clusters(count)
     return [
         Partition(
-            cluster=dice.choice(CLUSTERS),
+            cluster=names[place],
             number=number,
-            kind=KINDS[number % len(KINDS)],
+            # Those of one name have different fates.
+            kind=KINDS[(number + 3 * place) % len(KINDS)],
             at_s=dice.randrange(FIRST_S, LAST_S),
             away_s=dice.choice((0, 1, 3, 8)),
             base=dice.choice(BASES),
@@ -135,14 +145,19 @@ def partitions(dice: Random, count: int) -> list[Partition]:
             slow=dice.random() < 0.4,
             leader=dice.choice(BROKERS),
         )
-        for number in range(count)
+        for number, place in (divmod(each, len(names)) for each in range(count))
     ]
 
 
-def sources(dice: Random) -> list[Source]:
-    """Two clusters; each second source is silent for a while, some start again."""
+def absences(dice: Random) -> list[range]:
+    """When the job is away: it starts again at the end of each."""
+    return [range(at, at + dice.choice(AWAY_S)) for at in (dice.randrange(8, 50), LAST_S + 22)]
+
+
+def sources(dice: Random, count: int) -> list[Source]:
+    """Of each cluster two; each second source is silent for a while, some start again."""
     found = []
-    for cluster in CLUSTERS:
+    for cluster in clusters(count):
         for broker in BROKERS:
             begins_s = dice.randrange(20, 80)
             silent_s = dice.choice((0, 0, 4, 9))

@@ -11,7 +11,9 @@ T0_MS: Final = 1_800_000_000_000
 SILENT_EACH: Final = 17
 DOUBLE_EACH: Final = 5
 LATE_EACH: Final = 7
-"""The source says nothing at so many readings, all twice, and the reading before once more."""
+AWAY_EACH: Final = 23
+"""At each so manieth reading the source says nothing, all twice, or the reading before once more;
+or the job is away, and starts again before the next one."""
 Figures = dict[str, Any]
 
 
@@ -36,6 +38,9 @@ def watched(
         if before is not None and step % LATE_EACH == 0:
             rounds.round(1, before[0], *before[1])
         before = at_ms, rows
+        if step % AWAY_EACH == 0:
+            rounds.restart(at_ms)
+            continue
         commits = rounds.batch(at_ms).state.commits
         found = sorted(commits.to_pylist(), key=lambda row: row["partition"])
         for it, row in zip(of, found, strict=True):
