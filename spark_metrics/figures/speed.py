@@ -15,7 +15,10 @@ TREND_WINDOW_MS: Final = 60_000
 DEAD_BAND_RECORDS_PER_S: Final = 1.0
 """Lag that changes slower than this is steady."""
 
-GROWTH_WINDOW_MS: Final = 300_000
+GROWTH_WINDOW_MS: Final = 900_000
+"""Long enough for traffic in bursts some minutes apart."""
+GROWTH_SPAN_MS: Final = 300_000
+"""So long a group is watched before its moves tell how its lag grows."""
 
 Anchor = Mapping[str, Column]
 """A reading's ``ms``, and some of its ``offset`` and ``lag``."""

@@ -23,7 +23,7 @@ class Moves(NamedTuple):
     pace_ms: Column
     """How long records wait between moves; unknown until it has moved twice."""
     outage_ms: Column
-    """How long they waited before the newest move, if that was longer than any patience."""
+    """How long they waited once, if that was longer than any patience; forgotten like a pace."""
     rewind_from: Column
     """From where it went back, until it comes there again."""
     rewind_ms: Column
@@ -53,6 +53,9 @@ def moves(
     waited_ms = (read_ms - before.still_since_ms).or_else(0)
     usual_ms = patience(PATIENCE_MS, before.pace_ms)
     is_outage = waited_ms > where(before.pace_ms.is_known, usual_ms, UNKNOWN_PACE_PATIENCE_MS)
+    # Traffic in bursts waits for one commit, and not for the next one.
+    fading_ms = (before.outage_ms * PACE_KEPT).whole()
+    fading_ms = fading_ms.where(fading_ms > usual_ms)
     is_again = is_outage & before.outage_ms.is_known
     told_ms = where(is_again, least(waited_ms, before.outage_ms), waited_ms)
     pace_ms = greatest(told_ms, (before.pace_ms * PACE_KEPT).whole())
@@ -63,7 +66,7 @@ def moves(
         still_since_ms=since_ms.where(stands),
         moved_ms=where(is_on, read_ms, before.moved_ms),
         pace_ms=where(is_pace & (is_again | ~is_outage), pace_ms, before.pace_ms),
-        outage_ms=where(is_pace, waited_ms.where(is_outage), before.outage_ms),
+        outage_ms=where(is_pace, where(is_outage, waited_ms, fading_ms), before.outage_ms),
         rewind_from=where(
             is_back,
             greatest(before.rewind_from, old_offset),

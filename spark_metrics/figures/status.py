@@ -56,9 +56,8 @@ def standing(of: Judged) -> Column:
 
 
 def reads_no_more(of: Judged) -> Column:
-    """Whether it stands for longer than it ever does, with records waiting."""
-    least_ms = where(of.moves.pace_ms.is_known, PATIENCE_MS, UNKNOWN_PACE_PATIENCE_MS)
-    return (standing(of) >= patience(least_ms, of.moves.pace_ms)).is_sure
+    """Whether it stands for a minute and for longer than it ever does, with records waiting."""
+    return (standing(of) >= patience(UNKNOWN_PACE_PATIENCE_MS, of.moves.pace_ms)).is_sure
 
 
 def stuck_since(of: Judged) -> Column:

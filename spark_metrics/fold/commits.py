@@ -170,7 +170,8 @@ def _figures(
         is_owned=given["is_owned"],
         alive_ms=given["alive_ms"],
     )
-    growth = Growth(told["moved_lag"], told["lag_growth_per_s"])
+    is_long = told["moved_ms"] - told["first_ms"] >= speed.GROWTH_SPAN_MS
+    growth = Growth(told["moved_lag"], told["lag_growth_per_s"].where(is_long))
     risk_ms = _risk_ms(judged, growth, time_lag_ms, logs, log_row)
     return {
         "lost_records": lost,

@@ -11,7 +11,7 @@ from typing import Final
 WORK_S: Final = 120
 SILENCE_S: Final = 1_200
 DEATH_S: Final = 70
-PERIODS_S: Final = (1, 2, 5, 10, 20)
+PERIODS_S: Final = (1, 2, 5, 10, 20, 60)
 RATES: Final = (1, 7, 100)
 SILENCES: Final = ("busy", "no traffic", "stopped", "bursts")
 """Work as usual; nothing to read; no consumer while records come; nothing to read but a burst every

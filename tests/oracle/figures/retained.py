@@ -16,8 +16,9 @@ RULES: Final = ("size", "age", "both", "deleted once", "purged", "for ever")
 """What deletes: retention, a person once, a program that deletes what is read, nothing."""
 READERS: Final = ("keeps up", "each minute", "slow", "stops", "stops early", "catches up")
 RECORD_BYTES: Final = 100
-UNSURE_S: Final = {"steady": 30, "bursts": 130, "pauses": 1_230}
-"""So exactly is known when a record was written, or will be: to a reading and a silence."""
+UNSURE_S: Final = {"steady": 60, "bursts": 160, "pauses": 1_260}
+"""So exactly is known when a record was written or will be, and when retention looks: to a silence
+and two readings, as each may be lacking."""
 
 
 @dataclass

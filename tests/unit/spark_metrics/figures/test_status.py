@@ -152,11 +152,13 @@ def _moves(row: Row) -> tuple[int | None, ...]:
     if offset > old:
         if moved is not None:
             waited = 0 if since is None else ms - since
-            is_outage = waited > (60_000 if pace is None else max(15_000, 3 * pace))
+            usual = max(15_000, 3 * (pace or 0))
+            is_outage = waited > (60_000 if pace is None else usual)
             told = min(waited, outage) if is_outage and outage is not None else waited
             if not is_outage or outage is not None:
                 pace = max(told, told if pace is None else int(pace * PACE_KEPT))
-            outage = waited if is_outage else None
+            fading = int((outage or 0) * PACE_KEPT)
+            outage = waited if is_outage else fading if fading > usual else None
         moved = ms
     end = row["end"]
     if offset < old <= end:
