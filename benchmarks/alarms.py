@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final
 
-from broker.metrics_schema import BrokerSample, CommitSample, GroupSample, ReplicaSample, Row
+from broker.metrics_schema import Row
 from tests.oracle.figures.retained import go_on, histories
-from tests.oracle.figures.watched import watched
+from tests.oracle.figures.watched import T0_MS, broker_row, partition_rows, watched
 from tests.support.folded_rounds import FoldedRounds
 
-T0_MS: Final = 1_800_000_000_000
 WORKS: Final = "works"
 INCIDENTS: Final = (
     *(WORKS, "dies", "dies after an idle hour", "dies, its member does not"),
@@ -105,28 +104,14 @@ class Group:
         return self.incident.startswith("dies")
 
     def rows(self, number: int, at_ms: int) -> Iterable[Row]:
-        group = f"g{number}"
-        yield GroupSample(group_id=group, state="Stable", members=1, read_ms=at_ms)
-        yield CommitSample(
-            group_id=group,
-            topic="t",
-            partition=number,
-            committed_offset=self.offset,
-            read_ms=at_ms,
-            commit_ms=T0_MS + 1_000 * self.committed_s,
-            member_id="m" if self.has_member else None,
-        )
-        yield ReplicaSample(
-            topic="t",
-            partition=number,
-            leader=1,
-            leader_epoch=1,
-            replicas=(1,),
-            isr=(1,),
+        return partition_rows(
+            number,
+            at_ms,
+            offset=self.offset,
+            committed_s=self.committed_s,
+            member="m" if self.has_member else None,
             log_start_offset=self.start,
             high_watermark=self.end,
-            log_end_offset=self.end,
-            read_ms=at_ms,
         )
 
 
@@ -212,9 +197,8 @@ def judge(of: Sequence[Group]) -> tuple[list[Alarm], Counter[tuple[str, str]]]:
 
 def verdicts(rounds: FoldedRounds, of: Sequence[Group], second: int) -> list[str]:
     at_ms = T0_MS + 1_000 * second
-    broker = BrokerSample(id=1, host="h", port=1, fenced=False, read_ms=at_ms)
     rows = (row for number, it in enumerate(of) for row in it.rows(number, at_ms))
-    rounds.round(1, at_ms, broker, *rows)
+    rounds.round(1, at_ms, broker_row(at_ms), *rows)
     names = ["partition", "status", "lost_records"]
     commits: list[dict[str, Any]] = rounds.batch(at_ms).state.commits.select(names).to_pylist()
     commits.sort(key=lambda row: row["partition"])

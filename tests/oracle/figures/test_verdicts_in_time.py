@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import pytest
 
-from broker.metrics_schema import BrokerSample, CommitSample, GroupSample, ReplicaSample
 from tests.oracle.figures.consumers import (
     DEATH_S,
     SILENCE_S,
@@ -19,10 +18,10 @@ from tests.oracle.figures.consumers import (
     consumers,
     readings,
 )
+from tests.oracle.figures.watched import T0_MS, broker_row, partition_rows
 from tests.oracle.seeds import AT_ONCE, long_run
 from tests.support.folded_rounds import FoldedRounds
 
-T0_MS: Final = 1_800_000_000_000
 STOP_S: Final = 15
 READING_S: Final = 2
 PACES: Final = 3
@@ -34,35 +33,22 @@ AGAIN_S: Final = WORK_S + SILENCE_S
 
 
 def _tell(rounds: FoldedRounds, at_ms: int, of: list[Consumer]) -> None:
-    rows: list[Any] = [BrokerSample(id=1, host="h", port=1, fenced=False, read_ms=at_ms)]
-    for number, it in enumerate(of):
-        rows += (
-            GroupSample(group_id=f"g{number}", state="Stable", members=1, read_ms=at_ms),
-            CommitSample(
-                group_id=f"g{number}",
-                topic="t",
-                partition=number,
-                committed_offset=it.offset,
-                read_ms=at_ms,
-                commit_ms=T0_MS + 1_000 * it.committed_s,
-                member_id="m" if it.is_alive and it.is_member else None,
-            ),
-            ReplicaSample(
-                topic="t",
-                partition=number,
-                leader=1,
-                leader_epoch=1,
-                replicas=(1,),
-                isr=(1,),
-                log_start_offset=0,
-                high_watermark=it.end,
-                log_end_offset=it.end,
-                # A source looks only where a commit stands.
-                readable_offset=it.readable if it.offset >= it.readable < it.end else None,
-                read_ms=at_ms,
-            ),
+    rows = [
+        row
+        for number, it in enumerate(of)
+        for row in partition_rows(
+            number,
+            at_ms,
+            offset=it.offset,
+            committed_s=it.committed_s,
+            member="m" if it.is_alive and it.is_member else None,
+            log_start_offset=0,
+            high_watermark=it.end,
+            # A source looks only where a commit stands.
+            readable_offset=it.readable if it.offset >= it.readable < it.end else None,
         )
-    rounds.round(1, at_ms, *rows)
+    ]
+    rounds.round(1, at_ms, broker_row(at_ms), *rows)
 
 
 def _verdicts(rounds: FoldedRounds, at_ms: int) -> list[str | None]:

@@ -56,32 +56,52 @@ def log_points(log: Log) -> list[int] | None:
     return [it for at in offsets for it in (log.first_offset + at, T0_MS + 1_000 * log.ended_s(at))]
 
 
+def broker_row(at_ms: int) -> Row:
+    return BrokerSample(id=1, host="h", port=1, fenced=False, read_ms=at_ms)
+
+
+def partition_rows(
+    number: int, at_ms: int, *, offset: int, committed_s: int, member: str | None, **log: Any
+) -> Iterator[Row]:
+    """A partition of the one broker, and the group that reads it; ``log``: of ``ReplicaSample``."""
+    group = f"g{number}"
+    yield GroupSample(group_id=group, state="Stable", members=1, read_ms=at_ms)
+    yield CommitSample(
+        group_id=group,
+        topic="t",
+        partition=number,
+        committed_offset=offset,
+        read_ms=at_ms,
+        commit_ms=T0_MS + 1_000 * committed_s,
+        member_id=member,
+    )
+    yield ReplicaSample(
+        topic="t",
+        partition=number,
+        leader=1,
+        leader_epoch=1,
+        replicas=(1,),
+        isr=(1,),
+        log_end_offset=log["high_watermark"],
+        read_ms=at_ms,
+        **log,
+    )
+
+
 def _rows(of: Sequence[History], second: int) -> Iterator[Row]:
     at_ms = T0_MS + 1_000 * second
-    yield BrokerSample(id=1, host="h", port=1, fenced=False, read_ms=at_ms)
+    yield broker_row(at_ms)
     for number, it in enumerate(of):
-        log, reader, group = it.log, it.reader, f"g{number}"
+        log, reader = it.log, it.reader
         bases = [log.first_offset + it for it in log.bases[log.first :]]
-        yield GroupSample(group_id=group, state="Stable", members=1, read_ms=at_ms)
-        yield CommitSample(
-            group_id=group,
-            topic="t",
-            partition=number,
-            committed_offset=log.first_offset + reader.offset,
-            read_ms=at_ms,
-            commit_ms=T0_MS + 1_000 * reader.committed_s,
-            member_id="m",
-        )
-        yield ReplicaSample(
-            topic="t",
-            partition=number,
-            leader=1,
-            leader_epoch=1,
-            replicas=(1,),
-            isr=(1,),
+        yield from partition_rows(
+            number,
+            at_ms,
+            offset=log.first_offset + reader.offset,
+            committed_s=reader.committed_s,
+            member="m",
             log_start_offset=log.first_offset + log.start,
             high_watermark=log.first_offset + log.end,
-            log_end_offset=log.first_offset + log.end,
             size_bytes=RECORD_BYTES * (log.end - log.start),
             segments=len(bases),
             segment_offsets=bases[-16:] if log.tells_segments else None,
@@ -89,5 +109,4 @@ def _rows(of: Sequence[History], second: int) -> Iterator[Row]:
             retention_ms=1_000 * log.kept_s if log.kept_s else -1,
             retention_bytes=RECORD_BYTES * log.kept_records if log.kept_records else -1,
             log_points=log_points(log) if second % 60 < 30 else None,
-            read_ms=at_ms,
         )
