@@ -16,7 +16,7 @@ RULES: Final = ("size", "age", "both", "deleted once", "purged", "for ever")
 """What deletes: retention, a person once, a program that deletes what is read, nothing."""
 READERS: Final = ("keeps up", "each minute", "slow", "stops", "stops early", "catches up")
 RECORD_BYTES: Final = 100
-UNSURE_S: Final = {"steady": 60, "bursts": 160, "pauses": 1_260}
+UNSURE_S: Final = {"steady": 80, "bursts": 180, "pauses": 1_280}
 """So exactly is known when a record was written or will be, and when retention looks: to a silence
 and two readings, as each may be lacking."""
 
