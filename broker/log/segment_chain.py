@@ -107,13 +107,23 @@ class SegmentChain:
     def start_anew(self, offset: int, config: LogConfig) -> None:
         """Drop everything; the log then starts and ends at `offset`.
 
-        :raises StorageError: the disk refused.
+        :raises StorageError: the disk refused; what is left can be read, and started anew again.
         """
-        while len(self.segments) > 1:
-            self.retire(self.segments[-1:], config)
-            self.segments.pop()
-        self.retire(self.segments, config)
-        self.segments[:] = [self._make(offset)]
+        bases = [segment.base_offset for segment in self.segments]
+        if offset in bases:
+            slot = bases.index(offset)
+            self.cut_to(offset, slot, config)
+            self.retire_oldest(slot, config)
+        else:
+            following = self._make(offset)
+            try:
+                while self.segments:
+                    self.retire(self.segments[-1:], config)
+                    self.segments.pop()
+            except StorageError:
+                self._discard(following)
+                raise
+            self.segments.append(following)
         self.truncations += 1
 
     def found(self, base_offset: int, next_offset: int) -> Segment:

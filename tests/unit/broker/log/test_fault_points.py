@@ -288,6 +288,37 @@ def test_an_append_never_lands_behind_bytes_that_could_not_be_cut_off(tmp_path: 
     ledger.check(open_log(tmp_path, is_clean=True), disk.story)
 
 
+def test_a_log_that_a_full_disk_lets_not_start_anew_is_as_it_was(tmp_path: Path) -> None:
+    log, ledger = open_log(tmp_path), Ledger()
+    for _ in range(3):
+        write(1)(log, ledger)
+    log.roll()
+    start = log.log_end_offset + 100
+    with (
+        FaultyDisk(tmp_path, errno.ENOSPC, calls={"open"}, times=1) as disk,
+        pytest.raises(StorageError),
+    ):
+        log.truncate_fully_and_start_at(start)
+    assert disk.met
+    ledger.check(log, disk.story)
+    log.truncate_fully_and_start_at(start)
+    assert (log.log_start_offset, log.log_end_offset) == (start, start)
+
+
+def test_starting_anew_at_the_same_offset_takes_no_room(tmp_path: Path) -> None:
+    log, ledger = open_log(tmp_path), Ledger()
+    for _ in range(3):
+        write(1)(log, ledger)
+    log.roll()
+    write(1)(log, ledger)
+    start = log.log_start_offset
+    room = {"write", "pwrite", "writev", "posix_fallocate"}
+    with FaultyDisk(tmp_path, errno.ENOSPC, calls=room):
+        log.truncate_fully_and_start_at(start)
+    assert (log.log_start_offset, log.log_end_offset) == (start, start)
+    assert [segment.base_offset for segment in log.segments()] == [start]
+
+
 def test_a_failed_fsync_is_final_for_the_directory(tmp_path: Path) -> None:
     manager = _open(tmp_path)
     told = list[Exception]()
