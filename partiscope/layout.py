@@ -133,11 +133,12 @@ class ClusterLayout:
         """Refuse to start on ports that somebody else holds.
 
         Raises:
-            LayoutError: naming the first taken port.
+            LayoutError: naming a port that there is not, or the first taken one.
         """
-        for node in self.nodes:
-            for port in node.ports:
-                check_port(node.host, port, flag="--port")
+        ports = [(node.host, port) for node in self.nodes for port in node.ports]
+        # A port that there is not comes first: nobody need end what holds another one.
+        for host, port in sorted(ports, key=lambda it: it[1] <= PORT_MAX):
+            check_port(host, port, flag="--port")
 
     def _write_configs(self) -> None:
         voters = ",".join(f"{n.id}@{n.host}:{n.controller_port}" for n in self.voters)
