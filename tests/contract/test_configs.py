@@ -1,6 +1,7 @@
 """Configs of topics and brokers, read and changed, on ours and on Kafka."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,32 @@ async def test_one_broker_and_all_of_them_are_configured_and_reset(
     await eventually(threads, (before.value, before.source))
     lines = [line for line in await session.journal.lines() if line.reason == "more to clean"]
     assert lines[-1].after == {THREADS: "2"}
+
+
+@pytest.mark.parametrize("broker", [ALL, "one"])
+async def test_what_kafka_lists_only_while_it_is_set_can_be_set(
+    session: OperationSession, broker: str
+) -> None:
+    """A rate of a throttle; what looks like one and is none is refused."""
+    first = str((await session.admin.describe_cluster()).brokers[0].id)
+    name, whose = "follower.replication.throttled.rate", ALL if broker == ALL else first
+    resource = ConfigureBroker(broker=whose, configs={name: None}).resource
+
+    async def rate() -> str | None:
+        found = {it.name: it for it in await session.configs(resource)}
+        return found[name].value if name in found else None
+
+    before = await rate()
+    asked = ConfigureBroker(broker=whose, configs={name: "1000000"})
+    await session.perform(await session.preview(asked))
+    await eventually(rate, "1000000")
+    assert not (await session.preview(asked)).is_needed
+    await session.perform(await session.preview(replace(asked, configs={name: None})))
+    await eventually(rate, before)
+    with pytest.raises(InvalidInputError, match=f"did you mean {name}"):
+        await session.preview(replace(asked, configs={f"{name}s": "1"}))
+    with pytest.raises(InvalidInputError, match="not of type long"):
+        await session.preview(replace(asked, configs={name: "fast"}))
 
 
 async def test_what_a_running_broker_cannot_change_is_told(session: OperationSession) -> None:

@@ -1,9 +1,10 @@
 """Set and remove configs of one broker, or of all of them."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Self
 
+from broker.protocol.known_configs import ConfigType
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
@@ -11,9 +12,24 @@ from control.operations.catalogue.configs import CONFIGS, Configure, configs_of
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
 from control.operations.errors import InvalidInputError
+from control.operations.executor.throttles.throttle_record import RATES
 
 ALL: Final = "all"
 DEFAULT: Final = 5
+UNLISTED: Final = tuple(
+    ConfigEntry(
+        name=name,
+        value=None,
+        is_default=True,
+        is_read_only=False,
+        is_sensitive=False,
+        source=DEFAULT,
+        type=ConfigType.LONG,
+    )
+    for name in (*RATES, "replica.alter.log.dirs.io.max.bytes.per.second")
+)
+"""Kafka takes them and lists them only while they are set (its class ``QuotaConfig``)."""
+OF_LISTENER: Final = "listener.name."
 
 
 def _broker(text: str) -> str | None:
@@ -77,30 +93,42 @@ class ConfigureBroker(Configure):
         return "broker:ID" if self.broker == ALL else f"broker:{self.broker}"
 
     async def known(self, admin: KafkaAdmin) -> Mapping[str, ConfigEntry]:
-        """Every config by name. For all brokers Kafka lists what is set; a live one adds the rest.
+        """Every config by name, also those that Kafka lists only while they are set. For all
+        brokers it lists what is set; a live one adds the rest.
 
         :raises InvalidInputError: no such broker is alive.
         """
         alive = [broker.id for broker in (await admin.describe_cluster()).brokers]
         if self.broker != ALL and int(self.broker) not in alive:
-            known = ", ".join(map(str, alive))
-            raise InvalidInputError({"broker": f"no broker {self.broker} is alive; {known} are"})
-        if self.broker != ALL:
-            return {it.name: it for it in await admin.describe_configs(self.resource)}
-        one = ConfigResource(scope=ConfigScope.BROKER, name=str(alive[0]))
-        shared = {it.name: it for it in await admin.describe_configs(self.resource)}
-        return {
-            it.name: shared.get(it.name) or _unset(it) for it in await admin.describe_configs(one)
-        }
+            others = ", ".join(map(str, alive))
+            raise InvalidInputError({"broker": f"no broker {self.broker} is alive; {others} are"})
+        set_here = {it.name: it for it in await admin.describe_configs(self.resource)}
+        known = set_here
+        if self.broker == ALL:
+            one = ConfigResource(scope=ConfigScope.BROKER, name=str(alive[0]))
+            of_one = await admin.describe_configs(one)
+            unset = {it.name: _unset(it, it.name) for it in of_one}
+            known = unset | set_here
+        return {**known, **_unlisted(self.configs, known)}
 
 
-def _unset(entry: ConfigEntry) -> ConfigEntry:
-    return ConfigEntry(
-        name=entry.name,
-        value=None,
-        is_default=True,
-        is_read_only=entry.is_read_only,
-        is_sensitive=entry.is_sensitive,
-        source=DEFAULT,
-        type=entry.type,
+def _unset(entry: ConfigEntry, name: str) -> ConfigEntry:
+    """The config of this name, which is of the entry's kind."""
+    return replace(
+        entry, name=name, value=None, is_default=True, source=DEFAULT, documentation="", synonyms=()
     )
+
+
+def _unlisted(names: Iterable[str], known: Mapping[str, ConfigEntry]) -> dict[str, ConfigEntry]:
+    """Configs that Kafka takes and lists only while they are set, and then as if they could not
+    change: rates of throttles, and those of the names that are one listener's
+    (``listener.name.outside.ssl.keystore.location``)."""
+    kinds = {it.name: it for it in UNLISTED}
+    for name in names:
+        of_any = [it for it in known if name.startswith(OF_LISTENER) and name.endswith(f".{it}")]
+        if of_any:
+            kinds[name] = _unset(known[max(of_any, key=len)], name)
+    return {
+        name: replace(known.get(name, kind), is_read_only=False, type=kind.type)
+        for name, kind in kinds.items()
+    }
