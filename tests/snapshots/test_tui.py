@@ -27,7 +27,12 @@ from tui.screens.messages.browse import BrowseScreen
 from tui.terminal_session import Services
 from tui.widgets.row_table import RowTable
 
-SIZES: Final = ((80, 24), (120, 40), (160, 48))
+SIZES: Final = (
+    pytest.param((80, 24), id="80x24"),
+    pytest.param((120, 40), id="120x40", marks=pytest.mark.thorough),
+    pytest.param((160, 48), id="160x48", marks=pytest.mark.thorough),
+)
+"""A change needs the smallest, where there is least room."""
 Ready = Callable[[PartiscopeApp], bool]
 Keys = tuple[str, ...]
 
@@ -151,7 +156,7 @@ async def _rest(pilot: Pilot[None]) -> None:
     await settle(pilot, is_still, "a rest")
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", SCREENS)
 def test_screen(
     name: str, size: tuple[int, int], app_of: Callable[[str], Any], snap_compare: Any
@@ -160,7 +165,7 @@ def test_screen(
     assert snap_compare(app_of(path), terminal_size=size, run_before=_until(ready, keys))
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", SIZES)
 def test_browse(
     size: tuple[int, int],
     app_of: Callable[[str], Any],

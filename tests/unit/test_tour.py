@@ -26,7 +26,7 @@ from tui.widgets.tour_panel import TourPanel
 
 __all__ = ["services", "written_store"]
 
-SIZES = [(80, 24), (160, 48)]
+SIZES = [(80, 24), pytest.param((160, 48), marks=pytest.mark.thorough)]
 
 
 def test_six_steps_each_with_a_thing_of_its_own() -> None:

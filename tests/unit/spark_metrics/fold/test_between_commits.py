@@ -43,7 +43,12 @@ def verdicts(period_s: int, reads_per_s: int) -> set[str]:
 
 @pytest.mark.parametrize(
     ("period_s", "reads_per_s", "falls_behind"),
-    [(20, RATE, False), (10, RATE, False), (20, 200, True), (2, 200, True)],
+    [
+        (20, RATE, False),
+        pytest.param(10, RATE, False, marks=pytest.mark.thorough),
+        (20, 200, True),
+        pytest.param(2, 200, True, marks=pytest.mark.thorough),
+    ],
 )
 def test_only_what_grows_from_commit_to_commit_falls_behind(
     period_s: int, reads_per_s: int, falls_behind: bool
