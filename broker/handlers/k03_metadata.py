@@ -92,12 +92,11 @@ async def _encode_topics(
         if isinstance(topic, dict):
             encoded.append(encode_topic(version, topic))
         else:
-            operations = _operations(request, node, topic) if with_operations else None
+            operations = OPERATIONS_OMITTED
+            if with_operations:
+                operations = _operations(request, node, topic)
             encoded.append(
-                await node.metadata_blobs.encode(
-                    *(image, topic, version, listener_name),
-                    OPERATIONS_OMITTED if operations is None else operations,
-                )
+                await node.metadata_blobs.encode(image, topic, version, listener_name, operations)
             )
         await slices.pause()
     return encoded
