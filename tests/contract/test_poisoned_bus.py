@@ -17,6 +17,7 @@ from control.operations.bus.client import OperationsClient, wait_for
 from control.operations.bus.commands import (
     OPERATIONS_TOPIC,
     ControlAction,
+    ControlCommand,
     ReassignCommand,
 )
 from control.operations.bus.events import EVENTS_TOPIC, Outcome
@@ -42,6 +43,8 @@ POISON: Final = (
     b"\xff\xfe",
     b"",
 )
+YEAR_9999_MS: Final = 253_402_300_799_999
+"""The last moment that an act may carry at all."""
 
 
 @pytest.fixture
@@ -195,6 +198,42 @@ async def test_who_asks_for_an_act_is_told_that_the_executor_refuses_it(
             line = CommandLine(bootstrap=cluster.bootstrap, bus=cluster.bootstrap, folder=tmp_path)
             said = await asyncio.to_thread(line.run, "moves", "pause", moved, status=3)
             assert lacking(said, moved, "pause is refused", "no proof", "--data") == [], said
+            assert await phase() is Phase.RUNNING
+            await client.control(moved, ControlAction.CANCEL)
+            assert (await wait_for(client, moved)).outcome is Outcome.CANCELLED
+
+
+@pytest.mark.parametrize("is_proven", [False, True])
+async def test_an_act_of_the_year_9999_does_not_keep_later_acts_away(
+    cluster: LocalCluster, tmp_path: Path, *, is_proven: bool
+) -> None:
+    async with KafkaAdmin.to(cluster.bootstrap) as admin:
+        topic = await topic_with_data(admin, {0: (cluster.ids[0],)}, records=2_000)
+    here, there, *_ = cluster.ids
+    change = PartitionChange(topic=topic, partition=0, before=(here,), after=(there,), size_bytes=0)
+    with ExecutorProcess(cluster.bootstrap, tmp_path / "executor.log"):
+        async with OperationsClient(cluster.bootstrap) as client, Bus(cluster.bootstrap) as bus:
+            moved = await client.submit_reassign(
+                Proposal(name="p", changes=(change,)),
+                bootstrap=cluster.bootstrap,
+                throttle=RATE_MIN_BYTES_PER_S,
+            )
+
+            async def phase() -> Phase:
+                return (await client.get(moved)).phase
+
+            async def refused() -> list[int]:
+                return [at_ms for at_ms, _ in (await client.get(moved)).refused_acts]
+
+            await eventually(phase, Phase.RUNNING)
+            forged = ControlCommand(
+                operation_id=moved,
+                action=ControlAction.PAUSE,
+                submitted_ms=YEAR_9999_MS,
+                is_foreign=not is_proven,
+            )
+            await bus.publish_command(forged)
+            await eventually(refused, [YEAR_9999_MS])
             assert await phase() is Phase.RUNNING
             await client.control(moved, ControlAction.CANCEL)
             assert (await wait_for(client, moved)).outcome is Outcome.CANCELLED

@@ -23,6 +23,7 @@ from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.model.units import byte_rate_text, duration_text
 from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.commands import (
+    ACT_AHEAD_MAX_MS,
     THROTTLE_AUTO,
     Command,
     ControlAction,
@@ -278,6 +279,8 @@ class OperationsClient(MovesReader):
         if throttle is not None:
             await self.require_rate(operation_id, throttle)
         earlier, _ = await self._bus.read_commands(of=operation_id)
+        now_ms = _now_ms()
+        bound_ms = now_ms + ACT_AHEAD_MAX_MS // 2  # as far as two clocks may reasonably differ
         acts = [it.submitted_ms for it in earlier if isinstance(it, ControlCommand)]
         command = ControlCommand(
             operation_id=operation_id,
@@ -285,8 +288,8 @@ class OperationsClient(MovesReader):
             throttle=throttle,
             who=self._who,
             reason=reason,
-            # The executor takes an act only after those that it knows, whatever clocks say.
-            submitted_ms=max([_now_ms(), *(at_ms + 1 for at_ms in acts)]),
+            # The executor takes an act only after those that it took; it took none far ahead.
+            submitted_ms=max([now_ms, *(at_ms + 1 for at_ms in acts if at_ms < bound_ms)]),
             confirmed=confirmed,
         )
         await self._bus.publish_command(command)

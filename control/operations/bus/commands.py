@@ -104,6 +104,9 @@ class ControlCommand:
 
 Command = ReassignCommand | ControlCommand
 
+ACT_AHEAD_MAX_MS: Final = 24 * 3_600_000
+"""An act may carry a time that lies so far ahead of the executor's clock."""
+
 
 def new_operation_id() -> str:
     """A short name that fits a link and a line: ``mv-3f9a21c4``."""

@@ -2,11 +2,17 @@
 anybody who may write to the bus can leave out what page and command line ask for."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from typing import Final
 
 from control.model.watched_cluster import Site, WatchedCluster
-from control.operations.bus.commands import ControlAction, ControlCommand, ReassignCommand
+from control.operations.bus.commands import (
+    ACT_AHEAD_MAX_MS,
+    ControlAction,
+    ControlCommand,
+    ReassignCommand,
+)
 from control.operations.bus.state import OperationState
 from control.operations.errors import NotConfiguredError, ReadOnlyError
 from control.operations.permission import check_writable
@@ -18,6 +24,9 @@ NO_PROOF: Final = (
     "carries no proof of an installation that the executor knows; send it with the data directory "
     "of its `up` (--data), or name the sender's key file in proof.further_key_files of the "
     "executor's settings"
+)
+FAR_AHEAD: Final = (
+    "its time lies more than a day ahead of the executor's clock; set both clocks, and ask again"
 )
 
 
@@ -53,6 +62,8 @@ class Admission:
         come yet."""
         if self._requires_proof and command.is_foreign:
             return f"the command {NO_PROOF}"
+        if command.submitted_ms > time.time() * 1000 + ACT_AHEAD_MAX_MS:
+            return FAR_AHEAD  # Taken, it would put every later act behind such a time.
         if of is None or command.action not in NEEDS_NAME:
             return ""
         try:

@@ -1,5 +1,6 @@
 """The executor asks its own settings whether a command may be carried out, whoever sent it."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +9,12 @@ import pytest
 from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import ClusterId
 from control.model.watched_cluster import Site, WatchedCluster
-from control.operations.bus.commands import ControlAction, ControlCommand, ReassignCommand
+from control.operations.bus.commands import (
+    ACT_AHEAD_MAX_MS,
+    ControlAction,
+    ControlCommand,
+    ReassignCommand,
+)
 from control.operations.bus.events import Event, EventKind, decode_event, encode_event
 from control.operations.bus.state import accepted_data
 from control.operations.errors import FencedError, NotConfiguredError
@@ -61,6 +67,15 @@ async def test_what_takes_load_off_a_production_cluster_wants_no_name() -> None:
     assert refused == {ControlAction.RESUME, ControlAction.THROTTLE}
     named = ControlCommand(operation_id="mv-1", action=ControlAction.RESUME, confirmed="prod")
     assert await admission.control_refusal(named, command()) == ""
+
+
+async def test_an_act_of_a_time_to_come_is_refused_and_tells_of_the_clocks() -> None:
+    tomorrow_ms = round(time.time() * 1000) + ACT_AHEAD_MAX_MS + 60_000
+    admission = Admission(lambda _: PROD)
+    words = await admission.control_refusal(act(ControlAction.PAUSE, tomorrow_ms), command())
+    assert lacking(words, "ahead", "clock") == []
+    in_time = act(ControlAction.PAUSE, tomorrow_ms - 120_000)
+    assert await admission.control_refusal(in_time, command()) == ""
 
 
 @pytest.mark.parametrize("asked", ["prod:2", "attacker:5555,prod:2", "PROD:1"])
