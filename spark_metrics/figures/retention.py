@@ -25,8 +25,9 @@ from spark_metrics.schema import STARTS_MAX
 CHECKS_MS: Final = (300_000, 60_000)
 """How often retention may look: Kafka's default of ``log.retention.check.interval.ms``, and what
 is set mostly. If the log has moved at other distances, it is taken to look all the time."""
-_APART: Final = 0.1
-"""Of a check's interval: so far from a multiple of it two moves may be seen."""
+_APART: Final = 0.2
+"""Of a check's interval: two moves may be seen so far from a multiple of it, a minute at the usual
+one. Each is seen with the next reading or, where that lacks, with the one after it."""
 _STEPS: Final = 4
 _BEGIN: Final = 0.8
 """Of the time by rates alone: so much is left to be found step by step."""

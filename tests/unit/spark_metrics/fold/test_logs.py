@@ -51,3 +51,14 @@ def test_retention_is_known_from_where_a_log_began() -> None:
     assert found["kept_check_ms"].to_pylist() == [300_000, 300_000, 300_000, None]
     assert found["kept_step"].to_pylist() == [100, 100, 100, None]
     assert found["kept_records"].to_pylist() == [600, None, None, None], "one move proves nothing"
+
+
+def test_looks_of_retention_are_known_though_a_reading_was_missed() -> None:
+    """It was seen to delete up to 50 s late."""
+    late_ms = (0, 50_000, 10_000, 40_000)
+    starts = [
+        {"ms": 300_000 * it + late, "offset": 100 * it, "end": 100 * it + 650}
+        for it, late in enumerate(late_ms)
+    ]
+    found = logs_of(partitions({"log_starts": starts[::-1], "log_start_offset": 300}))
+    assert found["kept_check_ms"].to_pylist() == [300_000]
