@@ -16,11 +16,12 @@ from typing import Final, Generic, Protocol, TypeVar
 from broker.background import Tasks, log_failure
 from broker.coordinator.config import partition_for
 from broker.coordinator.errors import CoordinatorError
-from broker.coordinator.ports import LogPort, ReplicaPort
+from broker.log.partition_log import PartitionLog
 from broker.metadata.image import MetadataImage
 from broker.metadata.metadata_service import MetadataService
 from broker.protocol.errors import MalformedRecordsError
 from broker.protocol.records import Record, iter_batch_headers, iter_records
+from broker.replication.replica_manager import ReplicaManager
 
 _LOG = logging.getLogger(__name__)
 _LEADERSHIP_POLL_S: Final = 0.02
@@ -62,7 +63,7 @@ class CoordinatorRuntime(Generic[S]):
         self,
         topic: str,
         build_shard: Callable[[int], S],
-        replicas: ReplicaPort,
+        replicas: ReplicaManager,
         metadata: MetadataService,
         *,
         node_id: int,
@@ -148,7 +149,7 @@ class CoordinatorRuntime(Generic[S]):
             context.shard = shard
             context.is_loaded = True
 
-    async def _try_read(self, log: LogPort, index: int) -> S | None:
+    async def _try_read(self, log: PartitionLog, index: int) -> S | None:
         try:
             return await self._read(log, self._build_shard(index))
         except Exception:  # noqa: BLE001  # whatever is wrong, the node and its partitions go on
@@ -156,7 +157,7 @@ class CoordinatorRuntime(Generic[S]):
             await asyncio.sleep(_LOAD_RETRY_S)
             return None
 
-    async def _read(self, log: LogPort, shard: S) -> S:
+    async def _read(self, log: PartitionLog, shard: S) -> S:
         offset, end = log.log_start_offset, log.log_end_offset
         while offset < end:
             chunk = log.read_bytes(offset, max_bytes=self._step_bytes, max_offset=end)

@@ -17,10 +17,10 @@ from broker.coordinator.groups.describe_groups import GroupViews
 from broker.coordinator.groups.membership import Membership
 from broker.coordinator.offsets.offset_manager import OffsetManager
 from broker.coordinator.partition_writer import PartitionWriter
-from broker.coordinator.ports import ReplicaPort
 from broker.metadata.image import ImageDelta, MetadataImage
 from broker.metadata.metadata_service import MetadataService
 from broker.metadata.topic_names import OFFSETS_TOPIC
+from broker.replication.replica_manager import ReplicaManager
 
 _LOG = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class GroupCoordinator:
 
     def __init__(
         self,
-        replicas: ReplicaPort,
+        replicas: ReplicaManager,
         metadata: MetadataService,
         clock: Clock,
         config: GroupConfig,

@@ -6,7 +6,6 @@ from typing import Final
 
 from broker.clock import Clock
 from broker.coordinator.errors import CoordinatorError
-from broker.coordinator.ports import ReplicaPort
 from broker.log.errors import BatchTooLargeError, StorageError
 from broker.protocol.records import NewRecord, build_batch
 from broker.replication.errors import (
@@ -16,6 +15,7 @@ from broker.replication.errors import (
     NotLeaderError,
     UnknownPartitionError,
 )
+from broker.replication.replica_manager import ReplicaManager
 
 KeyValue = tuple[bytes, bytes | None]
 
@@ -46,7 +46,7 @@ class PartitionWriter:
     """Appends records to a partition of `topic` that this node leads (Kafka's PartitionWriter)."""
 
     def __init__(
-        self, topic: str, replicas: ReplicaPort, clock: Clock, *, codec: int, timeout_ms: int
+        self, topic: str, replicas: ReplicaManager, clock: Clock, *, codec: int, timeout_ms: int
     ) -> None:
         """`codec` is a number as in the attributes of a batch."""
         self._topic = topic

@@ -1,5 +1,7 @@
 """A coordinator over a log in memory, with one group and one member at hand."""
 
+from typing import cast
+
 from broker.clock import Clock
 from broker.coordinator.config import GroupConfig
 from broker.coordinator.errors import CoordinatorError
@@ -15,6 +17,7 @@ from broker.coordinator.groups.group_events import (
 )
 from broker.coordinator.offsets.offset_manager import CommitRequested
 from broker.coordinator.records import CommittedOffset
+from broker.replication.replica_manager import ReplicaManager
 from tests.unit.broker.coordinator.memory import (
     NODE_ID,
     ManualClock,
@@ -42,9 +45,8 @@ class Rig:
         self.groups = self._new()
 
     def _new(self) -> GroupCoordinator:
-        return GroupCoordinator(
-            self.replicas, self.metadata, self.clock, self.config, node_id=NODE_ID
-        )
+        replicas = cast("ReplicaManager", self.replicas)
+        return GroupCoordinator(replicas, self.metadata, self.clock, self.config, node_id=NODE_ID)
 
     async def restart(self) -> None:
         await self.groups.stop()

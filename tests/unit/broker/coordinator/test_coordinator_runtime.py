@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import cast
 
 import pytest
 
@@ -9,6 +10,7 @@ from broker.coordinator.coordinator_runtime import CoordinatorRuntime
 from broker.coordinator.errors import CoordinatorError
 from broker.metadata.topic_names import OFFSETS_TOPIC
 from broker.protocol.records import NewRecord, Record, build_batch
+from broker.replication.replica_manager import ReplicaManager
 from tests.unit.broker.coordinator.memory import (
     NODE_ID,
     MemoryMetadata,
@@ -54,7 +56,7 @@ class Rig:
         self.runtime = CoordinatorRuntime(
             OFFSETS_TOPIC,
             self.build,
-            self.replicas,
+            cast("ReplicaManager", self.replicas),
             self.metadata,
             node_id=NODE_ID,
             load_buffer_bytes=1,
