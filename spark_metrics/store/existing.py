@@ -1,10 +1,14 @@
 """Judges what lies in a store, before a job writes there or while it does.
 
-A manifest that is gone, cut short or of wrong types names nothing that could be trusted: the job
-begins afresh, and all files that lie there are set aside (``SET_ASIDE``), never deleted. One that
-cannot be read, or that another version of the job has written, is left as it is: the job stops.
+Versions lie in two places: the manifest, and the successors in ``commits/``. Either may come from a
+copy that is older than the other, or be spoilt. The newest whole version is what the job goes on
+from, wherever it lies. Where no version is left that could be trusted, the job begins afresh. What
+no surviving version of the same job names is set aside then (``SET_ASIDE``), never deleted. A
+manifest that cannot be read, or that another version of the job has written, is left as it is: the
+job stops.
 """
 
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final
@@ -21,11 +25,13 @@ from spark_metrics.store.layout import (
     Manifest,
     ManifestError,
     decode_manifest,
+    newest_successor,
 )
 from spark_metrics.window.errors import StoreUnreadableError
 
 FOLDERS: Final = ("now", "history", COMMITS)
 """Folders whose files a manifest names."""
+HISTORY: Final = "history/"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,14 +42,31 @@ class ExistingStore:
     """The manifest as it was read."""
     manifest: Manifest | None = None
     """What the job goes on from; None: it begins afresh."""
+    encoded: bytes | None = None
+    """The version that the job goes on from, as it was read."""
     set_aside: tuple[str, ...] = ()
-    """Files that are not to be deleted, though no manifest that we understand names them."""
+    """Files that are not to be deleted, though the job does not go on with them."""
     why: str = ""
     """What is wrong with the store; empty: nothing, or there is none yet."""
 
 
-def look(files: StoreFiles, store: str) -> ExistingStore:
-    """Judge the store that a job finds.
+@dataclass(frozen=True, slots=True)
+class _Version:
+    """A version that can be read, wherever it lies."""
+
+    manifest: Manifest
+    encoded: bytes
+    follows: int | None
+    """The version before it; the manifest does not tell."""
+
+    def is_whole(self, there: Set[str]) -> bool:
+        """Whether all of its history is there; the state of now can be begun afresh."""
+        return {path for path in self.manifest.paths() if path.startswith(HISTORY)} <= there
+
+
+def look(files: StoreFiles, store: str, own_versions: Set[int] = frozenset()) -> ExistingStore:
+    """Judge the store that a job finds; files of ``own_versions`` are what its own batches left
+    that failed.
 
     Raises:
         StoreUnreadableError: there is a manifest, but it cannot be read, or is of another format.
@@ -51,46 +74,96 @@ def look(files: StoreFiles, store: str) -> ExistingStore:
     try:
         value = files.read_bytes(MANIFEST)
         found = [path for folder in FOLDERS for path in files.list_files(folder)]
+        places = [path for path in found if path.startswith(f"{COMMITS}/")]
+        encoded = {MANIFEST: value, **{path: files.read_bytes(path) for path in places}}
     except OSError as error:
         raise unreadable(store, error) from error
+    versions, spoilt = list[_Version](), dict[str, str]()
+    for place, each in encoded.items():
+        try:
+            if each is not None:
+                follows = None if place == MANIFEST else newest_successor([place])
+                versions.append(_Version(decode_manifest(each), each, follows))
+        except ForeignFormatError as error:
+            raise unreadable(store, error) from error
+        except ManifestError as error:
+            spoilt[place] = str(error)
+    if versions:
+        return _gone_on_from(files, value, versions, found, own_versions)
     if value is None:
         why = "its files have no manifest" if found else ""
         return ExistingStore(set_aside=tuple(found), why=why)
-    try:
-        manifest = decode_manifest(value)
-    except ForeignFormatError as error:
-        raise unreadable(store, error) from error
-    except ManifestError as error:
-        return ExistingStore(value=value, set_aside=(*found, MANIFEST), why=str(error))
-    return _understood(files, value, manifest, found)
+    return ExistingStore(value=value, set_aside=(*found, MANIFEST), why=spoilt[MANIFEST])
 
 
-def _understood(
-    files: StoreFiles, value: bytes, manifest: Manifest, there: list[str]
+def _gone_on_from(
+    files: StoreFiles,
+    value: bytes | None,
+    versions: Sequence[_Version],
+    found: list[str],
+    own_versions: Set[int],
 ) -> ExistingStore:
-    newer = _newer_history(manifest, there)
+    there = frozenset(found)
+    chosen = max(
+        versions, key=lambda it: (it.is_whole(there), it.manifest.version, it.follows is None)
+    )
+    manifest, why = chosen.manifest, list[str]()
+    before = {it.manifest.version: it.follows for it in versions if it.follows is not None}
+    pointed_at = {it.manifest.version for it in versions if it.encoded == value}
+    # A job that was killed before it replaced the manifest leaves that of the version before.
+    if not pointed_at & {manifest.version, before.get(manifest.version)}:
+        why.append(f"it goes on from version {manifest.version}, the newest whole one")
+    line = _line_of(manifest, versions, before)
+    aside = _lost_history([it.manifest for it in versions], manifest, line, found, own_versions)
+    if aside:
+        why.append("some of its history is named by no version that it can go on from")
     state = {path for paths in manifest.now.values() for path in paths}
-    spoilt = {path: found for path in sorted(state) if (found := damage(files, path))}
-    why = []
-    if newer:
-        why.append("its manifest is older than some of its history")
+    spoilt = {path: words for path in sorted(state) if (words := damage(files, path))}
     if spoilt and not manifest.is_provisional:
         manifest = replace(manifest, query_id="")
         path, reason = next(iter(spoilt.items()))
         why.append(f"{path}: {reason}, so the state is begun afresh; history is kept")
-    return ExistingStore(value=value, manifest=manifest, set_aside=newer, why="; ".join(why))
+    return ExistingStore(
+        value=value,
+        manifest=manifest,
+        encoded=chosen.encoded,
+        set_aside=aside,
+        why="; ".join(why),
+    )
 
 
-def _newer_history(manifest: Manifest, found: list[str]) -> tuple[str, ...]:
-    """Files of history of versions after the manifest's: it was put back from a copy, say.
+def _lost_history(
+    versions: Sequence[Manifest],
+    chosen: Manifest,
+    line: Set[int],
+    found: Sequence[str],
+    own_versions: Set[int],
+) -> tuple[str, ...]:
+    """Files of history that the job does not go on with, and that no merge of its own replaced.
 
-    One such version is what a batch left that was killed before it was committed.
+    One version that nothing names is what a batch left that was killed before it was committed.
     """
-    named = manifest.paths()
-    versions = {path: _version(path) for path in found if path not in named}
-    newer = {path: it for path, it in versions.items() if it > manifest.version}
-    is_killed_batch = len(set(newer.values())) == 1
-    return () if is_killed_batch else tuple(it for it in newer if it.startswith("history/"))
+    named = chosen.paths()
+    unnamed = [path for path in found if path.startswith(HISTORY) and path not in named]
+    others = {path for it in versions if it.version not in line for path in it.paths()}
+    newer = {path: at for path in unnamed if (at := _version(path)) > chosen.version}
+    unknown = {at for path, at in newer.items() if path not in others and at not in own_versions}
+    lost = unknown if len(unknown) > 1 else set[int]()
+    return tuple(it for it in unnamed if it in others or newer.get(it) in lost)
+
+
+def _line_of(chosen: Manifest, versions: Sequence[_Version], before: Mapping[int, int]) -> set[int]:
+    """The version and those that led to it: what they name alone was merged."""
+    line = {
+        it.manifest.version
+        for it in versions
+        if it.manifest.query_id == chosen.query_id and it.manifest.version <= chosen.version
+    }
+    at: int | None = chosen.version
+    while at is not None:
+        line.add(at)
+        at = before.get(at)
+    return line
 
 
 def _version(path: str) -> int:

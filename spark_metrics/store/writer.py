@@ -131,6 +131,8 @@ class StoreWriter:
         self._claimed: bytes | None = None
         """The version that was put last, whether or not it is in the manifest yet."""
         self._to_set_aside: dict[str, None] = {}
+        self._attempted: set[int] = set()
+        """Versions whose batches were begun here since the last that was committed."""
         self._take_over(found)
 
     def _take_over(self, found: ExistingStore) -> None:
@@ -138,14 +140,13 @@ class StoreWriter:
         self._to_set_aside |= dict.fromkeys(found.set_aside)
         if found.manifest is None:
             self.begun_afresh_because = found.why or self.begun_afresh_because
-        elif found.why:
-            self._on_notice(f"the metrics store {self.store}: {found.why}")
-        newest = newest_successor(self.files.list_files(COMMITS))
-        if found.manifest is None or newest is None or newest < found.manifest.version:
             return
-        # Its writer ended before the manifest had it.
-        if (value := self.files.read_bytes(successor_path(newest))) is not None:
-            self._become(decode_manifest(value), value)
+        self._pending = None
+        if found.encoded is not None and found.encoded != found.value:
+            self.files.replace(MANIFEST, found.encoded)
+            self._seen = found.encoded
+        if found.why:
+            self._on_notice(f"the metrics store {self.store}: {found.why}")
 
     def _become(self, manifest: Manifest, value: bytes) -> None:
         """Show readers this version, and go on from it."""
@@ -153,6 +154,7 @@ class StoreWriter:
         self.manifest, self._seen = manifest, value
         self.begun_afresh_because = None
         self._pending = None
+        self._attempted.clear()
 
     def look_again(self) -> None:
         """Judge the newest version anew, after a batch has failed: its files may be spoilt.
@@ -162,7 +164,7 @@ class StoreWriter:
         """
         try:
             if self.manifest is not None and self._is_ours():
-                self._take_over(look(self.files, self.store))
+                self._take_over(look(self.files, self.store, self._attempted))
         except (OSError, StoreUnreadableError) as error:
             self._on_notice(f"the metrics store {self.store} cannot be read now: {error}")
 
@@ -177,7 +179,8 @@ class StoreWriter:
         if not self._is_ours():
             self.files.make_folders(*FOLDERS, BAD)
             self._take_over(look(self.files, self.store))
-            self.begun_afresh_because = self.begun_afresh_because or "its manifest is gone"
+            if self.manifest is None:
+                self.begun_afresh_because = self.begun_afresh_because or "its manifest is gone"
         elif self._claimed is not None and self._claimed != self._seen:
             # Our own, which the manifest could not be replaced by.
             self._become(decode_manifest(self._claimed), self._claimed)
@@ -282,6 +285,7 @@ class StoreWriter:
         if self._pending is None:
             previous = self.manifest.version if self.manifest else 0
             self._pending = next_version(previous, self._clock_ms())
+            self._attempted.add(self._pending)
         return self._pending
 
     def _write_history(

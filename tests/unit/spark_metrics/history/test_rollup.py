@@ -39,6 +39,7 @@ class Job:
         self.dice = Random(7)
         self.notices: list[str] = []
         self.batch_id = -1
+        self.query_id = "q"
         self.start(AtOnce())
 
     def start(self, executor: Executor) -> None:
@@ -59,7 +60,7 @@ class Job:
         self.batch_id += 1
         self.writer.commit(
             Commit(
-                query_id="q",
+                query_id=self.query_id,
                 batch_id=self.batch_id,
                 interval_ms=STEP_MS,
                 now={name: table_of([], schema) for name, schema in NOW_TABLES.items()},

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from spark_metrics.store.layout import GRACE_MS, MANIFEST, SET_ASIDE, HistoryFile
+from spark_metrics.store.layout import COMMITS, GRACE_MS, MANIFEST, SET_ASIDE, HistoryFile
 from spark_metrics.store.sweep import SWEEP_MS
 from spark_metrics.window.aggregates import AggregatesReader
 from spark_metrics.window.errors import StoreTakenError, StoreUnreadableError
@@ -103,10 +103,30 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+def forget_versions(store: Path) -> None:
+    for path in (store / COMMITS).iterdir():
+        path.unlink()
+
+
 @pytest.mark.parametrize("kind", SPOILT)
-def test_a_spoilt_manifest_sets_the_old_files_aside(job: Job, kind: str) -> None:
+def test_a_spoilt_manifest_is_made_again_from_the_newest_version(job: Job, kind: str) -> None:
+    before, known, points = job.writer.manifest, history(job), job.points(60_000)
+    SPOILT[kind](job.store / MANIFEST)
+    job.start(AtOnce())
+    assert job.writer.manifest == before
+    assert job.points(60_000) == points
+    go_on(job)
+    assert not (job.store / SET_ASIDE).exists()
+    assert any("goes on from version" in text for text in job.notices)
+    job.expect(60_000)
+    assert len(known) > 3
+
+
+@pytest.mark.parametrize("kind", SPOILT)
+def test_a_spoilt_manifest_alone_sets_the_old_files_aside(job: Job, kind: str) -> None:
     before = history(job)
     SPOILT[kind](job.store / MANIFEST)
+    forget_versions(job.store)
     job.start(AtOnce())
     assert job.writer.manifest is None
     assert job.writer.begun_afresh_because
@@ -198,18 +218,87 @@ def test_what_a_job_left_that_was_killed_in_its_first_batch_is_no_reason_to_stop
     assert len([*(tmp_path / SET_ASIDE).rglob("partitions-5-0.parquet")]) == 2
 
 
-def test_an_older_manifest_put_back_does_not_sweep_newer_history(job: Job) -> None:
+def put_back(job: Job, *, with_versions: bool) -> dict[str, bytes]:
+    """An older copy is unpacked over what came later; the files of history that came later."""
     older, known = (job.store / MANIFEST).read_bytes(), history(job)
+    versions = {path.name: path.read_bytes() for path in (job.store / COMMITS).iterdir()}
     job.start(Never())
     job.run(minutes=3)
-    before = {name: value for name, value in history(job).items() if name not in known}
-    assert len(before) > 3
+    later = {name: value for name, value in history(job).items() if name not in known}
+    assert len(later) > 3
     (job.store / MANIFEST).write_bytes(older)
+    if with_versions:
+        forget_versions(job.store)
+        for name, value in versions.items():
+            (job.store / COMMITS / name).write_bytes(value)
+    return later
+
+
+def test_an_older_manifest_put_back_hides_nothing_that_came_later(job: Job) -> None:
+    put_back(job, with_versions=False)
+    job.start(AtOnce())
+    go_on(job)
+    assert not (job.store / SET_ASIDE).exists()
+    assert any("goes on from version" in text for text in job.notices)
+    job.expect(60_000)
+
+
+def test_where_every_version_is_older_the_later_history_is_set_aside(job: Job) -> None:
+    later = put_back(job, with_versions=True)
     job.start(AtOnce())
     job.now_ms += 60_000
     go_on(job)
+    assert contents(job.store, {*later}) == later
+    assert any("named by no version" in text for text in job.notices)
+
+
+def test_without_its_versions_the_manifest_is_enough(job: Job) -> None:
+    forget_versions(job.store)
+    job.start(AtOnce())
+    go_on(job)
+    job.expect(60_000)
+    assert not (job.store / SET_ASIDE).exists()
+
+
+def test_history_of_a_store_that_was_mixed_in_is_kept(job: Job, tmp_path: Path) -> None:
+    """The other store is newer, so the job goes on from that one."""
+    other = Job(tmp_path / "other", now_ms=job.now_ms + 3_600_000)
+    other.query_id = "other"
+    other.run(minutes=2)
+    assert other.writer.manifest is not None
+    before = {**history(job), **history(other)}
+    for path in other.store.rglob("*-*.parquet"):
+        shutil.copy(path, job.store / path.relative_to(other.store))
+    for path in (other.store / COMMITS).iterdir():
+        shutil.copy(path, job.store / COMMITS / path.name)
+    job.now_ms = other.now_ms
+    job.start(AtOnce())
+    assert job.writer.manifest is not None
+    assert job.writer.manifest.version == other.writer.manifest.version
+    go_on(job)
     assert contents(job.store, {*before}) == before
-    assert any("older than" in text for text in job.notices)
+
+
+def test_batches_that_fail_at_the_last_step_leave_nothing(
+    job: Job, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> bool:
+        raise OSError(errno.EIO, "no")
+
+    there = len([*(job.store / "history").iterdir()])
+    with monkeypatch.context() as patched:
+        patched.setattr("spark_metrics.store.writer.put_if_absent", refused)
+        for _ in range(60):
+            with pytest.raises(OSError, match="no"):
+                job.commit(job.now_ms)
+            job.readings = job.readings[:-2]
+            job.now_ms += 1_000
+            job.writer.look_again()
+            job.writer.check()
+    go_on(job)
+    assert len([*(job.store / "history").iterdir()]) < there + 20
+    assert not (job.store / SET_ASIDE).exists()
+    assert not any("named by no version" in text for text in job.notices)
 
 
 def test_history_outlives_the_state_of_now(job: Job) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from spark_metrics.store import writer as store_writer
 from spark_metrics.store.layout import (
+    COMMITS,
     GRACE_MS,
     MANIFEST,
     decode_manifest,
@@ -115,6 +116,8 @@ def test_a_second_job_on_the_same_store_is_found_out(tmp_path: Path) -> None:
 def test_a_spoilt_manifest_begins_a_fresh_store_and_says_why(tmp_path: Path, spoil: bytes) -> None:
     StoreWriter(str(tmp_path)).commit(batch(0))
     (tmp_path / MANIFEST).write_bytes(spoil)
+    for path in (tmp_path / COMMITS).iterdir():
+        path.write_bytes(spoil)
     writer = StoreWriter(str(tmp_path))
     assert writer.manifest is None
     assert writer.begun_afresh_because is not None
