@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from spark_metrics.history.point_merge import in_order, merged_points
 from spark_metrics.history.sorted_merge import open_run, slices
-from spark_metrics.store.damage import damage
+from spark_metrics.store.damage import GONE, damage
 from spark_metrics.store.files import Order, StoreFiles
 from spark_metrics.store.layout import HistoryFile, history_path
 from spark_metrics.store.table_files import unique
@@ -141,6 +141,8 @@ class HistoryMaintenance:
         self._running: Future[list[Done]] | None = None
         self.outputs: frozenset[str] = frozenset()
         """Files that are being written, or wait to be named by a manifest."""
+        self._missed: set[str] = set()
+        """Files that were not there when they were looked for last."""
 
     @property
     def is_idle(self) -> bool:
@@ -173,9 +175,16 @@ class HistoryMaintenance:
         except Exception as error:  # noqa: BLE001 (told; an error in a thread stops no batch)
             with suppress(OSError):
                 self._files.delete(path)
-            found = {file.path: damage(self._files, file.path) for file in task.inputs}
-            damaged = {path: why for path, why in found.items() if why}
+            damaged = self._damaged([file.path for file in task.inputs])
             return Done(task=task, problem=str(error) or type(error).__name__, damaged=damaged)
+
+    def _damaged(self, paths: Sequence[str]) -> dict[str, str]:
+        """Why some of them are no tables any more. One is gone where two looks in turn say so."""
+        found = {path: why for path in paths if (why := damage(self._files, path))}
+        gone = {path for path, why in found.items() if why == GONE}
+        first_look = gone - self._missed
+        self._missed = (self._missed - {*paths}) | gone
+        return {path: why for path, why in found.items() if path not in first_look}
 
     def _merged(self, task: Task, path: str) -> HistoryFile:
         shape = SHAPES[task.table]

@@ -18,7 +18,7 @@ from spark_metrics.job.kafka_source import SourceSettings, read_between, read_sa
 from spark_metrics.job.micro_batch import BatchReport, MicroBatchSink
 from spark_metrics.job.readable_offsets import ReadableOffsets
 from spark_metrics.store.writer import StoreWriter
-from spark_metrics.window.errors import MetricsError
+from spark_metrics.window.errors import MetricsError, StoreAwayError
 
 TRIGGER_MS: Final = 1_000
 
@@ -64,6 +64,8 @@ def build_job(
     def commit(batch: DataFrame, batch_id: int) -> None:
         try:
             sink(batch, batch_id)
+        except StoreAwayError:
+            raise  # it may come back
         except MetricsError as error:
             on_fatal(error)
             raise

@@ -32,13 +32,15 @@ from spark_metrics.job.spark_session import SessionSettings, build_session, gist
 from spark_metrics.job.topic_wait import wait_for_topic
 from spark_metrics.state.job_state import decode_job_state
 from spark_metrics.store.writer import StoreWriter
-from spark_metrics.window.errors import MetricsError, SparkDiedError
+from spark_metrics.window.errors import MetricsError, SparkDiedError, StoreAwayError
 
 POLL_S: Final = 0.1
 ALONE_S_MAX: Final = 6.0
 """So long the first picture has the machine to itself, before a JVM starts that takes all of it."""
 RETRY_S: Final = (1.0, 2.0, 5.0, 10.0)
 """Pauses before a query that failed is started again, the last one for ever."""
+AWAY_S: Final = 2.0
+"""How often a folder of the store is looked for that is away."""
 CHECKPOINT_FAILURES: Final = (2, 8, 32, 128)
 """After so many failures in turn the checkpoint is begun anew."""
 NO_RECORDS: Final = "Waiting for data to arrive"
@@ -95,9 +97,9 @@ class Run:
         silence_py4j()
         find_java()
         connector_jars()
-        writer = StoreWriter(
-            self._settings.job.store, retention_ms=self._settings.retention_ms, on_notice=say
-        )
+        writer = self._opened_store()
+        if writer is None:
+            return
         is_seen = threading.Event()
         if has_snapshot(writer):
             is_seen.set()
@@ -124,6 +126,23 @@ class Run:
         finally:
             end_jvm()
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _opened_store(self) -> StoreWriter | None:
+        """The store, once all of it is there; None: the run was stopped before."""
+        told = ""
+        while not self._stopped.is_set():
+            try:
+                return StoreWriter(
+                    self._settings.job.store,
+                    retention_ms=self._settings.retention_ms,
+                    on_notice=say,
+                )
+            except StoreAwayError as error:
+                if str(error) != told:
+                    say(f"waiting: {error}")
+                told = str(error)
+                self._stopped.wait(AWAY_S)
+        return None
 
     def _start(self, is_seen: threading.Event) -> SparkSession:
         """Once the first picture is there."""

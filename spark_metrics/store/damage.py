@@ -7,6 +7,7 @@ import pyarrow.parquet as pq
 
 from spark_metrics.store.files import StoreFiles
 
+GONE: Final = "it is gone"
 ROWS: Final = 8_192
 """So many are read at a time."""
 
@@ -36,12 +37,15 @@ def damage(files: StoreFiles, path: str) -> str:
 
 
 def _gone(files: StoreFiles, path: str) -> str:
-    """Proven where its folder can be listed, and does not have it."""
+    """Proven where its folder is the store's own, can be listed, and does not have it. A listing of
+    an object store may be late: whoever gives a file up for that looks once more."""
+    folder = path.rpartition("/")[0]
     try:
-        listed = files.list_files(path.rpartition("/")[0])
+        listed = files.list_files(folder)
+        is_own = files.is_marked(folder)
     except OSError:
         return ""
-    return "" if path in listed else "it is gone"
+    return GONE if is_own and path not in listed else ""
 
 
 class _WatchedReads:

@@ -27,7 +27,7 @@ from spark_metrics.store.layout import (
     decode_manifest,
     newest_successor,
 )
-from spark_metrics.window.errors import StoreUnreadableError
+from spark_metrics.window.errors import StoreAwayError, StoreUnreadableError
 
 FOLDERS: Final = ("now", "history", COMMITS)
 """Folders whose files a manifest names."""
@@ -200,4 +200,14 @@ def unreadable(store: str, error: Exception) -> StoreUnreadableError:
         f"the metrics store {store} cannot be read",
         why=str(error).strip() or type(error).__name__,
         what_next=what_next,
+    )
+
+
+def away(store: str, folder: str, files: int) -> StoreAwayError:
+    """A folder of the store is not there, or another one stands in its place."""
+    return StoreAwayError(
+        f"the folder {folder}/ of the metrics store {store} is away",
+        why=f"a version names {files} of its files, and none is there",
+        what_next="Nothing was changed. Mount or move it back, and the metrics job goes on. If it "
+        "is lost, move the whole store elsewhere, and the job begins a fresh one",
     )

@@ -25,6 +25,8 @@ a query for one key reads one group of each file, and looks at all."""
 GROUP_ROWS_MAX: Final = 8_192
 """Of large files a stretch of row groups is looked at (``indexed_parquet``), not all."""
 NOW_GROUP_ROWS: Final = 131_072
+MARKER: Final = ".partiscope"
+"""Proves that a folder is that of the store, and not what stands there while its disk is away."""
 _T = TypeVar("_T")
 
 
@@ -95,6 +97,15 @@ class StoreFiles:
     def make_folders(self, *folders: str) -> None:
         for folder in folders:
             self.system.create_dir(self.absolute(folder), recursive=True)
+
+    def is_marked(self, folder: str) -> bool:
+        """Whether it is the store's own; an object store has no folders that could be another."""
+        return not self.is_local or Path(self.absolute(folder), MARKER).exists()
+
+    def mark(self, folder: str) -> None:
+        """Tell the folder's own files from those of another that may stand in its place."""
+        if self.is_local:
+            Path(self.absolute(folder), MARKER).touch()
 
     def open(self, path: str) -> Any:
         """The file, to read any part of it."""
@@ -171,7 +182,8 @@ class StoreFiles:
         """Relative paths of the files in one folder, or its folders, sorted by name."""
         selector = fs.FileSelector(self.absolute(folder), allow_not_found=True)
         found = self.system.get_file_info(selector)
-        return sorted(f"{folder}/{info.base_name}" for info in found if info.type == of)
+        names = [it.base_name for it in found if it.type == of and it.base_name != MARKER]
+        return sorted(f"{folder}/{name}" for name in names)
 
     def set_aside(self, paths: Iterable[str], into: str) -> None:
         """Move the files, with their folders, into this folder."""

@@ -6,6 +6,7 @@ STORE/commits/<version>.json                 the version that follows this one, 
 STORE/now/<table>-<version>-<part>.parquet   the newest state, large tables in several parts
 STORE/history/<table>-<span>-<version>-<part>.parquet    (``spark_metrics.window.history_points``)
 STORE/bad/<version>.jsonl                    records that could not be read, bounded
+STORE/*/.partiscope                          proves that a folder is the store's own
 STORE/put-if-absent                          in an object store: tried at each start
 STORE/set-aside/<time>/...                   files that could not be understood; never deleted
 ```

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from spark_metrics.history.rollup import LATE_MS, HistoryMaintenance, adopted, due_tasks
 from spark_metrics.store.durable import make_lasting, put_if_absent, require_put_if_absent
-from spark_metrics.store.existing import FOLDERS, ExistingStore, look
+from spark_metrics.store.existing import FOLDERS, ExistingStore, away, look
 from spark_metrics.store.files import StoreFiles
 from spark_metrics.store.layout import (
     COMMITS,
@@ -120,9 +120,9 @@ class StoreWriter:
         self._sweep = Sweep(self.files, steady_ms=steady_ms, on_notice=on_notice)
         self._pending: int | None = None
         self._threads = ThreadPoolExecutor(WRITERS)
-        self.files.make_folders(*FOLDERS, BAD)
-        require_put_if_absent(self.files)
         found = look(self.files, store)
+        self._stand_in_place(found.manifest)
+        require_put_if_absent(self.files)
         self.manifest: Manifest | None = found.manifest
         self.begun_afresh_because: str | None = None
         """Why an earlier store could not be continued."""
@@ -164,6 +164,7 @@ class StoreWriter:
         """
         try:
             if self.manifest is not None and self._is_ours():
+                self._stand_in_place(self.manifest)
                 self._take_over(look(self.files, self.store, self._attempted))
         except (OSError, StoreUnreadableError) as error:
             self._on_notice(f"the metrics store {self.store} cannot be read now: {error}")
@@ -177,13 +178,34 @@ class StoreWriter:
         self._pending = None
         self._sweep.maybe_sweep(self._kept)
         if not self._is_ours():
-            self.files.make_folders(*FOLDERS, BAD)
-            self._take_over(look(self.files, self.store))
+            found = look(self.files, self.store)
+            self._stand_in_place(found.manifest)
+            self._take_over(found)
             if self.manifest is None:
                 self.begun_afresh_because = self.begun_afresh_because or "its manifest is gone"
-        elif self._claimed is not None and self._claimed != self._seen:
+            return
+        self._stand_in_place(self.manifest)
+        if self._claimed is not None and self._claimed != self._seen:
             # Our own, which the manifest could not be replaced by.
             self._become(decode_manifest(self._claimed), self._claimed)
+
+    def _stand_in_place(self, manifest: Manifest | None) -> None:
+        """Make the folders that a new store needs; those that hold files of a version must be the
+        store's own. One that stands where another disk is to be mounted has neither mark nor file.
+
+        Raises:
+            StoreAwayError: one is not.
+        """
+        named = manifest.paths() if manifest else set()
+        for folder in FOLDERS:
+            if self.files.is_marked(folder):
+                continue
+            wanted = {path for path in named if path.startswith(f"{folder}/")}
+            if wanted and wanted.isdisjoint(self.files.list_files(folder)):
+                raise away(self.store, folder, len(wanted))
+            self.files.make_folders(folder)
+            self.files.mark(folder)
+        self.files.make_folders(BAD)
 
     def _is_ours(self) -> bool:
         """Whether this job can go on with what it knows: two would undo each other's history.

@@ -2,6 +2,7 @@
 
 MetricsError            carries what happened, why, and what to do next
 ├── StoreUnreadableError    the store exists but cannot be read
+│   └── StoreAwayError          a folder of it is not mounted, or was moved
 ├── StoreTakenError         another metrics job writes the same store
 ├── StoreUnfitError         two jobs could write the same store, unseen
 ├── ExportError             Delta tables cannot be read or written
@@ -25,6 +26,10 @@ class MetricsError(Exception):
 
 class StoreUnreadableError(MetricsError):
     """The store exists but cannot be read (a store that is not there yet is no error)."""
+
+
+class StoreAwayError(StoreUnreadableError):
+    """A folder of the store is not there, or another one stands in its place; it may come back."""
 
 
 class StoreTakenError(MetricsError):

@@ -1,13 +1,18 @@
-"""An object store that takes ``If-None-Match`` and overwrites all the same is no store for us."""
+"""A place where two writers could overwrite each other is told at the start: an object store that
+takes ``If-None-Match`` and overwrites all the same, and a disk without hard links."""
 
+import errno
+import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
 from spark_metrics.store.durable import require_put_if_absent
 from spark_metrics.store.files import StoreFiles
+from spark_metrics.store.writer import StoreWriter
 from spark_metrics.window.errors import StoreUnfitError
 
 
@@ -47,3 +52,20 @@ def test_a_store_that_overwrites_is_refused(endpoint: str, monkeypatch: pytest.M
     with pytest.raises(StoreUnfitError, match="honours conditional writes"):
         require_put_if_absent(StoreFiles("s3://overwriting/store"))
     assert Overwriting.conditions == ["*", "*"]
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP, errno.ENOSYS])
+def test_a_disk_without_hard_links_is_refused_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "link", refuse)
+        with pytest.raises(StoreUnfitError, match="hard links"):
+            StoreWriter(str(tmp_path / "store"))
+    StoreWriter(str(tmp_path / "store"))
+    assert {path.name for path in (tmp_path / "store").iterdir()} == {
+        "now", "history", "commits", "bad",
+    }  # fmt: skip

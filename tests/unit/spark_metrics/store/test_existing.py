@@ -9,14 +9,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from spark_metrics.history.rollup import due_tasks
+from spark_metrics.store.files import MARKER
 from spark_metrics.store.layout import COMMITS, GRACE_MS, MANIFEST, SET_ASIDE, HistoryFile
 from spark_metrics.store.sweep import SWEEP_MS
 from spark_metrics.window.aggregates import AggregatesReader
-from spark_metrics.window.errors import StoreTakenError, StoreUnreadableError
+from spark_metrics.window.errors import StoreAwayError, StoreTakenError, StoreUnreadableError
 from spark_metrics.window.history_points import FINE
 from tests.support.at_once import AtOnce, Never
 from tests.support.faulty_files import FaultyFiles
-from tests.unit.spark_metrics.history.test_rollup import Job
+from tests.unit.spark_metrics.history.test_rollup import STEP_MS, Job
 
 
 @pytest.fixture(scope="module")
@@ -299,6 +301,64 @@ def test_batches_that_fail_at_the_last_step_leave_nothing(
     assert len([*(job.store / "history").iterdir()]) < there + 20
     assert not (job.store / SET_ASIDE).exists()
     assert not any("named by no version" in text for text in job.notices)
+
+
+def empty_mount_point(history: Path) -> Path:
+    away = history.rename(history.with_name("elsewhere"))
+    history.mkdir()
+    return away
+
+
+@pytest.mark.parametrize(
+    "take_away", [lambda it: it.rename(it.with_name("elsewhere")), empty_mount_point]
+)
+def test_a_folder_that_is_away_for_a_moment_costs_nothing(
+    job: Job, take_away: Callable[[Path], Path]
+) -> None:
+    """In the middle of a merge, at a batch, at a start, and after it is back."""
+    job.start(Never())
+    job.run(minutes=3)
+    folder = job.store / "history"
+    job.start(AtOnce())
+    away = take_away(folder)
+    for _ in range(3):
+        task = next(iter(due_tasks(job.writer.manifest.history, job.now_ms)))  # type: ignore[union-attr]
+        assert job.writer._maintenance._done(task, "history/m-minute-1-0.parquet").damaged == {}
+        with pytest.raises(StoreAwayError, match="history/"):
+            job.writer.check()
+        with pytest.raises(StoreAwayError, match="Mount or move it back"):
+            job.start(AtOnce())
+    if folder.exists():
+        folder.rmdir()
+    away.rename(folder)
+    job.start(AtOnce())
+    job.run(minutes=4)
+    job.expect(60_000)
+    assert not (job.store / SET_ASIDE).exists()
+
+
+def test_a_folder_that_was_copied_without_its_mark_is_known_by_its_files(job: Job) -> None:
+    for path in job.store.rglob(MARKER):
+        path.unlink()
+    job.start(AtOnce())
+    job.run(minutes=1)
+    assert len([*job.store.rglob(MARKER)]) == 3
+
+
+def test_a_file_is_gone_when_two_looks_say_so(job: Job) -> None:
+    job.start(Never())
+    job.run(minutes=3)
+    lost = next_to_merge(job)
+    (job.store / lost.path).unlink()
+    job.start(AtOnce())
+    job.commit(job.now_ms)
+    job.now_ms += STEP_MS
+    job.commit(job.now_ms)
+    assert not any("is left out" in text for text in job.notices), "one look may be too early"
+    job.run(minutes=4)
+    assert any(lost.path in text and "is left out" in text for text in job.notices)
+    found = sum(point["readings"] for point in job.points(60_000))
+    assert found == len(job.readings) // 2 - lost.rows // 2
 
 
 def test_history_outlives_the_state_of_now(job: Job) -> None:

@@ -161,10 +161,10 @@ def test_all_that_a_version_names_is_forced_to_disk_before_it_exists(
         assert named | {str(tmp_path / "now"), str(tmp_path / "history"), written} <= forced
         really_link(written, target)
 
-    monkeypatch.setattr(os, "fsync", force)
-    monkeypatch.setattr(os, "link", link)
     clock = Clock()
     writer = StoreWriter(str(tmp_path), clock_ms=clock, steady_ms=clock, executor=AtOnce())
+    monkeypatch.setattr(os, "fsync", force)
+    monkeypatch.setattr(os, "link", link)
     for number in range(6):
         clock.now_ms += 60_000
         writer.commit(batch(number, clock.now_ms))
