@@ -1,19 +1,16 @@
 """The job as an un-started query, and how a run of it is watched."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from pyarrow import fs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from spark_metrics.buckets.on_driver import DriverFold
 from spark_metrics.buckets.on_executors import ExecutorFold
 from spark_metrics.buckets.plan import BucketFold
+from spark_metrics.job.checkpoint import checkpoint_id
 from spark_metrics.job.kafka_source import SourceSettings, read_between, read_samples
 from spark_metrics.job.micro_batch import BatchReport, MicroBatchSink
 from spark_metrics.job.readable_offsets import ReadableOffsets
@@ -92,31 +89,3 @@ def take_in(
     )
     for number, (begins, ends) in enumerate(found.ranges()):
         sink(read_between(session, settings.source, begins, ends), number)
-
-
-def set_checkpoint_aside(checkpoint: str) -> str:
-    """Move the checkpoint out of the way; where it is then.
-
-    Raises:
-        OSError: it cannot be moved.
-    """
-    system, folder = _located(checkpoint)
-    aside = f"{folder}.set-aside-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
-    system.move(folder, aside)
-    return aside
-
-
-def checkpoint_id(checkpoint: str) -> str:
-    """Identity of the checkpoint: the id that Spark gave its query when it began."""
-    system, folder = _located(checkpoint)
-    with system.open_input_stream(f"{folder}/metadata") as stream:
-        return str(json.loads(stream.read())["id"])
-
-
-def _located(checkpoint: str) -> tuple[Any, str]:
-    """The file system that it is in, and its folder there."""
-    if "://" in checkpoint:
-        system, folder = fs.FileSystem.from_uri(checkpoint)
-    else:
-        system, folder = fs.LocalFileSystem(), str(Path(checkpoint).absolute())
-    return system, folder.rstrip("/")

@@ -22,15 +22,16 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_metrics.buckets.python_package import write_archive
+from spark_metrics.job.checkpoint import checkpoint_fault, set_checkpoint_aside
 from spark_metrics.job.connector_jars import connector_jars
 from spark_metrics.job.first_snapshot import has_snapshot, show_first_snapshot
 from spark_metrics.job.java import find_java
 from spark_metrics.job.micro_batch import BatchReport
-from spark_metrics.job.query import JobSettings, build_job, set_checkpoint_aside, take_in
+from spark_metrics.job.query import JobSettings, build_job, take_in
 from spark_metrics.job.readable_offsets import find_readable
 from spark_metrics.job.spark_session import SessionSettings, build_session, gist
 from spark_metrics.job.topic_wait import wait_for_topic
-from spark_metrics.state.job_state import decode_job_state
+from spark_metrics.state.job_state import JobState, decode_job_state
 from spark_metrics.store.writer import StoreWriter
 from spark_metrics.window.errors import MetricsError, SparkDiedError, StoreAwayError
 
@@ -163,6 +164,8 @@ class Run:
 
     def _keep_running(self, session: SparkSession, writer: StoreWriter) -> None:
         while not self._stopped.is_set():
+            if why := self._checkpoint_fault(writer):
+                self._begin_checkpoint_anew(session, writer, why)
             query = build_job(
                 session,
                 self._job_for(writer),
@@ -175,7 +178,8 @@ class Run:
             if self._fatal is not None:
                 raise self._fatal
             if self._failures in CHECKPOINT_FAILURES:
-                self._begin_checkpoint_anew(session, writer)
+                why = f"the query failed {self._failures} times in turn"
+                self._begin_checkpoint_anew(session, writer, why)
             if not self._stopped.is_set():
                 pause_s = RETRY_S[min(self._failures, len(RETRY_S)) - 1]
                 say(f"starting the query again in {pause_s:g} s")
@@ -227,14 +231,41 @@ class Run:
         sys.stdout.write(f"ready store={store} {what} after {seconds:.1f} s\n")
         sys.stdout.flush()
 
-    def _begin_checkpoint_anew(self, session: SparkSession, writer: StoreWriter) -> None:
+    def _checkpoint_fault(self, writer: StoreWriter) -> str:
+        """Why a query on the checkpoint would fail, or pass over what the store lacks."""
+        job = self._settings.job
+        try:
+            why = checkpoint_fault(job.checkpoint, job.source.topic, _known(writer).next_offsets)
+        except OSError as error:
+            say(f"the checkpoint {job.checkpoint} cannot be read now: {error}")
+            return ""
+        return f"the checkpoint {job.checkpoint} cannot be gone on from: {why}" if why else ""
+
+    def _begin_checkpoint_anew(self, session: SparkSession, writer: StoreWriter, why: str) -> None:
         """Leave a checkpoint that Spark cannot go on from, and records that nobody can read: the
-        store knows how far it has read."""
-        source = self._settings.job.source
-        known = decode_job_state(writer.manifest.memory if writer.manifest else {})
-        found = find_readable(source, known.next_offsets, is_stopped=self._stopped.is_set)
-        if found is None:
+        store knows how far it has read. Of an empty store it begins as every new one does."""
+        next_offsets = _known(writer).next_offsets
+        if next_offsets and not self._pass_over_damage(session, writer, next_offsets):
             return  # it is the brokers that do not answer
+        checkpoint = self._settings.job.checkpoint
+        try:
+            kept = set_checkpoint_aside(checkpoint)
+        except OSError as error:
+            say(f"the checkpoint {checkpoint} could not be set aside: {error}")
+            return
+        say(
+            f"{why}; it begins a checkpoint anew, from what the store has taken in; the old one "
+            f"lies in {kept}"
+        )
+
+    def _pass_over_damage(
+        self, session: SparkSession, writer: StoreWriter, next_offsets: Mapping[int, int]
+    ) -> bool:
+        """Find where reading goes on; whether the brokers have told."""
+        source = self._settings.job.source
+        found = find_readable(source, next_offsets, is_stopped=self._stopped.is_set)
+        if found is None:
+            return False
         self._starts = found.starts
         for partition, bad, end in found.damaged:
             say(
@@ -245,21 +276,17 @@ class Run:
             take_in(session, self._settings.job, found, writer=writer)
         except (PySparkException, OSError) as error:
             say(f"records before the damaged ones could not be taken in: {gist(error)}")
-        checkpoint = self._settings.job.checkpoint
-        try:
-            kept = set_checkpoint_aside(checkpoint)
-        except OSError as error:
-            say(f"the checkpoint {checkpoint} could not be set aside: {error}")
-            return
-        say(
-            f"the query failed {self._failures} times in turn, so it begins a checkpoint anew, "
-            f"from what the store has taken in; the old one lies in {kept}"
-        )
+        return True
 
     def _on_fatal(self, session: SparkSession, error: MetricsError) -> None:
         """Keep the error, which the caller of ``run`` tells; the query's stack adds nothing."""
         self._fatal = error
         session.sparkContext.setLogLevel("OFF")
+
+
+def _known(writer: StoreWriter) -> JobState:
+    """The job's memory as of the newest version."""
+    return decode_job_state(writer.manifest.memory if writer.manifest else {})
 
 
 def _has_failed(starting: Future[SparkSession]) -> bool:

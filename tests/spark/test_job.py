@@ -19,7 +19,7 @@ from confluent_kafka.cimpl import NewTopic
 from broker.metrics_schema import encode_round
 from spark_metrics.job.java import find_java
 from spark_metrics.store.files import StoreFiles
-from spark_metrics.store.layout import MANIFEST, SET_ASIDE, decode_manifest
+from spark_metrics.store.layout import COMMITS, MANIFEST, SET_ASIDE, decode_manifest
 from spark_metrics.window.aggregates import AggregatesReader
 from spark_metrics.window.history_points import FINE, PARTITION_HISTORY
 from tests.spark.story import T0_MS, envelope, replica
@@ -151,8 +151,9 @@ def readings_by_the_hour(job: MetricsJob) -> int:
 
 
 def assert_goes_on_without_its_store(job: MetricsJob, samples: Samples) -> None:
-    """A spoilt manifest: said, and begun afresh from the next samples."""
-    (Path(job.store) / MANIFEST).write_text("{")
+    """Spoilt versions: said, and begun afresh from the next samples."""
+    for path in (Path(job.store) / MANIFEST, *(Path(job.store) / COMMITS).iterdir()):
+        path.write_text("{")
     samples.send(rounds=1)
     job.start()
     job.wait_ready()
@@ -244,6 +245,46 @@ def test_a_jvm_that_dies_is_named_and_a_spoilt_checkpoint_is_gone_past(
     assert "begins a checkpoint anew" in job.words()
     assert [*job.base_dir.glob("checkpoint.set-aside-*")]
     assert len(each_counted_once(job, samples)) == samples.rounds
+
+
+def test_a_store_put_back_under_a_newer_checkpoint_lacks_nothing(
+    cluster: LocalCluster, job: MetricsJob
+) -> None:
+    """The store says where reading goes on; so it does where the checkpoint's identity is gone."""
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+    admin.create_topics([NewTopic("put-back", 1, 3)])["put-back"].result(WAIT_S)
+    job.flags = ("--topic", "put-back")
+    samples = Samples(cluster.bootstrap, "put-back")
+    samples.began_ms = time.time_ns() // 1_000_000 - 60_000
+    store, older = Path(job.store), job.base_dir / "older"
+    checkpoint = job.base_dir / "checkpoint"
+
+    def put_older_back() -> None:
+        shutil.rmtree(store)
+        older.rename(store)
+
+    for mend, told in (
+        (lambda: None, ""),
+        (put_older_back, "further than the store"),
+        (lambda: (checkpoint / "metadata").write_bytes(b""), "metadata is spoilt"),
+    ):
+        mend()
+        samples.send(rounds=3)
+        job.start()
+        job.wait_ready()
+        job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
+        assert told in job.words()
+        assert job.end(signal.SIGTERM) == 0
+        if not told:
+            shutil.copytree(store, older)
+            job.start()
+            job.wait_ready()
+            for _ in range(2):  # Spark notes that a batch is done when it plans the next one
+                samples.send(rounds=10)
+                job.wait_until(lambda: high_watermark(job) == samples.rounds, "caught up")
+            assert job.end(signal.SIGTERM) == 0
+    each_counted_once(job, samples)
+    assert "Traceback" not in job.words()
 
 
 @pytest.mark.soak
