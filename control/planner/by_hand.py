@@ -20,7 +20,7 @@ from control.planner.goals import GoalError, PlanRequest, Tolerance
 from control.planner.in_sync import why_unsafe
 from control.planner.nearest import Nearest
 from control.planner.proposal import Proposal, proposal_of
-from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
+from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment, quoted
 from control.planner.search.leaders import even_leaders, leader_bounds
 from control.planner.search.placement import Placement
 from control.planner.topology import Topology, TopologyPartition
@@ -28,7 +28,7 @@ from control.planner.topology import Topology, TopologyPartition
 NAME: Final = "by hand"
 NOW: Final = "now"
 _ENTRY: Final = re.compile(
-    r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>[0-9]{1,10})\s*[:=]\s*(?P<ids>.*)"
+    r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]{1,10})\s*[:=]\s*(?P<ids>.*)"
 )
 _IDS: Final = re.compile(r"\[?\s*([0-9]{1,10}(\s*,\s*[0-9]{1,10})*)\s*\]?")
 WRONG_MAX: Final = 10
@@ -137,14 +137,14 @@ def edits_text(proposal: Proposal) -> str:
 def _parse_entry(entry: str) -> tuple[TopicPartition, tuple[int, ...] | None]:
     match = _ENTRY.fullmatch(entry)
     if match is None:
-        raise HandError(f"{entry!r} is no entry like orders-3: 101,102,103")
+        raise HandError(f"{quoted(entry)} is no entry like orders-3: 101,102,103")
     key = TopicPartition(match["topic"], int(match["partition"]))
     if match["ids"] == NOW:
         return key, None
     ids = _IDS.fullmatch(match["ids"])
     if ids is None:
         raise HandError(
-            f"{key}: {match['ids']!r} is neither broker ids with commas between, nor {NOW}"
+            f"{key}: {quoted(match['ids'])} is neither broker ids with commas between, nor {NOW}"
         )
     return key, tuple(int(id_) for id_ in ids[1].split(","))
 
@@ -154,7 +154,7 @@ def _wrong_with(brokers: Mapping[int, str], replicas: tuple[int, ...]) -> str:
     if not replicas:
         return "no replica is left"
     if len(set(replicas)) < len(replicas):
-        return f"{list(replicas)} names a broker twice"
+        return f"{quoted(list(replicas))} names a broker twice"
     unknown = [id_ for id_ in replicas if id_ not in brokers]
     if unknown:
         return f"broker {unknown[0]} does not exist or does not run"

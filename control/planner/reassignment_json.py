@@ -7,6 +7,8 @@ tool takes as well, is refused rather than passed over.
 """
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -17,13 +19,16 @@ GENERATED: Final = "Proposed partition reassignment configuration\n"
 """Kafka's tool prints it above the plan that it generated."""
 ANY_LOG_DIR: Final = "any"
 SHOWN_MAX: Final = 80
-"""Letters of an object that a message quotes."""
+"""Letters of a value that a message quotes."""
 
 
 FAULTS_MAX: Final = 20
 """So many faults of a file are named, the others counted."""
+ID_MAX: Final = 2**31 - 1
+"""Of a broker or a partition: Kafka's ids have 32 bits."""
 DIGITS_MAX: Final = 40
 """Of a number: ids, counts and sizes in bytes have fewer."""
+_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 class ReassignmentJsonError(ValueError):
@@ -123,18 +128,18 @@ def _faults(entry: object, where: str) -> Iterator[str]:
         yield f"{where} must be an object"
         return
     topic = entry.get("topic")
-    if not isinstance(topic, str) or not topic:
-        yield f"{where}.topic must be a name, not {topic!r}"
-    if not _is_whole(entry.get("partition")):
-        yield f"{where}.partition must be a whole number from 0"
+    if not isinstance(topic, str) or not _TOPIC.fullmatch(topic):
+        yield f"{where}.topic must be a topic's name, not {quoted(topic)}"
+    if not _is_id(entry.get("partition")):
+        yield f"{where}.partition must be a whole number from 0 to {ID_MAX}"
     replicas = entry.get("replicas")
-    if not isinstance(replicas, list) or not all(_is_whole(r) for r in replicas):
-        yield f"{where}.replicas must be a list of broker ids"
+    if not isinstance(replicas, list) or not all(_is_id(r) for r in replicas):
+        yield f"{where}.replicas must be a list of broker ids (0 to {ID_MAX})"
         return
     if not replicas:
         yield f"{where}.replicas is empty"
     if len(set(replicas)) < len(replicas):
-        yield f"{where}.replicas {replicas} names a broker twice"
+        yield f"{where}.replicas {quoted(replicas)} names a broker twice"
     yield from _log_dir_faults(entry.get("log_dirs"), len(replicas), where)
 
 
@@ -147,27 +152,30 @@ def _log_dir_faults(log_dirs: object, replicas: int, where: str) -> Iterator[str
     for path in log_dirs:
         if isinstance(path, str) and path.startswith("/"):
             yield (
-                f"{where}.log_dirs: brokers choose the directory here, {path!r} would be passed "
-                f'over; write "{ANY_LOG_DIR}", or run this file by kafka-reassign-partitions'
+                f"{where}.log_dirs: brokers choose the directory here, {quoted(path)} would be "
+                f'passed over; write "{ANY_LOG_DIR}", or run this file by '
+                "kafka-reassign-partitions"
             )
         elif path != ANY_LOG_DIR:
-            yield f'{where}.log_dirs: {path!r} is neither "any" nor a path'
+            yield f'{where}.log_dirs: {quoted(path)} is neither "any" nor a path'
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object, none of whose keys is given twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ReassignmentJsonError(f"{twice!r} is given twice in one object: {_start_of(found)}")
+        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise ReassignmentJsonError(
+            f"{quoted(twice)} is given twice in one object: {quoted(found)}"
+        )
     return found
 
 
-def _start_of(found: dict[str, Any]) -> str:
-    text = json.dumps(found)
+def quoted(value: object) -> str:
+    """A part of a file as a message names it: its first letters."""
+    text = repr(value[:SHOWN_MAX] if isinstance(value, str) else value)
     return text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 1] + "…"
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+def _is_id(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= ID_MAX

@@ -74,6 +74,24 @@ def test_what_cannot_be_is_named_with_what_would_work(text: str, words: str) -> 
         placed(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t-0: " + ",".join(map(str, range(100_000))),
+        "t-0: " + "1," * 100_000 + "1",
+        "t-0: " + "x" * 100_000,
+        "t" * 100_000 + "-0: 1",
+        "t-0: 1" + " " * 100_000 + "x",
+        "-0" * 100_000,
+    ],
+    ids=range(6),
+)
+def test_an_endless_entry_is_refused_in_few_words(text: str) -> None:
+    with pytest.raises(HandError) as refused:
+        placed(text)
+    assert len(str(refused.value)) < 1_000
+
+
 def test_a_stopped_broker_and_a_full_one_are_not_offered() -> None:
     brokers = tuple(
         replace(b, is_running=b.id != 3, capacity_bytes=220 if b.id == 1 else None)

@@ -1,5 +1,8 @@
 """Kafka's reassignment JSON."""
 
+import json
+from typing import Any, Final
+
 import pytest
 
 from control.model.ids import TopicPartition
@@ -8,6 +11,7 @@ from control.planner.reassignment_json import (
     format_reassignment,
     parse_reassignment,
 )
+from tests.support.cases import case
 
 KAFKAS = (
     '{"version":1,"partitions":['
@@ -83,3 +87,43 @@ def test_all_wrong_entries_are_named_at_once() -> None:
     many = ",".join('{"topic":"t","partition":0,"replicas":[]}' for _ in range(25))
     with pytest.raises(ReassignmentJsonError, match="and 5 more"):
         parse_reassignment(f'{{"partitions":[{many}]}}')
+
+
+ALIKE: Final = 2**61 - 1
+"""Python gives all of its multiples one place in a set: each is compared with each before it."""
+MANY: Final = 100_000
+"""Of these, each compared with each takes an hour."""
+HOSTILE: Final[dict[str, tuple[Any, str]]] = {
+    "partitions alike": ([("t", ALIKE * n, [1]) for n in range(MANY)], "partition must be"),
+    "replicas alike": ([("t", 0, [ALIKE * n for n in range(MANY)])], "list of broker ids"),
+    "an id beyond 32 bits": ([("t", 0, [2**31])], "list of broker ids"),
+    "a broker many times": ([("t", 0, [1] * MANY)], "names a broker twice"),
+    "an endless name": ([("t" * MANY, 0, [1])], "topic must be"),
+    "a name that is a list": ([(["t"] * MANY, 0, [1])], "topic must be"),
+    "a name that a terminal obeys": ([("\x1b[2J\u202e", 0, [1])], r"'\x1b[2J\u202e'"),
+    "half a character": ([("\ud800", 0, [1])], r"'\ud800'"),
+    "all wrong": ([("t" * 300, -1, "1")] * MANY, "more"),
+}
+
+
+def test_a_hostile_file_is_refused_at_once_in_few_words() -> None:
+    texts = {
+        name: (json.dumps({"partitions": [_entry(*it) for it in entries]}), words)
+        for name, (entries, words) in HOSTILE.items()
+    }
+    keys = ",".join(f'"{n}":1' for n in range(MANY))
+    texts["keys"] = f'{{{keys},"{MANY - 1}":2}}', f"'{MANY - 1}' is given twice"
+    texts["an endless key"] = f'{{"{"k" * MANY}":1,"{"k" * MANY}":2}}', "given twice"
+    texts["an endless path"] = KAFKAS.replace("any", "/" + "d" * MANY, 1), "log_dirs"
+    texts["deep"] = KAFKAS.replace('"foo1"', "[" * 900 + "]" * 900), "topic must be"
+    for name, (text, words) in texts.items():
+        with case(name), pytest.raises(ReassignmentJsonError) as refused:
+            parse_reassignment(text)
+        with case(name, str(refused.value)[:200]):
+            assert words in str(refused.value)
+            assert str(refused.value).isprintable()
+            assert len(str(refused.value)) < 10_000
+
+
+def _entry(topic: Any, partition: Any, replicas: Any) -> dict[str, Any]:
+    return {"topic": topic, "partition": partition, "replicas": replicas}
