@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from control.model.command_line import command
+from control.views.printable import paragraph
 from partiscope import processes
 from partiscope.broker_stop_server import serving_outages
 from partiscope.layout import ClusterLayout
@@ -24,7 +25,7 @@ Stage = Callable[[Supervisor], Awaitable[str]]
 
 def say(text: str) -> None:
     """One line to the operator, at once."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{paragraph(text)}\n")
     sys.stdout.flush()
 
 

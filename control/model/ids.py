@@ -10,6 +10,7 @@ ClusterId = NewType("ClusterId", str)
 BrokerId = NewType("BrokerId", int)
 GroupId = NewType("GroupId", str)
 
+TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NO_LEADER: Final = BrokerId(-1)
 _PARTITIONS: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 _RANGE_MAX: Final = 1_000_000

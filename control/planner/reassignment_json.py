@@ -7,12 +7,11 @@ tool takes as well, is refused rather than passed over.
 """
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from control.model.ids import TopicPartition
+from control.model.ids import TOPIC_NAME, TopicPartition
 
 VERSION: Final = 1
 GENERATED: Final = "Proposed partition reassignment configuration\n"
@@ -28,7 +27,6 @@ ID_MAX: Final = 2**31 - 1
 """Of a broker or a partition: Kafka's ids have 32 bits."""
 DIGITS_MAX: Final = 40
 """Of a number: ids, counts and sizes in bytes have fewer."""
-_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 class ReassignmentJsonError(ValueError):
@@ -128,7 +126,7 @@ def _faults(entry: object, where: str) -> Iterator[str]:
         yield f"{where} must be an object"
         return
     topic = entry.get("topic")
-    if not isinstance(topic, str) or not _TOPIC.fullmatch(topic):
+    if not isinstance(topic, str) or not TOPIC_NAME.fullmatch(topic):
         yield f"{where}.topic must be a topic's name, not {quoted(topic)}"
     if not _is_id(entry.get("partition")):
         yield f"{where}.partition must be a whole number from 0 to {ID_MAX}"

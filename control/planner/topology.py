@@ -286,8 +286,8 @@ def _parse_broker(entry: object, where: str) -> TopologyBroker:
 def _parse_partition(entry: object, where: str) -> TopologyPartition:
     fields = _mapping(entry, where, allowed=_PARTITION_KEYS)
     topic = fields.get("topic")
-    if not isinstance(topic, str) or not topic:
-        raise TopologyError(f"{where}.topic must be a name, not {topic!r}")
+    if not isinstance(topic, str) or not topic or not topic.isprintable():
+        raise TopologyError(f"{where}.topic must be a printable name, not {topic!r}")
     return TopologyPartition(
         topic=topic,
         partition=_whole(fields.get("partition"), f"{where}.partition"),

@@ -51,6 +51,13 @@ def visible(text: str, *, keeps_lines: bool = False) -> str:
     return text if kept.isprintable() else printable(text, keeps_lines=keeps_lines)
 
 
+def paragraph(text: str) -> str:
+    """``visible``, with its lines; all but the first begin with blanks, so that no name that has a
+    line break makes up a message of its own."""
+    first, *others = visible(text, keeps_lines=True).split("\n")
+    return "\n".join((first, *(f"  {line.lstrip()}" for line in others)))
+
+
 def printable_in_place(text: str) -> str:
     """The same number of characters, all of them visible, for text whose styles are kept by
     place."""

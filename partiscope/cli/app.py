@@ -100,7 +100,7 @@ def _told(status: int, words: str) -> int:
 
     with suppress(ReaderGoneError):
         from control.model.command_line import typed
-        from control.views.printable import visible
+        from control.views.printable import paragraph
 
-        sys.stderr.write(f"partiscope: {visible(typed(words), keeps_lines=True)}\n")
+        sys.stderr.write(f"partiscope: {paragraph(typed(words))}\n")
     return status

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from shlex import quote
 from typing import Final
 
 from control.kafka.collector.rights import Lacking
@@ -48,6 +49,6 @@ class Grants:
         named = (word for name in operations for word in ("--operation", name))
         words = (
             *("kafka-acls.sh", "--bootstrap-server", self.bootstrap, *login),
-            *("--add", "--allow-principal", f"User:{self.principal}", *named, *target),
+            *("--add", "--allow-principal", quote(f"User:{self.principal}"), *named, *target),
         )
         return " ".join(words)

@@ -22,7 +22,7 @@ from control.views.messages.progress import (
     waiting_words,
 )
 from partiscope.cli.shared.exits import CommandError, Exit
-from partiscope.cli.shared.options import note, write_json
+from partiscope.cli.shared.options import note, write_json, write_lines
 from partiscope.cli.shared.tables import figure, write_progress, write_table
 from partiscope.identity import Target
 
@@ -107,7 +107,8 @@ class _Shown:
             self._waits_told_s = now_s
             assert progress.waiting is not None
             where = f"`partiscope topics describe {progress.waiting.topic}` shows the leaders"
-            note(f"{_fresh_line()}{words}; {where}")
+            _clear_progress()
+            note(f"{words}; {where}")
         if self._is_moving and progress.total > 1:
             write_progress(_progress_line(progress))
 
@@ -119,21 +120,22 @@ def _report(done: ProduceProgress, job: ProduceJob, *, is_interrupted: bool, as_
         return
     if is_interrupted:
         unknown = f", {done.unanswered:,} had no answer yet" if done.unanswered else ""
-        note(
-            f"{_fresh_line()}interrupted: {plural_text(done.acked, 'record')} acknowledged{unknown}"
-        )
+        _clear_progress()
+        note(f"interrupted: {plural_text(done.acked, 'record')} acknowledged{unknown}")
     if done.total == 1 and done.last is not None:
-        sys.stdout.write(f"{landed_words(done.last, job.options.acks)}\n")
+        write_lines(landed_words(done.last, job.options.acks))
         return
     if not is_interrupted:
-        note(f"{_fresh_line()}{_progress_line(done)}")
+        _clear_progress()
+        note(_progress_line(done))
     heads = ["partition", "records", "first offset", "last offset"]
     write_table(list(map(figure, heads)), _partition_rows(done))
 
 
-def _fresh_line() -> str:
-    """Over the progress that a terminal shows."""
-    return "\r\033[K" if sys.stderr.isatty() else ""
+def _clear_progress() -> None:
+    """Removes the progress that a terminal shows."""
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\033[K")
 
 
 def _partition_rows(done: ProduceProgress) -> list[list[str]]:

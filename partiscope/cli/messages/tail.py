@@ -34,7 +34,7 @@ from control.messages.starts import outside_start_words, parse_start
 from control.model.ids import TopicPartition
 from control.views.format import plural_text
 from control.views.messages.details import message_json
-from control.views.printable import json_text, printable
+from control.views.printable import json_text, printable, visible
 from control.views.tables.messages import (
     gap_words,
     moment_text,
@@ -303,7 +303,7 @@ def _items(follower: TopicFollower, shown: Shown) -> AsyncIterator[Followed]:
 
 
 def _tell(words: str) -> None:
-    sys.stderr.write(f"partiscope: {words}\n")
+    sys.stderr.write(f"partiscope: {visible(words)}\n")
 
 
 def _start(offset: str | None, since: str | None) -> Start:

@@ -1,14 +1,21 @@
 """``partiscope doctor``: what could keep the product from running here, and what to do."""
 
-import json
-import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Annotated, Final
 
 import typer
 
 from partiscope.cli.shared.exits import Exit
-from partiscope.cli.shared.options import Bootstrap, CommandConfig, Data, Json, settings_with
+from partiscope.cli.shared.options import (
+    Bootstrap,
+    CommandConfig,
+    Data,
+    Json,
+    settings_with,
+    write_json,
+    write_lines,
+)
 from partiscope.diagnosis import Check, Verdict, diagnose
 
 _SIGN: Final = {Verdict.FINE: "✔", Verdict.WARNING: "▲", Verdict.CRITICAL: "✖"}
@@ -32,19 +39,16 @@ def doctor(
         data=data, bootstrap=bootstrap, command_config=command_config, may_create=True
     )
     checks = diagnose(settings, reach=reach, bundled=settings.bundled_bootstrap)
-    sys.stdout.write(_as_json(checks) if as_json else _as_text(checks))
+    if as_json:
+        write_json({"checks": [asdict(check) for check in checks]})
+    else:
+        write_lines(*_lines(checks))
     if any(check.verdict is Verdict.CRITICAL for check in checks):
         raise typer.Exit(Exit.FAILED)
 
 
-def _as_json(checks: list[Check]) -> str:
-    return json.dumps({"checks": [asdict(check) for check in checks]}, indent=2) + "\n"
-
-
-def _as_text(checks: list[Check]) -> str:
-    lines = []
+def _lines(checks: list[Check]) -> Iterator[str]:
     for check in checks:
-        lines.append(f"{_SIGN[check.verdict]} {check.name:<12} {check.found}")
+        yield f"{_SIGN[check.verdict]} {check.name:<12} {check.found}"
         if check.next_step:
-            lines.append(f"  {'':<12} → {check.next_step}")
-    return "\n".join(lines) + "\n"
+            yield f"  {'':<12} → {check.next_step}"

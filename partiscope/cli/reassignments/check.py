@@ -33,6 +33,7 @@ from partiscope.cli.shared.options import (
     note,
     settings_with,
     write_json,
+    write_lines,
 )
 from partiscope.cli.shared.tables import figure, words, write_table
 
@@ -108,5 +109,4 @@ def _print(found: PlanCheck) -> None:
         first, *others = heads
         write_table([words(first, is_long=True), *map(figure, others)], rows)
         sys.stdout.write("\n" if heads is FIGURES else "")
-    for each in found.checks:
-        sys.stdout.write(f"{check_words(each)}\n")
+    write_lines(*map(check_words, found.checks))

@@ -28,6 +28,7 @@ from partiscope.cli.shared.options import (
     note,
     target_with,
     write_json,
+    write_lines,
 )
 from partiscope.identity import Target
 
@@ -109,8 +110,7 @@ class _Steps:
             return
         if effect.review is not None:
             show_preview(effect.review)
-        for line in effect.lines:
-            sys.stdout.write(f"{line}\n")
+        write_lines(*effect.lines)
         sys.stdout.flush()
 
     def next(self) -> bool:

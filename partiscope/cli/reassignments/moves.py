@@ -53,6 +53,7 @@ from partiscope.cli.shared.options import (
     settings_with,
     target_with,
     write_json,
+    write_lines,
 )
 from partiscope.cli.shared.tables import write_progress, write_rows
 from partiscope.identity import cluster_by_name, watched_here
@@ -248,7 +249,8 @@ def _may_go_back(previewed: Previewed, wish: Wish, *, as_json: bool) -> bool:
     if effect.refusal:
         raise CommandError(effect.refusal.reason, Exit.REFUSED)
     if not wish.dry_run:
-        note("\n".join((*effect.lines, *map(check_words, effect.doubts))))
+        for line in (*effect.lines, *map(check_words, effect.doubts)):
+            note(line)
     return not wish.dry_run
 
 
@@ -346,7 +348,7 @@ def _show(state: OperationState, *, as_json: bool) -> None:
         return
     lines = [progress_line(state), *(f"◆ {note}" for note in state.remarks)]
     lines += [fate_words(state)] if state.fates else []
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    write_lines(*lines)
     write_rows(change_columns_of(state), ended_rows(state))
 
 

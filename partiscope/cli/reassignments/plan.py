@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import sys
 import time
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -35,6 +34,7 @@ from partiscope.cli.shared.options import (
     note,
     settings_with,
     write_json,
+    write_lines,
 )
 from partiscope.cli.shared.tables import figure, words, write_table
 
@@ -253,9 +253,8 @@ def _print(made: Plan, seconds: float) -> None:
     write_table(heads, rows)
     for alternative in made.alternatives:
         for violation in alternative.violations:
-            sys.stdout.write(f"▲ {alternative.name}: {violation}\n")
-    for limit in made.limits:
-        sys.stdout.write(f"◆ {limit}\n")
+            write_lines(f"▲ {alternative.name}: {violation}")
+    write_lines(*(f"◆ {limit}" for limit in made.limits))
     note(f"planned in {seconds:.2f} s; nothing was changed")
 
 

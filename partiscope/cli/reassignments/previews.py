@@ -1,6 +1,5 @@
 """A move before it is asked for: brokers now, during and after; what travels; pre-flight."""
 
-import sys
 from typing import Any
 
 from control.operations.catalogue.moves.roll_back import RollBack
@@ -9,7 +8,7 @@ from control.operations.reassignment.planning import Preview
 from control.views.format import bytes_text, plural_text
 from control.views.plans import PLAN_BROKERS
 from control.views.preflight_checks import check_words
-from partiscope.cli.shared.options import write_json
+from partiscope.cli.shared.options import write_json, write_lines
 from partiscope.cli.shared.tables import write_rows
 
 
@@ -17,13 +16,12 @@ def show_preview(preview: Preview) -> None:
     """All of it, on stdout."""
     write_rows(PLAN_BROKERS.columns, PLAN_BROKERS.rows(preview.brokers))
     proposal = preview.proposal
-    sys.stdout.write(
+    write_lines(
         f"to move: {plural_text(proposal.moved_replicas, 'replica')}, "
         f"{bytes_text(proposal.moved_bytes)}, "
-        f"{plural_text(proposal.moved_leaders, 'new leader')}; {preview.pace_words}\n"
+        f"{plural_text(proposal.moved_leaders, 'new leader')}; {preview.pace_words}",
+        *map(check_words, preview.checks),
     )
-    for check in preview.checks:
-        sys.stdout.write(f"{check_words(check)}\n")
 
 
 def show_rollback(effect: Effect[Operation], *, as_json: bool) -> None:
@@ -33,7 +31,7 @@ def show_rollback(effect: Effect[Operation], *, as_json: bool) -> None:
     assert command.way is not None
     assert review is not None
     if not as_json:
-        sys.stdout.write(f"{effect.lines[0]}\n")
+        write_lines(effect.lines[0])
         show_preview(review)
         return
     rolled_back = {"rollback_of": command.move, "is_cancelled_first": command.way.is_running}

@@ -1,6 +1,5 @@
 """``partiscope partitions``: list and describe, by the figures that the screens show."""
 
-import sys
 from typing import Annotated
 
 import typer
@@ -30,7 +29,7 @@ from partiscope.cli.shared.listing import (
     show_list,
     snapshot_for,
 )
-from partiscope.cli.shared.options import Bootstrap, Json, Store, write_json
+from partiscope.cli.shared.options import Bootstrap, Json, Store, write_json, write_lines
 from partiscope.cli.shared.tables import write_figures, write_rows
 
 app = typer.Typer(
@@ -90,7 +89,7 @@ def describe(
         write_json({**values_of(page)[0], **told})
         return
     write_figures(page.columns, page.rows[0])
-    sys.stdout.write("\nREPLICAS\n")
+    write_lines("", "REPLICAS")
     write_rows(REPLICAS.columns, replicas)
-    sys.stdout.write("\nGROUPS\n")
+    write_lines("", "GROUPS")
     write_rows(GROUPS_OF_PARTITION, groups)

@@ -1,6 +1,5 @@
 """``partiscope segments``: the segment files of a partition, their indexes, one message."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -24,7 +23,7 @@ from control.views.format import bytes_text, count_text
 from control.views.printable import printable, told_bytes
 from control.views.tables.messages import brief
 from partiscope.cli.shared.exits import CommandError, Exit
-from partiscope.cli.shared.options import Data, Json, settings_with, write_json
+from partiscope.cli.shared.options import Data, Json, settings_with, write_json, write_lines
 from partiscope.cli.shared.tables import figure, words, write_table
 
 VALUE_CHARACTERS_MAX: Final = 2000
@@ -105,7 +104,7 @@ def _document(directory: Path, facts: SegmentView, *, is_with_index: bool) -> di
 
 
 def _print(directory: Path, facts: tuple[SegmentView, ...]) -> None:
-    sys.stdout.write(f"{directory}\n")
+    write_lines(str(directory))
     heads = [
         figure("base offset"),
         figure("bytes"),
@@ -135,11 +134,11 @@ def _print(directory: Path, facts: tuple[SegmentView, ...]) -> None:
 def _print_indexes(directory: Path, facts: tuple[SegmentView, ...]) -> None:
     for item in facts:
         base = item.base_offset
-        sys.stdout.write(f"\n{base:020d}.index (relative offset → position in bytes)\n")
+        write_lines("", f"{base:020d}.index (relative offset → position in bytes)")
         entries = read_index(str(directory), base)
         rows = [[str(entry.offset - base), str(entry.position)] for entry in entries]
         write_table([figure("relative offset"), figure("position")], rows)
-        sys.stdout.write(f"\n{base:020d}.timeindex (timestamp → relative offset)\n")
+        write_lines("", f"{base:020d}.timeindex (timestamp → relative offset)")
         times = read_time_index(str(directory), base)
         rows = [[_time(entry.timestamp_ms), str(entry.offset - base)] for entry in times]
         write_table([words("up to"), figure("relative offset")], rows)
@@ -222,8 +221,7 @@ def _print_message(view: RecordView) -> None:
         "found by": way,
     }
     width = max(map(len, lines))
-    for name, text in lines.items():
-        sys.stdout.write(f"{name.ljust(width)}  {text}\n")
+    write_lines(*(f"{name.ljust(width)}  {text}" for name, text in lines.items()))
 
 
 def _shown(content: bytes | None) -> str:

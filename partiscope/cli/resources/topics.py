@@ -1,7 +1,6 @@
 """``partiscope topics``: list, describe, create, alter, delete."""
 
 import asyncio
-import sys
 from typing import Annotated, Any, Final
 
 import typer
@@ -23,7 +22,6 @@ from control.operations.catalogue.topics.delete_records import (
     before_problem,
 )
 from control.operations.catalogue.topics.topic_templates import TEMPLATE_HELP, Template
-from control.views.printable import visible
 from control.views.tables.topics import (
     LISTED_TOPICS,
     TOPIC_PARTITIONS,
@@ -47,6 +45,7 @@ from partiscope.cli.shared.options import (
     known_bootstrap,
     settings_with,
     write_json,
+    write_lines,
 )
 from partiscope.cli.shared.tables import write_rows
 
@@ -103,7 +102,7 @@ def describe(topic: Topic, bootstrap: Bootstrap = None, as_json: Json = False) -
         write_json({**_topic_document(found), "configs": configs})
         return
     for name, value in configs.items():
-        sys.stdout.write(f"{visible(name)}={visible(str(value))}\n")
+        write_lines(f"{name}={value}")
     write_rows(TOPIC_PARTITIONS.columns, topic_partition_rows(found))
 
 

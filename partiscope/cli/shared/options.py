@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from control.kafka.connection.settings import KafkaSettings
 from control.model.command_line import CommandFlags, cluster_flag, typed, use_flags
 from control.operations import checks
-from control.views.printable import json_text, visible
+from control.views.printable import json_text, paragraph, visible
 from control.views.tour import Offer
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.connections import SchemaRegistryConnection
@@ -309,6 +309,11 @@ def write_json(document: object) -> None:
     sys.stdout.write(json_text(document, indent=2) + "\n")
 
 
+def write_lines(*lines: str) -> None:
+    """Lines for people on stdout. A terminal obeys nothing of the names in them."""
+    sys.stdout.writelines(f"{visible(line)}\n" for line in lines)
+
+
 def note(text: str) -> None:
     """A message for people, on stderr, so that stdout stays for data."""
-    sys.stderr.write(f"{visible(typed(text), keeps_lines=True)}\n")
+    sys.stderr.write(f"{paragraph(typed(text))}\n")

@@ -1,6 +1,5 @@
 """``partiscope status``: what the overview shows, for a terminal line or a script."""
 
-import sys
 import time
 from dataclasses import asdict
 from typing import Any
@@ -25,7 +24,15 @@ from control.views.tables.rows import SHAPES, Tone
 from partiscope.cli.shared.arguments import zoned
 from partiscope.cli.shared.exits import Exit
 from partiscope.cli.shared.listing import snapshot_of
-from partiscope.cli.shared.options import Bootstrap, Data, Json, Store, target_with, write_json
+from partiscope.cli.shared.options import (
+    Bootstrap,
+    Data,
+    Json,
+    Store,
+    target_with,
+    write_json,
+    write_lines,
+)
 from partiscope.cli.shared.tables import figure, words, write_rows, write_table
 
 ROWS_MAX = 1_000
@@ -94,17 +101,16 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
     line = "  ".join(cell.text for cell in cells)
     age = age_text(snapshot.age_ms(now_ms))
     old = f"{SHAPES[Tone.CRITICAL]} " if snapshot.is_stale(now_ms) else ""
-    sys.stdout.write(f"{line}  {old}{age}\n\nFINDINGS\n")
+    write_lines(f"{line}  {old}{age}", "", "FINDINGS")
     for row in snapshot.finding_rows:
-        sys.stdout.write(
-            f"{row.severity.shape} {row.label.text}: {row.title.text}  {zoned(row.since).text}\n"
+        write_lines(
+            f"{row.severity.shape} {row.label.text}: {row.title.text}  {zoned(row.since).text}",
+            f"    {row.reason.text} → {row.next_step.text}",
+            *([f"    {consequence_words(row)}"] if row.consequences else []),
         )
-        sys.stdout.write(f"    {row.reason.text} → {row.next_step.text}\n")
-        if row.consequences:
-            sys.stdout.write(f"    {consequence_words(row)}\n")
     if not snapshot.findings:
-        sys.stdout.write("✔ nothing is wrong\n")
-    sys.stdout.write("\nBROKERS\n")
+        write_lines("✔ nothing is wrong")
+    write_lines("", "BROKERS")
     brokers = (
         "broker",
         "status",
@@ -118,22 +124,21 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
     )
     _print_page(broker_page(snapshot, TableQuery(limit=ROWS_MAX)), brokers)
     if snapshot.watch is not None:
-        sys.stdout.write("\nCOLLECTOR\n")
+        write_lines("", "COLLECTOR")
         rows = [[str(each.broker), load_words(each)] for each in snapshot.watch.brokers]
         write_table([figure("broker"), words("is asked", is_long=True)], rows)
-    sys.stdout.write("\nGROUPS\n")
+    write_lines("", "GROUPS")
     groups = ("group", "status", "lag", "velocity", "clears", "members")
     shown = group_page(snapshot, TableQuery(limit=ROWS_MAX))
     _print_page(shown, groups)
     for group in shown.rows:
         if group.partitions.value and group.status_unknown_because.value:
             reason = f"no verdict because {group.status_unknown_because.text}"
-            sys.stdout.write(f"    {group.group.text}: {reason} (rests on {group.rests_on.text})\n")
+            write_lines(f"    {group.group.text}: {reason} (rests on {group.rests_on.text})")
     if figures := job_figures(snapshot, now_ms):
-        sys.stdout.write("\nMETRICS JOB\n")
+        write_lines("", "METRICS JOB")
         width = max(len(it.title) for it in figures)
-        for it in figures:
-            sys.stdout.write(f"{it.title.ljust(width)}  {it.cell.text}\n")
+        write_lines(*(f"{it.title.ljust(width)}  {it.cell.text}" for it in figures))
 
 
 def _print_page(page: Page, names: tuple[str, ...]) -> None:

@@ -1,6 +1,5 @@
 """``partiscope what-if``: what a broker or rack takes along when it is lost."""
 
-import sys
 from typing import Annotated, Any, Final
 
 import typer
@@ -14,7 +13,7 @@ from control.views.tables.query import TableQuery
 from control.views.tables.rows import Cell
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.listing import At, cells_of, snapshot_for
-from partiscope.cli.shared.options import Bootstrap, Json, Store, write_json
+from partiscope.cli.shared.options import Bootstrap, Json, Store, write_json, write_lines
 from partiscope.cli.shared.tables import write_page, write_rows
 
 HIT_MAX: Final = 20
@@ -40,24 +39,21 @@ def what_if(
     if as_json:
         write_json(_document(answer))
         return
-    sys.stdout.write(
-        f"If {loss.words} fails: {_counted(answer.offline, 'more partition')} offline,\n"
+    write_lines(
+        f"If {loss.words} fails: {_counted(answer.offline, 'more partition')} offline,",
         f"{answer.under_min_isr.text} more below min.insync.replicas, "
-        f"{answer.new_leaders.text} with another leader,\n"
-        f"{_counted(answer.replicas, 'replica')} unreachable. "
-        f"Groups held up: {answer.groups.text}\n"
-        "\nSURVIVORS\n"
+        f"{answer.new_leaders.text} with another leader,",
+        f"{_counted(answer.replicas, 'replica')} unreachable. Groups held up: {answer.groups.text}",
+        *("", "SURVIVORS"),
     )
     write_rows(SURVIVORS.columns, answer.survivors)
     hit = hit_page(answer, TableQuery(limit=HIT_MAX))
-    sys.stdout.write(
-        f"\nITS PARTITIONS, as they would be ({plural_text(hit.total, 'partition')})\n"
-    )
+    write_lines("", f"ITS PARTITIONS, as they would be ({plural_text(hit.total, 'partition')})")
     write_page(hit)
     if answer.findings:
-        sys.stdout.write("\nFINDINGS that would be new\n")
+        write_lines("", "FINDINGS that would be new")
         for row in answer.findings:
-            sys.stdout.write(f"{row.severity.shape} {row.label.text}: {row.title.text}\n")
+            write_lines(f"{row.severity.shape} {row.label.text}: {row.title.text}")
 
 
 def _loss(snapshot: OperatorSnapshot, kind: str, value: str) -> Loss:

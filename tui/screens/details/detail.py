@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.text import Text
@@ -170,7 +171,7 @@ class GroupScreen(DetailScreen):
         told = [("member", member_words(it)) for it in members[:MEMBERS_MAX]]
         if len(members) > MEMBERS_MAX:
             left = len(members) - MEMBERS_MAX
-            more = f"{left} more: partiscope groups describe {self.name_here}"
+            more = f"{left} more: partiscope groups describe {quote(self.name_here)}"
             told.append(("…", more))
         told += [(it.title, it.text) for it in facts]
         lines = [Text.assemble((f"{title} ", "dim"), printable(text)) for title, text in told]
