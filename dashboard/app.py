@@ -35,6 +35,9 @@ from dashboard.settings import DashboardSettings
 WORKERS: Final = 6
 """Threads that run callbacks; the page's event loop itself never computes."""
 
+MESSAGE_BYTES_MAX: Final = 16 << 20
+"""Of one message of a page's WebSocket; the page itself refuses a larger one (assets/large.js)."""
+
 
 def create_app(context: PageContext) -> Dash:
     """The Dash application; its ``server`` is an ASGI app without the guard around it."""
@@ -145,6 +148,7 @@ def serve(
         page,
         log_level="warning",
         ws="websockets-sansio",
+        ws_max_size=MESSAGE_BYTES_MAX,
         timeout_graceful_shutdown=2,
         access_log=False,
     )

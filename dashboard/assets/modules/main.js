@@ -2,6 +2,7 @@
 // then finds what its callbacks and tables call in the browser.
 import "./clusters.js";
 import "./charts.js";
+import "./large.js";
 import "./tables.js";
 import "./markup.js";
 import "./tips.js";
