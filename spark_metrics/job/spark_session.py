@@ -120,6 +120,8 @@ def _options(settings: SessionSettings) -> dict[str, str]:
         **({"spark.driver.bindAddress": "127.0.0.1"} if is_local else {}),
         "spark.executor.extraJavaOptions": " ".join((*JAVA_OPTIONS, EXECUTOR_LOG)),
         **authentication(settings.master),
+        # Hadoop gives local files modes of its own, whatever the umask.
+        **({"spark.hadoop.fs.permissions.umask-mode": "077"} if is_local else {}),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",

@@ -1,6 +1,8 @@
 """README's first minutes: ``up`` is ready, a record comes through to the page, the end."""
 
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 import pytest
@@ -10,8 +12,10 @@ from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import Browser, expect
 
 from control.views.tour import STEPS
+from partiscope.layout import OTHERS
 from tests.support.browser import open_page
 from tests.support.installation import Installation
+from tests.support.listening import LOOPBACK, listening_ports
 from tests.support.patience import WAIT_S, patience_s
 from tests.support.settle import wait_until
 
@@ -91,6 +95,23 @@ def _assert_every_broker_is_told(running: Installation) -> None:
     ages_ms = [it["read_ms"] - it["sampled_ms"] for it in found.tables["brokers"].to_pylist()]
     assert len(ages_ms) == BROKERS
     assert max(ages_ms) < 60_000
+
+
+def test_its_files_and_ports_are_for_its_own_user_alone(running: Installation) -> None:
+    """Those of Spark and of Hadoop too, which set modes of their own; a port that listens on more
+    than loopback, or a secret on a command line, is everybody's."""
+    opened = {}
+    for path in running.data.rglob("*"):
+        with suppress(FileNotFoundError):  # a snapshot that went meanwhile
+            mode = path.lstat().st_mode
+            if mode & OTHERS and not stat.S_ISLNK(mode):
+                opened[str(path.relative_to(running.data))] = oct(mode)
+    assert opened == {}
+    children = running.children()
+    ports = listening_ports(children)
+    assert len(ports) >= 2 * BROKERS + len(("page", "driver", "callbacks", "gateway"))
+    assert set(ports.values()) <= LOOPBACK
+    assert [it for it in children.values() if "secret" in it or "password" in it] == []
 
 
 def test_it_ends_within_five_seconds_and_leaves_nothing(running: Installation) -> None:

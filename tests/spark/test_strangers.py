@@ -1,7 +1,9 @@
 """Other users of the machine at the ports of the job's Spark."""
 
 import os
+import socket
 import time
+from contextlib import suppress
 from typing import Any, Final
 
 import pytest
@@ -22,6 +24,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(patience_s(120))]
 CALLBACK: Final = b"c\np0\ncall\ni0\ne\n"
 """As the JVM calls the function of a batch: py4j's first object."""
 SAYS_WHAT_RUNS: Final = b"c\nz:java.lang.System\ngetProperties\ne\n"
+MIB: Final = 1 << 20
+ENDLESS_BYTES: Final = 128 * MIB
 IS_SERVED: Final = b"!y"
 """How py4j begins the answer to a call that it has carried out."""
 
@@ -52,6 +56,17 @@ def test_strangers_are_refused_at_every_port_while_batches_go_on(spark: SparkSes
         _wait_for_rows(counts)
     finally:
         query.stop()
+
+
+def test_a_stranger_cannot_fill_memory_by_a_line_without_end(spark: SparkSession) -> None:
+    gateway: Any = spark.sparkContext._gateway
+    sent = 0
+    with socket.create_connection(("127.0.0.1", gateway._callback_server.port), WAIT_S) as stranger:
+        stranger.settimeout(WAIT_S)
+        with suppress(ConnectionError):
+            while sent < ENDLESS_BYTES:
+                sent += stranger.send(b"x" * MIB)
+    assert sent < ENDLESS_BYTES, "the line was read and read"
 
 
 def _wait_for_rows(counts: list[int]) -> None:
