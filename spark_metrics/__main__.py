@@ -11,7 +11,6 @@ import os
 import re
 import signal
 import sys
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
@@ -121,8 +120,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not settings.session.has_executors:  # else others may have to read what the driver writes
         os.umask(OTHERS)
     run = Run(settings)
-    # Spark makes a folder `artifacts` where it is started.
-    os.chdir(tempfile.gettempdir())
+    # Spark and Java write files of known names where they are started: in a folder that others may
+    # write to, somebody could lay a link there before.
+    os.chdir(run.folder)
 
     def stop(signum: int, frame: FrameType | None) -> None:
         run.stop()

@@ -77,7 +77,8 @@ class Run:
         self._starts: Mapping[int, int] | None = None
         """Offsets from which a checkpoint that is begun anew reads on."""
         self._fatal: MetricsError | None = None
-        self._folder = tempfile.mkdtemp(prefix="partiscope-metrics-")
+        self.folder = tempfile.mkdtemp(prefix="partiscope-metrics-")
+        """Of its own, for what Spark writes by the way; it goes with the run."""
 
     @property
     def is_stopped(self) -> bool:
@@ -126,7 +127,7 @@ class Run:
             raise SparkDiedError(status) from error
         finally:
             end_jvm()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _opened_store(self) -> StoreWriter | None:
         """The store, once all of it is there; None: the run was stopped before."""
@@ -149,10 +150,10 @@ class Run:
         """Once the first picture is there."""
         is_seen.wait(ALONE_S_MAX)
         wanted = self._settings.session
-        folders = {"spark.local.dir": self._folder, **wanted.further}
+        folders = {"spark.local.dir": self.folder, **wanted.further}
         session = build_session(replace(wanted, further=folders))
         if wanted.has_executors:
-            session.sparkContext.addPyFile(str(write_archive(self._folder)))
+            session.sparkContext.addPyFile(str(write_archive(self.folder)))
         return session
 
     def _started(self, starting: Future[SparkSession]) -> SparkSession | None:

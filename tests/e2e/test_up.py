@@ -3,6 +3,7 @@
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -111,6 +112,8 @@ def test_its_files_and_ports_are_for_its_own_user_alone(running: Installation) -
     ports = listening_ports(children)
     assert len(ports) >= 2 * BROKERS + len(("page", "driver", "callbacks", "gateway"))
     assert set(ports.values()) <= LOOPBACK
+    works_in = Path(f"/proc/{running.pid_of('spark_metrics')}/cwd")
+    assert not works_in.stat().st_mode & OTHERS, works_in.readlink()
     assert [it for it in children.values() if "secret" in it or "password" in it] == []
 
 
