@@ -11,19 +11,22 @@ from urllib.parse import quote
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.contract.operations_site import Site
 from tests.e2e.conftest import SitePage
 from tests.e2e.test_moves_by_faces import store_rows
+from tests.support.browser import open_page
 from tests.support.cases import case
 from tests.support.page_server import PageServer
 from tests.support.patience import WAIT_S
+from tests.support.tmux import START_S, terminal
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 
 PLACED: Final = {0: (101, 102), 1: (102, 103)}
 MIB: Final = 1 << 20
+REFUSED: Final = ("goes on as before", "no proof")
 
 
 @pytest.fixture(scope="module")
@@ -126,3 +129,50 @@ def test_a_plan_that_is_too_large_is_told(page: Page, server: PageServer, tmp_pa
     page.get_by_label("Plan").fill("[")
     page.get_by_role("button", name="Check", exact=True).click()
     expect(page.locator("#check-result")).to_contain_text("not JSON")
+
+
+def test_who_acts_on_a_move_is_told_at_once_that_the_executor_refuses(
+    browser: Browser,
+    site: Site,
+    site_page: SitePage,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Page and terminal of another installation, whose key the executor does not know."""
+    topic = site.topic("guarded", {0: (101,)}, partition_bytes=16 * MIB)
+    site_page.show(store_rows(site, topic))
+    plan = site.plan_by_hand(topic, {0: (102,)})
+    why = ("--throttle", "100KiB", "--reason", "guarded")
+    moving = site.cli.start("reassign", plan, "--yes", *why)
+    move = site.cli.wait_until_moving(reason="guarded")
+    store = site_page.store.folder
+    where = (
+        "--store",
+        str(store),
+        "--bootstrap",
+        site_page.bootstrap,
+        "--bus",
+        site_page.bootstrap,
+    )
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("PARTISCOPE_PROOF__KEY_FILE", str(tmp_path / "other.key"))
+        with PageServer(store, *where[2:]) as server:
+            errors: list[str] = []
+            page = open_page(browser, f"{server.url}/moves/{move}", errors)
+            buttons = {"pause": ["#move-pause"], "cancel": ["#move-cancel", "#move-confirm"]}
+            for act, pressed in buttons.items():
+                for button in pressed:
+                    page.locator(button).click()
+                for words in (f"{act} is refused", *REFUSED):
+                    expect(page.locator("#move-said")).to_contain_text(words)
+                page.reload()
+            page.context.close()
+            assert errors == []
+        with terminal(f"moves/{move}", *where, data=store.parent / "data") as shown:
+            shown.wait("guarded", seconds=START_S)
+            for act, keys in {"pause": ["Space"], "cancel": ["x", "y"]}.items():
+                shown.press(*keys)
+                shown.wait(f"{act} is refused", *REFUSED)
+    assert [it["phase"] for it in site.cli.moves() if it["id"] == move] == ["running"]
+    site.cli.run("moves", "cancel", move)
+    assert "1 went back" in "".join(moving.communicate(timeout=WAIT_S))
