@@ -45,8 +45,9 @@ HEAD: Final = """\
 The tables' declarations write this page (`scripts/column_reference.py`). Page, terminal and
 exports show these columns, and so do the lists of the command line.
 
-The id is the name in `--columns`, `--sort`, `cols=`, `sort=` and exports. Exported numbers are in
-the unit of the column. The field is the name in [filters](filters.md).
+The name is that of the head, as one word. `--columns`, `--sort` and [filters](filters.md) take it,
+and `cols=`, `sort=` and `q=` in an address. They take the head itself, and the other names, too.
+Those in files are taken as well; numbers are there in the unit of the column.
 """
 SMALL: Final = """\
 ## Small tables
@@ -92,11 +93,11 @@ def _places(places: dict[str, list[str]]) -> str:
 def _large(table: Table) -> Iterator[str]:
     example = f"Example of a filter: `{table.example}`."
     yield f"## {NAMES.get(table.name, table.name).capitalize()}\n\n{table.about}. {example}\n"
-    yield "| id | title | unit | field | |\n|---|---|---|---|---|"
+    yield "| name | unit | other names | in files | |\n|---|---|---|---|---|"
     for it in table.columns:
-        yield f"| `{it.id}` | {it.title} | {it.unit.name} | {_fields(it)} | {it.help} |"
-    if more := "; ".join(f"{_fields(it)}: {it.help or it.title}" for it in table.unlisted):
-        yield f"\nFields without a column: {more}."
+        yield f"| `{it.name}` | {it.unit.name} | {_other_names(it)} | `{it.id}` | {it.help} |"
+    for it in table.unlisted:
+        yield f"\nFilters and `--sort` know `{it.name}` too: {it.help or it.title}."
     yield ""
 
 
@@ -108,8 +109,8 @@ def _small(table: Table) -> Iterator[str]:
     yield ""
 
 
-def _fields(column: Column) -> str:
-    return " ".join(f"`{name}`" for name in column.filters)
+def _other_names(column: Column) -> str:
+    return " ".join(f"`{name}`" for name in column.filters if name not in (column.name, column.id))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
 """Names of things in a cluster. Plain values with a type each, so that they are not mixed up."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import groupby
+from types import MappingProxyType
 from typing import Final, NamedTuple, NewType
 from urllib.parse import quote
 
@@ -14,6 +16,7 @@ TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NO_LEADER: Final = BrokerId(-1)
 _PARTITIONS: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 _RANGE_MAX: Final = 1_000_000
+_LISTED_MAX: Final = 20
 
 
 class TopicPartition(NamedTuple):
@@ -35,6 +38,19 @@ def no_partition_words(topic: str, partition: object, count: int) -> str:
     """``orders has no partition 99 (0–11)``; ``count`` is how many it has."""
     numbers = "0" if count == 1 else f"0–{count - 1}"
     return f"{topic} has no partition {partition} ({numbers})"
+
+
+def other_names(
+    name: str, known: Iterable[str], *, synonyms: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """``did you mean orders? There are audit, orders``: after a name that is not ``known``;
+    ``synonyms`` lead to names that are."""
+    names = list(known)
+    near = get_close_matches(name, [*names, *synonyms], n=1)
+    meant = f"did you mean {synonyms.get(near[0], near[0])}? There are " if near else "there are "
+    listed = ", ".join(names[:_LISTED_MAX])
+    more = f" and {len(names) - _LISTED_MAX:,} more" if len(names) > _LISTED_MAX else ""
+    return f"{meant}{listed}{more}" if names else "there are none"
 
 
 def partition_numbers(text: str) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from control.operations.catalogue.several import takes_several
 from control.views.tables.column import Column, ColumnError, Table, chosen
 from control.views.tables.commits import COMMITS
 from control.views.tables.export import FORMATS
+from control.views.tables.filters import column_name
 from control.views.tables.groups import GROUPS
 from control.views.tables.topics import TOPICS
 from dashboard import ids
@@ -272,6 +273,6 @@ def _column_def(column: Column, sort: str, *, is_first: bool) -> dict[str, Any]:
         "width": width,
         "flex": None if is_first else 1,
     }
-    if sort.removeprefix("-") in (column.id, *column.filters) and ordered:
+    if column_name(sort.removeprefix("-")) in column.filters and ordered:
         shown["sort"] = "desc" if sort.startswith("-") else "asc"
     return shown

@@ -229,7 +229,7 @@ def test_partitions_are_sorted_and_filtered_by_the_server(
     expect(rows).to_have_count(2)
     assert "q=topic" in page.url
     page.locator("#filter-partitions").fill("colour:red")
-    expect(page.locator("#count-partitions")).to_contain_text("no field 'colour'")
+    expect(page.locator("#count-partitions")).to_contain_text("no column 'colour'")
 
 
 @pytest.mark.thorough
@@ -638,7 +638,7 @@ def test_a_table_is_exported_as_its_filter_leaves_it(page: Page, server: PageSer
         ("topic-1", 2), ("topic-1", 1), ("topic-1", 0)
     ]  # fmt: skip
     wrong = page.request.get(f"{server.url}/export/partitions.csv?q=colour:red")
-    assert (wrong.status, "no field 'colour'" in wrong.text()) == (400, True)
+    assert (wrong.status, "no column 'colour'" in wrong.text()) == (400, True)
     assert page.request.get(f"{server.url}/export/colours.csv").status == 404
     records = page.request.get(f"{server.url}/export/brokers.json").json()
     assert [record["rack"] for record in records] == ["a", "b", "c"]

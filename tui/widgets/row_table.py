@@ -57,7 +57,6 @@ class RowTable(KeptCursorTable):
         """Keys of marked rows; ``show`` shows the marks."""
         self._marked_shown: frozenset[str] = frozenset()
         self._is_chosen = False
-        self._sorted_by = ""
         self._widths: dict[str, int] = {}
         """The widest that each column has been: columns must not come and go with figures."""
         self._room_of: dict[str, int] = {}
@@ -84,13 +83,13 @@ class RowTable(KeptCursorTable):
         """Ids of the columns on screen, in order."""
         return self._shown
 
-    def show(self, page: Page, *, is_chosen: bool = False, sorted_by: str = "") -> None:
+    def show(self, page: Page, *, is_chosen: bool = False) -> None:
         """Show a newer page of the same table; columns that the operator chose are all shown,
         of others those that have room, and always that by which it is sorted."""
-        self._page, self._is_chosen, self._sorted_by = page, is_chosen, sorted_by
+        self._page, self._is_chosen = page, is_chosen
         rows: list[Row] = list(page.rows)
         room_before = self._room_of
-        columns = self._fitting(_with_sorted(page, sorted_by), rows)
+        columns = self._fitting(_with_sorted(page), rows)
         ids = tuple(column.id for column in columns)
         marked, self._marked_shown = self._marked_shown, frozenset(self.marked)
         if ids != self._shown or self._room_of != room_before or marked != self._marked_shown:
@@ -108,7 +107,7 @@ class RowTable(KeptCursorTable):
     def on_resize(self) -> None:
         """More room shows more columns; the selected row stays in sight."""
         if self._page is not None:
-            self.show(self._page, is_chosen=self._is_chosen, sorted_by=self._sorted_by)
+            self.show(self._page, is_chosen=self._is_chosen)
             self.call_after_refresh(self._scroll_cursor_into_view)
 
     def on_data_table_row_selected(self, event: DataTable.RowSelected) -> None:
@@ -129,10 +128,11 @@ class RowTable(KeptCursorTable):
         names = {column.id for column in columns if column.is_long}
         most |= dict.fromkeys(names, max(NAME_MIN, int(room * NAME_SHARE)))
         taken: dict[str, int] = {}
-        for column in sorted(columns, key=lambda it: (it.id != self._sorted_by, it.rank)):
+        sorted_by = None if self._page is None else self._page.sorted_by
+        for column in sorted(columns, key=lambda it: (it is not sorted_by, it.rank)):
             natural = self._width(column, rows)
             width = min(natural, most.get(column.id, natural))
-            is_wanted = column.rank == 1 or column.id == self._sorted_by
+            is_wanted = column.rank == 1 or column is sorted_by
             if is_wanted or room >= width + 2 or self._is_chosen:
                 taken[column.id] = width
                 room -= width + 2
@@ -214,11 +214,11 @@ class RowTable(KeptCursorTable):
         return self._page is not None and column.id == self._page.columns[0].id
 
 
-def _with_sorted(page: Page, name: str) -> tuple[Column, ...]:
+def _with_sorted(page: Page) -> tuple[Column, ...]:
     """Its columns, and the one that it is sorted by where that was left out."""
-    known = () if page.kind is None else page.kind.columns
-    shown = {column.id for column in page.columns}
-    return page.columns + tuple(it for it in known if it.id == name and name not in shown)
+    if page.sorted_by is None or page.sorted_by in page.columns:
+        return page.columns
+    return (*page.columns, page.sorted_by)
 
 
 def _keys(rows: list[Row]) -> list[str]:

@@ -6,13 +6,13 @@ The page, the terminal, the command line, exports and docs/reference/columns.md 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 from control.views import format as text
 from control.views.tables import cells, units
-from control.views.tables.filters import FilterField
+from control.views.tables.filters import FilterField, column_name, unknown_column
 from control.views.tables.rows import Cell, Fact, Row
 from control.views.tables.units import Unit
 
@@ -44,13 +44,18 @@ class Column:
     export: str
     """Column of the Arrow table that is exported."""
     filters: Mapping[str, FilterField]
-    """Its fields of the filter language."""
+    """Its field of the filter language by each of its names: that of its head first, its id last.
+    Choices of columns and of an order take the same names."""
     width: int
     """In pixels, on the page."""
     is_exception: bool
     """A view of one row has it only where it has a value."""
     is_time_left: bool
     """A time until something happens: the soonest is the worst, so sorting begins with it."""
+
+    @property
+    def name(self) -> str:
+        return column_name(self.title)
 
     @property
     def is_number(self) -> bool:
@@ -84,10 +89,12 @@ def column(
 
     ``source`` is the column of the Arrow table that has its values (default: its id): they are
     written as ``unit`` writes them, sorted, exported and filtered. ``cell`` writes a whole record
-    instead, ``sort`` and ``filter_on`` name other columns. ``filter``: its names in filters.
+    instead, ``sort`` and ``filter_on`` name other columns. ``filter``: further names of it, beside
+    its head and its id.
     """
     place = source or id
-    found = filter_on or FilterField(place, unit.kind)
+    named = column_name(title)
+    found = replace(filter_on or FilterField(place, unit.kind), name=named)
     return Column(
         id=id,
         title=title,
@@ -99,7 +106,7 @@ def column(
         cell=cell or (lambda record: unit.cell(record[place])),
         sort=place if sort is None else sort,
         export=place,
-        filters=dict.fromkeys(filter.split(), found),
+        filters=dict.fromkeys((named, *filter.split(), id), found),
         width=width or unit.width,
         is_exception=is_exception,
         is_time_left=is_time_left,
@@ -148,11 +155,13 @@ class Table:
         """The fields of its filters."""
         return {name: at for it in self._every for name, at in it.filters.items()}
 
-    @cached_property
-    def sorts(self) -> Mapping[str, str]:
-        """Column of the Arrow table by which each column is sorted, by id and by its names in
-        filters."""
-        return {name: it.sort for name, it in _by_name(self._every).items() if it.sort}
+    def named(self, word: str) -> Column:
+        """The column of one of its names, by which rows can be sorted.
+
+        Raises:
+            ColumnError: there is none.
+        """
+        return _named([it for it in self._every if it.sort], word)
 
     def cells(self, record: Record) -> dict[str, Cell]:
         """A record's cells by column."""
@@ -185,28 +194,24 @@ class Table:
 
 
 def chosen(columns: Sequence[Column], words: str) -> tuple[Column, ...]:
-    """The columns that ``topic,lag,size_bytes`` names by ids or by their names in filters, in that
-    order; all for an empty text.
+    """The columns that ``topic,lag,log bytes`` names, in that order; all for an empty text.
 
     The first column is the row's name and always shown first.
 
     Raises:
-        ColumnError: a word that is no column's id.
+        ColumnError: a word that is no column's name.
     """
-    wanted = [word.strip() for word in words.split(",") if word.strip()]
-    known = _by_name(columns)
-    for word in wanted:
-        if word not in known:
-            ids = ", ".join(it.id for it in columns)
-            raise ColumnError(f"no column {word!r}; there are {ids}")
-    found = [columns[0], *(known[word] for word in wanted)] if wanted else columns
+    wanted = [_named(columns, word.strip()) for word in words.split(",") if word.strip()]
+    found = [columns[0], *wanted] if wanted else columns
     return tuple({it.id: it for it in found}.values())
 
 
-def _by_name(columns: Iterable[Column]) -> dict[str, Column]:
-    """By id, and by each name in filters that is no id."""
-    every = tuple(columns)
-    return {name: it for it in every for name in it.filters} | {it.id: it for it in every}
+def _named(columns: Sequence[Column], word: str) -> Column:
+    for each in columns:
+        if column_name(word) in each.filters:
+            return each
+    known = {name: at for each in columns for name, at in each.filters.items()}
+    raise ColumnError(unknown_column(word, known))
 
 
 def worded(of: Callable[[Any], str | None], missing: str = text.NONE) -> Callable[[Any], Cell]:

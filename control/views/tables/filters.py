@@ -2,7 +2,7 @@
 
 A filter is a list of terms; a row passes when all do. A term is a word (found anywhere in the
 row's name), or ``field`` ``operator`` ``value``; a ``-`` in front turns it round; quotes keep
-blanks together.
+blanks together. A field is a column's name, which ``column_name`` makes of its head.
 
 - ``:`` finds a part of a text, one of a list (``broker:102``: any replica on 102; ``status:``:
   any state that applies), or an equal number.
@@ -15,9 +15,8 @@ Unknown (n/a) passes no comparison but ``lag:unknown``.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum
 from typing import Final
 
@@ -26,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from control.model.columns import BoolColumn, exploded, floats
+from control.model.ids import other_names
 from control.model.units import DECIMAL, parse_duration
 
 TERMS_MAX: Final = 20
@@ -53,6 +53,8 @@ class FilterField:
 
     column: str
     kind: FieldKind
+    name: str = ""
+    """How it is called first, of its several names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +68,9 @@ class Term:
 
 
 _TERM: Final = re.compile(
-    r"""(?P<no>-)?(?:(?P<field>[A-Za-z_][\w-]*)(?P<op>:|>=|<=|!=|=|>|<))?(?P<value>"[^"]*"|\S+)"""
+    r"""(?P<no>-)?(?:(?P<field>[A-Za-z_][\w/-]*|"[^"]+")(?P<op>:|>=|<=|!=|=|>|<))?(?P<value>"[^"]*"|\S+)"""
 )
-_HALF_TERM: Final = re.compile(r"-?[A-Za-z_][\w-]*(?::|>=|<=|!=|=|>|<)")
+_HALF_TERM: Final = re.compile(r"-?[A-Za-z_][\w/-]*(?::|>=|<=|!=|=|>|<)")
 """``lag>`` with nothing after it: the pattern above takes it for a bare word."""
 _NUMBER: Final = re.compile(rf"(?P<digits>{DECIMAL})(?P<unit>[A-Za-z]*)")
 _UNITS: Final = {
@@ -100,7 +102,7 @@ def parse_filter(text: str) -> tuple[Term, ...]:
 
 def _term(found: re.Match[str]) -> Term:
     term = Term(
-        field=(found["field"] or "").lower(),
+        field=column_name((found["field"] or "").strip('"')),
         operator=found["op"] or ":",
         value=found["value"].strip('"'),
         is_negated=bool(found["no"]),
@@ -123,7 +125,7 @@ def filter_mask(
     for term in parse_filter(text):
         place = named.get(term.field)
         if place is None:
-            raise FilterError(unknown_field(term.field, fields))
+            raise FilterError(unknown_column(term.field, fields))
         try:
             passed = _MATCHERS[place.kind](table[place.column], term)
         except FilterError as error:
@@ -132,11 +134,16 @@ def filter_mask(
     return mask
 
 
-def unknown_field(name: str, fields: Iterable[str]) -> str:
-    """Message about a field that is not there; a near name is offered first."""
-    near = get_close_matches(name, fields, n=1)
-    meant = f" (did you mean {near[0]!r}?)" if near else ""
-    return f"no field {name!r}{meant}; there are {', '.join(sorted(fields))}"
+def column_name(words: str) -> str:
+    """A column's head, or any other name of it, as one word: ``Lag trend`` is ``lag_trend``."""
+    return re.sub(r"[\s-]+", "_", words.strip().lower())
+
+
+def unknown_column(name: str, fields: Mapping[str, FilterField]) -> str:
+    """Message about a column that is not there; a near name is offered first."""
+    named = {called: each.name or called for called, each in fields.items()}
+    first = dict.fromkeys(named.values())
+    return f"no column {name!r}; {other_names(column_name(name), first, synonyms=named)}"
 
 
 def parse_number(text: str) -> float:

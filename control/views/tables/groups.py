@@ -25,6 +25,7 @@ from control.views.tables.commits import (
     VELOCITY_HELP,
     clears_ms,
 )
+from control.views.tables.filters import FieldKind, FilterField
 from control.views.tables.partitions import PARTITIONS_HELP, STATUSES
 from control.views.tables.rows import Cell, Tone
 from spark_metrics.window.totals import aggregated, stands_for_all
@@ -122,7 +123,8 @@ GROUPS: Final = Table(
         column("state", "state", units.TEXT, "As its coordinator says", filter="state"),
         column("epoch", "epoch", units.TEXT,
                "Group epoch; an older assignment epoch while it rebalances",
-               source="group_epoch", cell=_epoch_cell, width=56),
+               source="group_epoch", cell=_epoch_cell, width=56,
+               filter_on=FilterField("group_epoch", FieldKind.NUMBER)),
         column("assignor", "assignor", units.TEXT, "Chosen by the members or the coordinator",
                source="protocol", cell=worded(lambda it: it["protocol"]), filter="assignor"),
         column("rests_on", "rests on", units.TEXT, "Partitions with a known verdict"),

@@ -31,14 +31,14 @@ Order = npt.NDArray[np.int64] | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableQuery:
-    """Query of a table. ``sort`` is a column's id, with ``-`` in front for descending."""
+    """Query of a table. ``sort`` is a column's name, with ``-`` in front for descending."""
 
     filter: str = ""
     sort: str = ""
     offset: int = 0
     limit: int = 100
     columns: str = ""
-    """Ids of the wanted columns, in order, between commas; empty: all of the table's."""
+    """Names of the wanted columns, in order, between commas; empty: all of the table's."""
     hides_internal: bool = False
     """A list of topics leaves out internal ones, unless the filter names one."""
 
@@ -60,6 +60,8 @@ class Page:
     """What it was cut from, as ``kind`` declares it; None with a problem."""
     order: Order = field(default=None, compare=False, repr=False)
     kind: Table | None = field(default=None, compare=False, repr=False)
+    sorted_by: Column | None = None
+    """None: it stands in the table's own order."""
 
     @classmethod
     def whole(cls, rows: Sequence[Row], columns: Sequence[Column]) -> Self:
@@ -110,6 +112,7 @@ def page_of(
         table=table,
         order=order,
         kind=kind,
+        sorted_by=kind.named(query.sort.removeprefix("-")) if query.sort else None,
     )
 
 
@@ -117,7 +120,7 @@ def matching(table: pa.Table, kind: Table, query: TableQuery) -> pa.Table:
     """All rows that pass the filter, sorted.
 
     Raises:
-        FilterError: a filter or sort that cannot be followed.
+        FilterError, ColumnError: a filter or sort that cannot be followed.
     """
     return _taken(table, order_of(table, kind, query))
 
@@ -126,7 +129,8 @@ def order_of(table: pa.Table, kind: Table, query: TableQuery) -> Order:
     """Numbers of the rows that pass the filter, sorted.
 
     Raises:
-        FilterError: a filter or sort that cannot be followed.
+        FilterError: a filter that cannot be followed.
+        ColumnError: an order by a column that is not there.
     """
     rows: Order = None
     if query.filter.strip():
@@ -134,10 +138,7 @@ def order_of(table: pa.Table, kind: Table, query: TableQuery) -> Order:
         rows = np.flatnonzero(mask)
     if not query.sort:
         return rows
-    name = query.sort.removeprefix("-")
-    if name not in kind.sorts:
-        raise FilterError(f"no column {name!r} to sort by; there are {', '.join(kind.sorts)}")
-    column = table[kind.sorts[name]]
+    column = table[kind.named(query.sort.removeprefix("-")).sort]
     column = column if rows is None else column.take(rows)
     sorted_rows = np.asarray(_order(column, descending=query.sort.startswith("-")))
     return sorted_rows if rows is None else rows[sorted_rows]

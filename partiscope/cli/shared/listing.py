@@ -29,7 +29,8 @@ Filter = Annotated[
 ]
 Sort = Annotated[str, typer.Option(metavar="COLUMN", help="-COLUMN: the largest first.")]
 Columns = Annotated[
-    str, typer.Option(metavar="ID,…", help="Columns to show, or `all`.  [default: those that fit]")
+    str,
+    typer.Option(metavar="NAME,…", help="Columns to show, or `all`.  [default: those that fit]"),
 ]
 Limit = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="Rows to show at most.")]
 Csv = Annotated[bool, typer.Option("--csv", help="CSV of all rows on stdout.")]

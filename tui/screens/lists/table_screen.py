@@ -104,7 +104,7 @@ class TableScreen(ViewScreen):
         self._numbers = {column.id for column in all_columns if column.begins_with_largest}
         self.put("#table-title", _title(self.path, page, query).append(self.marks_words))
         table = self.query_one(RowTable)
-        table.show(page, is_chosen=bool(self._chosen), sorted_by=query.sort.lstrip("-"))
+        table.show(page, is_chosen=bool(self._chosen))
 
     def _query(self, *, limit: int = 0) -> TableQuery:
         return TableQuery(
@@ -216,7 +216,7 @@ def _title(path: ViewPath, page: Page, query: TableQuery) -> Text:
         return heading(place, f" ▲ {page.problem}", "yellow")
     shown = f"{len(page.rows)} of {page.matching}" if len(page.rows) < page.matching else ""
     filtered = f"{page.matching} of {page.total} match" if query.filter else f"{page.total}"
-    titles = {column.id: column.title for column in page.every_column}
-    name = query.sort.lstrip("-")
-    order = f"  by {titles.get(name, name)}{' ↓' if query.sort[:1] == '-' else ' ↑'}"
-    return heading(place, f" {shown or filtered}{order if query.sort else ''}")
+    order = ""
+    if page.sorted_by is not None:
+        order = f"  by {page.sorted_by.title} {'↓' if query.sort[:1] == '-' else '↑'}"
+    return heading(place, f" {shown or filtered}{order}")

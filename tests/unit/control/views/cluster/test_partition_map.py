@@ -61,5 +61,5 @@ def test_nothing_and_nonsense_are_told(snapshot: OperatorSnapshot) -> None:
     assert not nothing.levels().any()
     none = partition_map(snapshot, "size_bytes", filter="partition>99")
     assert none.topics_between(0, 5) is None
-    with pytest.raises(FilterError, match="no field 'colour'"):
+    with pytest.raises(FilterError, match="no column 'colour'"):
         partition_map(snapshot, "size_bytes", filter="colour:red")

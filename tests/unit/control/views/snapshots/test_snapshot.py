@@ -95,7 +95,7 @@ def test_a_filter_that_makes_no_sense_is_a_problem_not_an_exception(
     page = views.partition_page(cluster, TableQuery(filter="colour:red"))
 
     assert page.rows == ()
-    assert page.problem.startswith("no field 'colour'")
+    assert page.problem.startswith("no column 'colour'")
     assert "no column" in views.partition_page(cluster, TableQuery(sort="colour")).problem
 
 

@@ -62,7 +62,7 @@ def test_nothing_that_passes_is_an_empty_document(snapshot: OperatorSnapshot) ->
 
 
 def test_a_wrong_filter_or_format_is_told(snapshot: OperatorSnapshot, tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="no field 'colour'"):
+    with pytest.raises(ExportError, match="no column 'colour'"):
         export(lambda q: page_of(snapshot, q), TableQuery(filter="colour:red"), format="csv")
     with pytest.raises(ExportError, match="xml"):
         export(lambda q: page_of(snapshot, q), TableQuery(), format="xml")

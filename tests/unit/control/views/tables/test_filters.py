@@ -73,8 +73,8 @@ def test_rows_that_pass(text: str, passing: list[int]) -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("colour:red", "no field 'colour'; there are broker,"),
-        ("lga>5", "no field 'lga' (did you mean "),
+        ("colour:red", "no column 'colour'; there are"),
+        ("lga>5", "no column 'lga'; did you mean"),
         ("lag>many", "lag>many: 'many' is not a number"),
         ("loses<soon", "loses<soon: 'soon' is not a time"),
         ("topic:orders lag>", "'lag>' has no value after it"),
