@@ -12,16 +12,17 @@ KafkaPortError                 title, reason, next step
 ├── RecordTooLargeError        a record is larger than its topic takes
 ├── UnsendableLinesError       lines that their topic does not take
 └── RefusedError               the cluster answered with an error code
+    ├── NoSuchNameError        there is no topic or group of a name
     └── NoTimesError           records of format 0 are not found by time
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
 from control.model.command_line import typed
-from control.model.ids import no_partition_words
+from control.model.ids import no_partition_words, other_names
 
 
 class KafkaPortError(Exception):
@@ -123,6 +124,15 @@ class RefusedError(KafkaPortError):
         return self.code.name.upper()
 
 
+class NoSuchNameError(RefusedError):
+    """A topic or group was named that is not among those that are ``known``."""
+
+    def __init__(self, kind: str, name: str, *, known: Iterable[str]) -> None:
+        super().__init__(_UNKNOWN[kind], what=f"{kind} {name}")
+        self.title, self.reason = f"there is no {kind} {name!r}", other_names(name, known)
+        self.args = (f"{self.title}; {self.reason}",)
+
+
 class NoTimesError(RefusedError):
     """A time was asked for, and records of format 0 have none; `what` names the partition."""
 
@@ -185,6 +195,10 @@ class UnsendableLinesError(KafkaPortError):
 _ASK_FOR_RIGHT: Final = (
     "`partiscope status` names the missing right; ask for it, or use another user"
 )
+_UNKNOWN: Final = {
+    "topic": ErrorCode.unknown_topic_or_partition,
+    "group": ErrorCode.group_id_not_found,
+}
 REASONS: Final[dict[ErrorCode, str]] = {
     ErrorCode.group_subscribed_to_topic: "a member of the group reads this topic",
     ErrorCode.non_empty_group: "the group has members",

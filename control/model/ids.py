@@ -16,7 +16,7 @@ TOPIC_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 NO_LEADER: Final = BrokerId(-1)
 _PARTITIONS: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 _RANGE_MAX: Final = 1_000_000
-_LISTED_MAX: Final = 20
+_LISTED_MAX: Final = 40
 
 
 class TopicPartition(NamedTuple):

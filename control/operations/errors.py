@@ -217,11 +217,12 @@ class ElsewhereError(OperationError):
 
 
 class NotDrainedError(OperationError):
-    """A drain begins only where a plan empties the broker wholly."""
+    """A drain begins only where a plan empties the broker wholly, and ends only where others can
+    do without it; ``what`` was not done."""
 
-    def __init__(self, broker: int, reason: str) -> None:
+    def __init__(self, broker: int, reason: str, *, what: str = "drained") -> None:
         super().__init__(
-            f"broker {broker} was not drained, and nothing was changed",
+            f"broker {broker} was not {what}, and nothing was changed",
             reason=reason,
             next_step="change what stands in the way, then drain it again",
         )

@@ -64,13 +64,23 @@ def typed(alone: Typed, our_cluster: LocalCluster, monkeypatch: pytest.MonkeyPat
 
 STATUSES = {
     "done": (Exit.DONE, 0, ("topics", "list"), ""),
-    "no such topic": (Exit.FAILED, 1, ("topics", "describe", "never-made"), "never-made"),
-    "no such group": (Exit.FAILED, 1, ("groups", "describe", "no-such"), "no-such"),
+    "refused": (Exit.FAILED, 1, ("topics", "create", "two words"), "INVALID_TOPIC"),
+    "no such group": (Exit.WRONG_USE, 2, ("groups", "describe", "no-such"), "'no-such'"),
+    "no broker to drain": (Exit.WRONG_USE, 2, ("brokers", "drain", "9"), "101, 102, 103"),
+    "no such config": (
+        Exit.WRONG_USE, 2, ("topics", "create", "new", "--config", "flush.m=1"), "flush.ms?",
+    ),
     "an unknown word": (Exit.WRONG_USE, 2, ("topics", "--no-such"), "--no-such"),
     "an odd time": (Exit.WRONG_USE, 2, ("journal", "--since", "soon"), "'soon'"),
     "an unreadable file": (Exit.WRONG_USE, 2, ("reassign", "no-such.json"), "no-such.json"),
     "no such broker": (Exit.WRONG_USE, 2, ("configs", "describe", "broker:999"), "101, 102, 103"),
     "not confirmed": (Exit.REFUSED, 3, ("topics", "delete", "kept"), "--yes"),
+    "no plan does it": (
+        Exit.REFUSED, 3, ("plan", "--remove-brokers", "101,102,103"), "fewer brokers",
+    ),
+    "an impossible drain": (
+        Exit.REFUSED, 3, ("brokers", "drain", "103", "--yes"), "not drained",
+    ),
     "nobody answers": (
         Exit.UNREACHABLE, 4, ("topics", "list", "--bootstrap", "127.0.0.1:1"), "127.0.0.1:1",
     ),
@@ -81,11 +91,31 @@ STATUSES = {
 @pytest.mark.parametrize("case", STATUSES)
 def test_the_status_is_the_documented_one(typed: Typed, case: str) -> None:
     name, number, words, wanted = STATUSES[case]
-    if case == "not confirmed":
-        typed("topics", "create", "kept")
+    typed("topics", "create", "kept", "--replication-factor", "3")
     status, _, told = typed(*words)
     assert (status, name) == (number, number), told
     assert wanted in told
+
+
+OF_A_TOPIC = (
+    ("topics", "describe"), ("topics", "alter", "--partitions", "9"), ("topics", "delete", "--yes"),
+    ("topics", "delete-records", "--before", "latest", "--yes"), ("configs", "describe"),
+    ("configs", "alter", "--config", "retention.ms=1"), ("topics", "create", "x", "--like"),
+    ("groups", "alter", "g", "--to", "latest", "--create", "--topic"), ("elect", "--topic"),
+    ("tail", "-e"), ("browse", "--partition", "0", "--offset", "0"), ("produce", "--value", "a"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", OF_A_TOPIC, ids=" ".join)
+def test_an_unknown_topic_is_wrong_use_and_near_names_are_told(
+    typed: Typed, words: tuple[str, ...]
+) -> None:
+    typed("topics", "create", "payments")
+    flags = [each for each in words if each in ("--like", "--topic")]
+    place = len(words) if flags else 1 if words[0] in ("tail", "browse", "produce") else 2
+    status, _, told = typed(*words[:place], "paymnets", *words[place:])
+    assert status == 2, told
+    assert lacking(told, "paymnets", "did you mean payments?", "There are") == []
 
 
 def test_a_finding_that_is_not_critical_is_status_0_and_stopped_figures_are_5(

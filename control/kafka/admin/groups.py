@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from kio.schema.errors import ErrorCode
@@ -13,6 +14,8 @@ from control.kafka.connection.together import together
 from control.kafka.connection.wire import Answer, Api, KafkaWire
 from control.kafka.errors import (
     IncompleteAnswerError,
+    KafkaPortError,
+    NoSuchNameError,
     RefusedError,
     UnsupportedApiError,
     only,
@@ -54,8 +57,19 @@ class KafkaGroups:
     async def describe_group(self, group_id: str) -> GroupDescription:
         """State and members of a group of any type.
 
-        :raises RefusedError: GROUP_ID_NOT_FOUND.
+        :raises NoSuchNameError: there is none.
         """
+        try:
+            return await self._described(group_id)
+        except RefusedError as error:
+            if error.code is not ErrorCode.group_id_not_found:
+                raise
+            with suppress(KafkaPortError):
+                found = await self.list_groups()
+                error = NoSuchNameError("group", group_id, known=[it.group_id for it in found])
+            raise error
+
+    async def _described(self, group_id: str) -> GroupDescription:
         for api, read in _MODERN:
             try:
                 return await self._describe_modern_group(group_id, api, read)

@@ -25,6 +25,7 @@ from control.kafka.connection.settings import KafkaSettings
 from control.kafka.connection.wire import KafkaWire
 from control.kafka.errors import (
     IncompleteAnswerError,
+    NoSuchNameError,
     RefusedError,
     UnreachableError,
     only,
@@ -67,7 +68,7 @@ class KafkaTopics:
     ) -> tuple[TopicMetadata, ...]:
         """All topics, or the named ones; `leaves_out_unknown`: as far as they exist.
 
-        :raises RefusedError: a named topic does not exist.
+        :raises NoSuchNameError: a named topic does not exist.
         """
         wanted = None if names is None else tuple({"name": name} for name in names)
         if wanted == ():
@@ -78,6 +79,9 @@ class KafkaTopics:
         unknown = ErrorCode.unknown_topic_or_partition if leaves_out_unknown else None
         told = [topic for topic in answer.message.topics if topic.error_code is not unknown]
         for topic in told:
+            if topic.error_code is ErrorCode.unknown_topic_or_partition:
+                known = (each.name for each in await self.topics())
+                raise NoSuchNameError("topic", topic.name, known=known)
             if topic.error_code is not ErrorCode.leader_not_available:
                 raise_if_refused(topic.error_code, what=f"topic {topic.name}")
         answered = {topic.name for topic in answer.message.topics}
@@ -165,13 +169,16 @@ class KafkaTopics:
         a broker is asked about itself, and to list them all costs it milliseconds.
         `is_explained`: with synonyms and documentation as well.
 
-        :raises RefusedError: the topic or broker is unknown.
+        :raises NoSuchNameError: there is no such topic.
+        :raises RefusedError: the broker is unknown.
         """
         what = f"configs of {resource.scope.name.lower()} {resource.name}"
         told = await self._describe(
             _owner(resource), [resource], names, with_synonyms=is_explained, with_texts=is_explained
         )
         result = only(told, what=what)
+        if result.error_code is ErrorCode.unknown_topic_or_partition:
+            await self.topics([resource.name])
         raise_if_refused(result.error_code, what=what, message=result.error_message)
         return _entries_of(result)
 
@@ -285,11 +292,11 @@ class KafkaTopics:
 
     async def _is_led(self, name: str, partitions: int) -> bool:
         try:
-            (topic,) = await self.topics([name])
+            found = await self.topics([name], leaves_out_unknown=True)
         except RefusedError:
             return False
-        led = [p for p in topic.partitions if p.leader >= 0]
-        return len(led) >= partitions and len(led) == len(topic.partitions)
+        led = [[p.leader >= 0 for p in topic.partitions] for topic in found]
+        return any(len(each) >= partitions and all(each) for each in led)
 
 
 class KafkaAdmin(KafkaTopics, KafkaReassignments, KafkaRegistrations):

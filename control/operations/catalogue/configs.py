@@ -1,14 +1,14 @@
 """Base of the operations that configure a topic or a broker."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import ClassVar, Final
 
 from broker.protocol.known_configs import ConfigType, problem_of_type
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigEntry, ConfigResource
+from control.model.ids import other_names
 from control.operations import checks
 from control.operations.catalogue.forms import FormField
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
@@ -55,11 +55,6 @@ class Configure(Operation):
     @abstractmethod
     def named(self) -> str:
         """Its name in words."""
-
-    @property
-    @abstractmethod
-    def lister(self) -> str:
-        """Argument of `partiscope configs describe` that lists them."""
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -114,12 +109,7 @@ class Configure(Operation):
 
     def _problem(self, name: str, value: str | None, known: Mapping[str, ConfigEntry]) -> str:
         if name not in known:
-            near = get_close_matches(name, known, n=1)
-            lists = f"`partiscope configs describe {self.lister}` lists them"
-            return (
-                f"a {self.KIND} has no config {name}; "
-                f"{f'did you mean {near[0]}?' if near else lists}"
-            )
+            return no_config_words(self.KIND, name, known)
         entry = known[name]
         if entry.is_read_only:
             return f"{name} cannot change while a broker runs: set it in its file, and restart it"
@@ -128,6 +118,11 @@ class Configure(Operation):
         type_ = ConfigType(entry.type)
         problem = problem_of_type(type_, value)
         return f"{name}={value} is not of type {type_.name.lower()}" if problem else ""
+
+
+def no_config_words(kind: str, name: str, known: Iterable[str]) -> str:
+    """The problem of a config that a topic or broker does not have, with those that there are."""
+    return f"a {kind} has no config {name}; {other_names(name, known)}"
 
 
 def _change(entry: ConfigEntry, then: str | None) -> Change:

@@ -29,14 +29,14 @@ def check_request(topology: Topology, request: PlanRequest, stuck: Immovable) ->
     removed, excluded = set(request.remove_brokers), set(request.exclude_brokers)
     for id_ in sorted(unfit.keys() & set(request.add_brokers)):
         first = "uncordon" if unfit[id_] == "is cordoned" else "start"
-        raise GoalError(
+        raise ImpossibleError(
             f"broker {id_} {unfit[id_]} and gets no replica: {first} it first, or plan for "
             f"{sorted(known - unfit.keys() - removed)}"
         )
     _check_cordoned(topology, request)
     targets = known - removed - excluded - unfit.keys()
     if not targets:
-        raise GoalError(
+        raise ImpossibleError(
             "no broker is left that may hold replicas: decommission or exclude fewer brokers"
         )
     _check_names(topology, request, stuck)
@@ -72,7 +72,7 @@ def _check_cordoned(topology: Topology, request: PlanRequest) -> None:
     removed = set(request.remove_brokers)
     cordoned = {b.id for b in topology.brokers if b.is_cordoned} - removed
     for id_ in sorted(cordoned.intersection(request.relieve_brokers)):
-        raise GoalError(
+        raise ImpossibleError(
             f"broker {id_} is cordoned, so Kafka refuses a plan that leaves it some replicas: "
             "uncordon it first, or decommission it"
         )
@@ -116,7 +116,7 @@ def _check_names(topology: Topology, request: PlanRequest, stuck: Immovable) -> 
     if wanted and stuck and all(p.key in stuck for p in wanted):
         met = {stuck[p.key] for p in wanted}
         if request.topics or request.partitions or met.isdisjoint(_PASSING):
-            raise GoalError(_nothing_left(wanted, stuck))
+            raise ImpossibleError(_nothing_left(wanted, stuck))
 
 
 _PASSING: Final = frozenset({Hindrance.REASSIGNING, Hindrance.DOWN})

@@ -5,8 +5,9 @@ from typing import Annotated
 import typer
 
 from control.kafka.errors import NoSuchPartitionError
-from control.model.ids import TopicPartition
+from control.model.ids import TopicPartition, other_names
 from control.views.snapshots.snapshot import (
+    OperatorSnapshot,
     groups_of_partition,
     partition_page,
     replica_rows,
@@ -60,7 +61,7 @@ def list_partitions(
     wish = Wish(name="partitions", filter=filter_, sort=sort, columns=columns, limit=limit,
                 csv=csv, as_json=as_json)  # fmt: skip
     if topic is not None and not partition_page(snapshot, topic=topic).total:
-        raise CommandError(f"nothing is known of a topic {topic!r}", Exit.WRONG_USE)
+        raise _no_topic(snapshot, topic)
     show_list(lambda query: partition_page(snapshot, query, topic=topic), wish)
 
 
@@ -78,7 +79,7 @@ def describe(
     snapshot = snapshot_for(bootstrap=bootstrap, store=store, at=at)
     page = partition_page(snapshot, TableQuery(filter=f"partition={partition}"), topic=topic)
     if not page.total:
-        raise CommandError(f"nothing is known of a topic {topic!r}", Exit.WRONG_USE)
+        raise _no_topic(snapshot, topic)
     if not page.rows:
         raise NoSuchPartitionError(topic, partition, count=page.total)
     key = TopicPartition(topic, partition)
@@ -93,3 +94,8 @@ def describe(
     write_rows(REPLICAS.columns, replicas)
     write_lines("", "GROUPS")
     write_rows(GROUPS_OF_PARTITION, groups)
+
+
+def _no_topic(snapshot: OperatorSnapshot, topic: str) -> CommandError:
+    known = other_names(topic, sorted(snapshot.cluster.topics))
+    return CommandError(f"nothing is known of a topic {topic!r}; {known}", Exit.WRONG_USE)

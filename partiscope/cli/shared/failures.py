@@ -5,6 +5,7 @@ import struct
 from broker.named_file import NamedFileError
 from control.kafka.errors import (
     KafkaPortError,
+    NoSuchNameError,
     NoSuchPartitionError,
     UnreachableError,
     UnsendableLinesError,
@@ -24,7 +25,7 @@ def exit_status_of(error: Exception) -> Exit | None:
             return error.status
         case SettingsError() | NamedFileError() | InvalidInputError():
             return Exit.WRONG_USE
-        case NoSuchPartitionError() | UnsendableLinesError():
+        case NoSuchNameError() | NoSuchPartitionError() | UnsendableLinesError():
             return Exit.WRONG_USE
         case struct.error():
             return Exit.WRONG_USE
@@ -45,7 +46,7 @@ def exit_status_of(error: Exception) -> Exit | None:
 def explain(error: Exception) -> str:
     """What, why, what next."""
     if isinstance(error, KafkaPortError | OperationError):
-        return f"{error}. Next: {error.next_step}."
+        return f"{str(error).rstrip('.')}. Next: {error.next_step}."
     if isinstance(error, struct.error):
         return "a number is larger than Kafka's protocol can hold: write a smaller one"
     if isinstance(error, UnicodeEncodeError):

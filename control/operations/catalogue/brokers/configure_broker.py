@@ -87,11 +87,6 @@ class ConfigureBroker(Configure):
         """The broker, or every one."""
         return "every broker" if self.broker == ALL else f"broker {self.broker}"
 
-    @property
-    def lister(self) -> str:
-        """Its configs on the command line."""
-        return "broker:ID" if self.broker == ALL else f"broker:{self.broker}"
-
     async def known(self, admin: KafkaAdmin) -> Mapping[str, ConfigEntry]:
         """Every config by name, also those that Kafka lists only while they are set. For all
         brokers it lists what is set; a live one adds the rest.

@@ -94,8 +94,9 @@ class Drain(Operation):
         """The next step. There is nothing to change while a reassignment moves its replicas, and
         while the operator has to stop it: the notes then say what to wait for.
 
-        :raises NotDrainedError: some of its replicas have nowhere to go, or cannot move.
-        :raises InvalidInputError: the controller quorum needs it.
+        :raises NotDrainedError: some of its replicas have nowhere to go, or cannot move, or the
+            controller quorum needs it.
+        :raises InvalidInputError: there is no such broker, and no move has emptied one.
         """
         cordon = await self._cordon(context)
         state = await self._read(context, may_receive=cordon is not None)
@@ -156,11 +157,19 @@ class Drain(Operation):
         voters = await admin.controller_voters()
         partitions = {p.key: p for topic in await admin.topics() for p in topic.partitions}
         states = [it for it in await context.moves.list() if it.site.is_same(context.site)]
+        replicas = replicas_on(self.broker, partitions.values())
+        there = alive | set(alive if registered is None else registered)
+        was_drained = any(self.broker in state.empties for state in states)
+        if registered is not None and not (self.broker in there or replicas or was_drained):
+            listed = ", ".join(map(str, sorted(there)))
+            raise InvalidInputError(
+                {"broker": f"no broker {self.broker} is registered; there are {listed}"}
+            )
         return DrainState(
             broker=self.broker,
             is_alive=self.broker in alive,
             is_registered=registered is None or self.broker in registered,
-            replicas=replicas_on(self.broker, partitions.values()),
+            replicas=replicas,
             may_receive=may_receive,
             other_voters=len(voters) - 1 if self.broker in voters else None,
             voters_running=len(alive.intersection(voters) - {self.broker}),
@@ -174,7 +183,7 @@ class Drain(Operation):
         if why_not:
             return Effect(command=self, changes=(), notes=(f"{_waits_for(state)} ({why_not})",))
         if not state.has_majority_beside:
-            raise InvalidInputError({"broker": _quorum_needs(state)})
+            raise NotDrainedError(self.broker, _quorum_needs(state), what="stopped")
         change = Change(f"broker {self.broker}", "runs", "stopped, also after the next start")
         return Effect(command=self, changes=(change,), notes=(_empty(state),), facts=state)
 
@@ -182,7 +191,7 @@ class Drain(Operation):
         try:
             await retire(Path(context.outages), self.broker)
         except OutageRefusedError as error:
-            raise InvalidInputError({"broker": str(error)}) from error
+            raise NotDrainedError(self.broker, str(error), what="stopped") from error
         for _ in range(GONE_ASKED_MAX):
             if self.broker not in await _alive(context):
                 break

@@ -2,11 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.model.ids import TopicPartition
+from control.model.ids import TopicPartition, other_names
 from control.operations.errors import GroupActiveError, InvalidInputError
 
 SHARE: Final = "share"
@@ -39,9 +38,7 @@ class GroupOffsets:
         if not group:
             raise InvalidInputError({"group": "is needed"})
         if must_exist and group not in types:
-            near = get_close_matches(group, types, n=1)
-            meant = f"did you mean {near[0]}?" if near else "`partiscope groups` lists them"
-            words = f"there is no group {group}; {meant}{otherwise}"
+            words = f"there is no group {group}; {other_names(group, types)}{otherwise}"
             raise InvalidInputError({"group": words})
         return cls(admin=admin, group=group, group_type=types.get(group, ""))
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from shlex import quote
 from typing import ClassVar, Self
 
 from control.kafka.collector.rights import AclOperation, Lacking
@@ -50,11 +49,6 @@ class ConfigureTopic(Configure):
     def named(self) -> str:
         """The topic."""
         return self.topic
-
-    @property
-    def lister(self) -> str:
-        """Its configs on the command line."""
-        return quote(self.topic)
 
     def check(self) -> None:
         """:raises ProtectedTopicError: its owner would lose what it keeps there."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import ClassVar, Final, Self
 
+from kio.schema.errors import ErrorCode
+
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.collector.rights import AclOperation, Lacking
-from control.kafka.errors import KafkaPortError
+from control.kafka.errors import KafkaPortError, RefusedError
 from control.kafka.ports import (
     CLUSTERS_OWN,
     BrokerNode,
@@ -20,6 +22,7 @@ from control.kafka.ports import (
 )
 from control.model.units import counted
 from control.operations import checks
+from control.operations.catalogue.configs import no_config_words
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
@@ -28,7 +31,7 @@ from control.operations.catalogue.topics.topic_templates import (
     TEMPLATES,
     Template,
 )
-from control.operations.errors import StalePreviewError
+from control.operations.errors import InvalidInputError, StalePreviewError
 from control.operations.protected_topics import check_topic
 from control.operations.reassignment.facts import cordoned_brokers
 from control.planner.new_topic import placed
@@ -151,6 +154,7 @@ class CreateTopic(Operation):
     async def preview(self, context: OperationContext) -> Effect[Self]:
         """The topic as the cluster's own check lets it pass, and where its replicas will be.
 
+        :raises InvalidInputError: there is no such config.
         :raises RefusedError: the name is taken, a number or config is not acceptable, or there is
             no topic to be like.
         """
@@ -160,7 +164,12 @@ class CreateTopic(Operation):
         if self.placing is Placing.EVENLY:
             brokers = await _open_brokers(admin)
             wanted = await wanted._placed(admin, brokers)
-        await admin.create_topic(wanted._new(), validate_only=True)
+        try:
+            await admin.create_topic(wanted._new(), validate_only=True)
+        except RefusedError as error:
+            if error.code is ErrorCode.invalid_config:
+                await _require_known(admin, wanted.configs)
+            raise
         changes = (
             Change("topic", None, self.topic, f"{self.topic} is created"),
             Change("partitions", None, wanted.partitions or CLUSTER_DEFAULT),
@@ -243,6 +252,21 @@ class CreateTopic(Operation):
             configs=self.configs,
             assignment=self.assignment or None,
         )
+
+
+async def _require_known(admin: KafkaAdmin, names: Iterable[str]) -> None:
+    """Refuses a config that no topic has; the configs of any topic tell which there are.
+
+    :raises InvalidInputError: there is no such config.
+    """
+    topics = await admin.topics()
+    if not topics:
+        return
+    resource = ConfigResource(scope=ConfigScope.TOPIC, name=topics[0].name)
+    known = {it.name for it in await admin.describe_configs(resource)}
+    for name in names:
+        if name not in known:
+            raise InvalidInputError({"configs": no_config_words("topic", name, sorted(known))})
 
 
 async def _open_brokers(admin: KafkaAdmin) -> tuple[BrokerNode, ...]:

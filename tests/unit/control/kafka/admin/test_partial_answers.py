@@ -15,6 +15,7 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection import apis, retry
 from control.kafka.errors import (
     KafkaPortError,
+    NoSuchNameError,
     NoTimesError,
     RefusedError,
     UnreachableError,
@@ -299,10 +300,15 @@ async def test_a_group_of_any_type_is_found_and_an_unknown_one_is_refused(
     for api in MODERN:
         cluster.on(api, unknown)
     cluster.on(apis.DESCRIBE_GROUPS, {"groups": (DEAD_GROUP,)})
+    cluster.on(apis.LIST_GROUPS, {"error_code": 31, "groups": ()})
     async with admin_of(cluster) as admin:
         with pytest.raises(RefusedError) as told:
             await admin.groups.describe_group("g")
+        assert type(told.value) is RefusedError, "who could not list them names none"
         assert told.value.code is ErrorCode.group_id_not_found
+        cluster.on(apis.LIST_GROUPS, {"error_code": 0, "groups": ({"group_id": "gg"},)})
+        with pytest.raises(NoSuchNameError, match="did you mean gg"):
+            await admin.groups.describe_group("g")
         empty = {**DEAD_GROUP, "group_state": "Empty", "protocol_type": "consumer"}
         cluster.on(apis.DESCRIBE_GROUPS, {"groups": (empty,)})
         assert (await admin.groups.describe_group("g")).state == "Empty"
