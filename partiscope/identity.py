@@ -8,6 +8,7 @@ Figures, operations and moves are looked for under that id alone, and the settin
 import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from shlex import quote
 from typing import Final
 
 from control.kafka.connection.connections import settings_of, use_connections
@@ -174,7 +175,8 @@ def nothing_started(settings: Settings) -> SettingsError:
     """Nobody has said which cluster, and there is no usual one."""
     data = settings.data.absolute()
     return SettingsError(
-        f"nothing was ever started from data directory {data}: `partiscope up --data {data}` "
+        f"nothing was ever started from data directory {data}: "
+        f"`partiscope up --data {quote(str(data))}` "
         "starts a cluster there. Or name the cluster (--bootstrap HOST:PORT), or the --data of "
         "the one that runs."
     )
@@ -317,6 +319,6 @@ def _elsewhere(watched: WatchedCluster) -> str:
 def _how_to_watch(watched: WatchedCluster) -> str:
     return (
         f"nobody collects figures of {watched.name} (cluster {watched.cluster_id}) here; "
-        f"`partiscope up --bootstrap {watched.name}` does, with a data directory of its own "
+        f"`partiscope up --bootstrap {quote(watched.name)}` does, with a data directory of its own "
         "(--data)"
     )

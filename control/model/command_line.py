@@ -68,6 +68,11 @@ def use_flags(flags: Callable[[], CommandFlags]) -> None:
     _flags = flags
 
 
+def known_flags() -> CommandFlags:
+    """Those of commands that are told now."""
+    return _flags()
+
+
 def command(words: str) -> str:
     """``partiscope`` with these words and the flags that they lack, to be typed."""
     name, _, rest = words.partition(" ")
@@ -88,6 +93,8 @@ def _lacking(name: str, rest: str) -> str:
     given = {word.partition("=")[0] for word in rest.split()}
     if given & set(_CLUSTER_FLAGS):
         given |= set(_CLUSTER_FLAGS)
+        if name == "up":  # what watches another cluster has a data directory of its own
+            given.add("--data")
     command_of_group = " ".join([name, *rest.split()[:1]])
     lacking = [flag for flag in _flags().of(command_of_group) if flag.split()[0] not in given]
     return "".join(f" {flag}" for flag in lacking)

@@ -253,11 +253,12 @@ def _check_listeners(facts: ClusterFacts, changes: Iterable[PartitionChange]) ->
 
 def _uncordon_command(facts: ClusterFacts, broker: int) -> str:
     known = [f"{it.host}:{it.port}" for it in facts.brokers[:ADDRESSES_MAX] if it.host]
-    addresses = ",".join(known) or "…"
+    ours = f"`partiscope brokers uncordon {broker}`"
+    if not known:
+        return ours
     return (
-        f"`partiscope brokers uncordon {broker}`, or kafka-configs.sh --bootstrap-server "
-        f"{addresses} --alter --entity-type brokers --entity-name {broker} "
-        "--delete-config cordoned.log.dirs"
+        f"{ours}, or kafka-configs.sh --bootstrap-server {','.join(known)} --alter "
+        f"--entity-type brokers --entity-name {broker} --delete-config cordoned.log.dirs"
     )
 
 

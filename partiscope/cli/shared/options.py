@@ -14,7 +14,7 @@ import typer
 from pydantic import ValidationError
 
 from control.kafka.connection.settings import KafkaSettings
-from control.model.command_line import CommandFlags, cluster_flag, typed, use_flags
+from control.model.command_line import CommandFlags, cluster_flag, known_flags, typed, use_flags
 from control.operations import checks
 from control.views.printable import json_text, paragraph, visible
 from control.views.tour import Offer
@@ -67,7 +67,13 @@ def require_addresses(text: str, flag: str) -> str:
     return text
 
 
+def _flag(name: str, value: str | None) -> str:
+    return f"--{name} {quote(value)}" if value else ""
+
+
 def _checked_bus(text: str | None) -> str | None:
+    flags = replace(known_flags(), bus=_flag("bus", text))
+    use_flags(lambda: flags)
     return text if text is None else require_addresses(text, "--bus")
 
 
@@ -94,6 +100,8 @@ SchemaRegistry = Annotated[
 
 
 def _checked_store(url: str | None) -> str | None:
+    flags = replace(known_flags(), store=_flag("store", url))
+    use_flags(lambda: flags)
     try:
         return url if url is None else require_no_password(url)
     except ValueError as error:
@@ -188,14 +196,14 @@ def _with_registry(settings: Settings, url: str) -> Settings:
     return settings.model_copy(update=update)
 
 
-def tell_flags(settings: Settings, *, bootstrap: str | None, **more: str | None) -> CommandFlags:
-    """Commands that are told from here on mean the same cluster, typed into another shell;
-    ``more``: further flags that were given."""
+def tell_flags(settings: Settings, *, bootstrap: str | None) -> CommandFlags:
+    """Commands that are told from here on mean the same cluster, typed into another shell; bus and
+    store stay as they were given."""
     data = settings.data.absolute()
-    flags = CommandFlags(
-        data="" if data == usual_data().absolute() else f"--data {quote(str(data))}",
+    flags = replace(
+        known_flags(),
+        data="" if data == usual_data().absolute() else _flag("data", str(data)),
         cluster=cluster_flag(bootstrap or ""),
-        **{name: f"--{name} {quote(value)}" for name, value in more.items() if value},
     )
     use_flags(lambda: flags)
     return flags
@@ -215,7 +223,7 @@ def target_with(
     given = bootstrap or load_settings().bootstrap
     target = target_of(settings, given=given, bus=bus, has_store=store is not None)
     bind(settings, target)
-    flags = tell_flags(settings, bootstrap=bootstrap, bus=bus, store=store)
+    flags = tell_flags(settings, bootstrap=bootstrap)
     if target.unreached is not None:
         note(f"{target.unreached}. The figures shown are the last known.")
     if store is not None:  # its owner may be about to write there
@@ -241,7 +249,7 @@ def check_data_directory(data: Path) -> None:
     if not data.exists():
         raise SettingsError(
             f"there is no data directory {where}. Correct --data, or start a cluster there: "
-            f"`partiscope up --data {where}`."
+            f"`partiscope up --data {quote(str(where))}`."
         )
     if not data.is_dir():
         raise SettingsError(f"{where} is a file, not a data directory. Correct --data.")

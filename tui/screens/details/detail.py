@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.widgets import Static
 
 from control.kafka.errors import KafkaPortError
+from control.model.command_line import command
 from control.views.cluster.collector_requests import load_cell
 from control.views.format import plural_text
 from control.views.paths import ViewPath
@@ -171,7 +172,7 @@ class GroupScreen(DetailScreen):
         told = [("member", member_words(it)) for it in members[:MEMBERS_MAX]]
         if len(members) > MEMBERS_MAX:
             left = len(members) - MEMBERS_MAX
-            more = f"{left} more: partiscope groups describe {quote(self.name_here)}"
+            more = f"{left} more: {command(f'groups describe {quote(self.name_here)}')}"
             told.append(("…", more))
         told += [(it.title, it.text) for it in facts]
         lines = [Text.assemble((f"{title} ", "dim"), printable(text)) for title, text in told]

@@ -29,7 +29,7 @@ def _flags() -> Iterator[None]:
         ("what-if --broker 3", "what-if --broker 3 --data /srv/ps --cluster prod --store /s"),
         ("journal", "journal --data /srv/ps --cluster prod --bus b:1"),
         ("segments orders 3", "segments orders 3 --data /srv/ps"),
-        ("up --bootstrap k:1", "up --bootstrap k:1 --data /srv/ps"),
+        ("up --bootstrap k:1", "up --bootstrap k:1"),
         ("up --data /other", "up --data /other"),
         ("topics list --bootstrap k:1", "topics list --bootstrap k:1 --data /srv/ps"),
         ("broker --config f", "broker --config f"),
@@ -43,7 +43,7 @@ def test_a_command_gets_the_flags_that_it_takes_and_lacks(told: str, whole: str)
 
 
 def test_errors_tell_whole_commands() -> None:
-    assert "`partiscope up --bootstrap k:1 --data /srv/ps`" in NoBusError("k:1").next_step
+    assert "`partiscope up --bootstrap k:1`" in NoBusError("k:1").next_step
     assert typed("no command `up` here") == "no command `up` here"
 
 

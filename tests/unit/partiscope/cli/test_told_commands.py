@@ -1,12 +1,15 @@
 """Commands that are told carry only flags that they take, and all that say which cluster."""
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
 
-from control.model.command_line import CommandFlags
+from control.model.command_line import CommandFlags, command, typed, use_flags
 from partiscope.cli.app import run
 from partiscope.cli.commands import COMMANDS, Command, loaded
+from partiscope.cli.shared.options import settings_with
 
 FLAGS: Final = CommandFlags(
     data="--data d", cluster="--cluster c", bus="--bus b", store="--store s"
@@ -24,6 +27,38 @@ def test_a_told_command_is_taken_and_whole(command: Command) -> None:
         assert told <= taken, f"{command.name} {name} does not take {told - taken}"
         if command.name not in PARTS:
             assert {"--data", "--cluster", "--bus", "--store"} & taken == told
+
+
+@pytest.fixture
+def _flags_as_before() -> Iterator[None]:
+    yield
+    use_flags(CommandFlags)
+
+
+@pytest.mark.usefixtures("_flags_as_before")
+def test_told_commands_keep_the_flags_that_theirs_had(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "two words"
+    data.mkdir()
+    run(["moves", "--bootstrap", "127.0.0.1:1", "--bus", "127.0.0.1:1"])
+    settings_with(data=data, bootstrap="127.0.0.1:1")
+    given = f"--data '{data}' --bootstrap 127.0.0.1:1"
+    assert command("moves watch 7") == f"partiscope moves watch 7 {given} --bus 127.0.0.1:1"
+    assert command("tail orders") == f"partiscope tail orders {given}"
+    run(["moves", "--bootstrap", "127.0.0.1:1"])
+    assert "--bus" not in command("moves watch 7")
+    use_flags(lambda: FLAGS)
+    watches = "`partiscope up --bootstrap a:1`"
+    assert typed(watches) == watches, "another cluster has a data directory of its own"
+
+
+def test_a_path_in_a_told_command_is_quoted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "two words"
+    assert run(["status", "--data", str(missing)]) == 2
+    assert f"`partiscope up --data '{missing}'`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
