@@ -28,6 +28,7 @@ from tui.screens.views import build_screen
 from tui.terminal.app import TerminalApp
 from tui.terminal_session import OtherCluster, Services, TerminalSession
 from tui.tour import Tour
+from tui.widgets.filter_line import FilterLine
 
 AGE_TICK_S: Final = 1.0
 SETTLE_AFTER_S: Final = 2.0
@@ -144,8 +145,9 @@ class PartiscopeApp(TerminalApp):
         self._ways[way](*given)
 
     async def action_back(self) -> None:
-        """One level back."""
-        await self.navigator.back()
+        """One level back; first a filter that was typed here is taken back."""
+        if not any(line.is_taken_back() for line in self.screen.query(FilterLine)):
+            await self.navigator.back()
 
     def action_pause(self) -> None:
         """Hold the figures still; the age goes on. From the past: back to now."""

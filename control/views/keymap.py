@@ -43,7 +43,7 @@ PLACES: Final = (
 )
 
 KEYS: Final = (
-    KeyHelp(where="anywhere", key="Esc", does="one level back"),
+    KeyHelp(where="anywhere", key="Esc", does="one level back; a filter typed here first"),
     KeyHelp(where="anywhere", key="Space", does="pause, resume"),
     KeyHelp(where="anywhere", key=": or ctrl+p", does="palette: go anywhere, do anything"),
     KeyHelp(where="anywhere", key="@", does="look at another time"),
@@ -52,6 +52,7 @@ KEYS: Final = (
     KeyHelp(where="anywhere", key="y", does="copy the link of this view"),
     KeyHelp(where="anywhere", key="?", does="this help"),
     KeyHelp(where="a table", key="/", does="filter: lag>10000 broker:102 status:under-replicated"),
+    KeyHelp(where="a filter", key="Esc", does="keep it; the keys are the table's again"),
     KeyHelp(where="a table", key="s", does="sort"),
     KeyHelp(where="a table", key="l", does="choose its columns"),
     KeyHelp(where="a table", key="↑ ↓", does="move"),

@@ -1,20 +1,34 @@
 """A line of text above a table that says what of it is shown."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.message import Message
 from textual.widgets import Input
 
 
 class FilterLine(Input):
-    """Escape clears it, Escape in an empty one is Enter; neither leaves the view, so that whatever
-    is typed next is no command somewhere else."""
+    """Escape keeps what is typed, and gives the keys back to the table. Escape there takes a filter
+    back to what it was when the view opened; the next one leaves the view."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "clear_or_submit", "clear")]
+    class Left(Message):
+        """Escape: the table has the keys."""
 
-    async def action_clear_or_submit(self) -> None:
-        """Clears typed text first."""
-        if self.value:
-            self.clear()
-        else:
-            await self.action_submit()
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "back to the table")]
+
+    def __init__(self, value: str = "", *, narrows: bool = False, **options: Any) -> None:
+        """``narrows``: the table follows while it is typed."""
+        super().__init__(value, **options)
+        self._opened_with = value
+        self._narrows = narrows
+
+    def action_leave(self) -> None:
+        """The view focuses its table."""
+        self.post_message(self.Left())
+
+    def is_taken_back(self) -> bool:
+        """Takes back what was typed since the view opened; false where that is nothing."""
+        if not self._narrows or self.value == self._opened_with:
+            return False
+        self.value = self._opened_with
+        return True

@@ -27,35 +27,66 @@ def _place(app: PartiscopeApp) -> str:
 
 
 @pytest.mark.parametrize("path", ["topics", "partitions", "groups", "brokers", "topics/topic-1"])
-async def test_escape_clears_a_filter_and_what_follows_is_no_command(
+async def test_escape_keeps_a_filter_and_the_next_keys_are_the_tables(
     services: Services, path: str
 ) -> None:
     app = PartiscopeApp(services, path=path)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot, lambda: bool(app.screen.query("#filter")), "the view")
         line = app.screen.query_one("#filter", Input)
-        _arrive(app, "slash", *"lag", "escape", *"qDxR")
-        await settle(pilot, lambda: line.value == "qDxR", "a filter anew")
-        assert _place(app).startswith(path)
-        _arrive(app, "escape")
-        await settle(pilot, lambda: not line.value and app.screen.focused is line, "an empty one")
+        _arrive(app, "slash", *"topic", "escape", "1")
+        await settle(pilot, lambda: "sort=" in _place(app), "sorted: 1 is a key of the table")
+        assert (line.value, line.display) == ("topic", True)
+        assert isinstance(app.screen.focused, RowTable)
         _arrive(app, "escape")
         await settle(pilot, lambda: not line.display, "none")
-        assert _place(app) == path
-        await settle(pilot, lambda: isinstance(app.screen.focused, RowTable), "the table")
+        assert (line.value, _place(app).partition("?")[0]) == ("", path)
+        _arrive(app, "slash", "escape")
+        await settle(pilot, lambda: not line.display, "an empty one is closed")
+        assert isinstance(app.screen.focused, RowTable)
         _arrive(app, "escape")
         await settle(pilot, lambda: _place(app) == "overview", "one level back")
 
 
-async def test_escape_in_a_field_of_messages_stays_there(services: Services) -> None:
+async def test_escape_takes_a_filter_back_to_that_of_the_link(services: Services) -> None:
+    app = PartiscopeApp(services, path="partitions?q=topic-1")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query("#filter")), "the view")
+        line = app.screen.query_one("#filter", Input)
+        _arrive(app, "slash", *"zzz", "escape")
+        await settle(pilot, lambda: line.value.endswith("zzz"), "it is typed")
+        await settle(pilot, lambda: app.screen.focused is not line, "the table")
+        _arrive(app, "escape")
+        await settle(pilot, lambda: line.value == "topic-1", "as it was opened")
+        assert _place(app) == "partitions?q=topic-1"
+        _arrive(app, "escape")
+        await settle(pilot, lambda: _place(app) == "overview", "one level back")
+
+
+async def test_escape_in_a_filter_of_configs_is_that_of_a_table(services: Services) -> None:
+    app = PartiscopeApp(services, path="topics/topic-1/configs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot, lambda: bool(app.screen.query("#configs-q")), "the view")
+        line = app.screen.query_one("#configs-q", Input)
+        await pilot.press("slash", *"ret", "escape")
+        await settle(pilot, lambda: isinstance(app.screen.focused, RowTable), "the table")
+        assert line.value == "ret"
+        await pilot.press("escape")
+        await settle(pilot, lambda: line.value == "", "taken back")
+        assert _place(app).startswith("topics/topic-1/configs")
+
+
+async def test_escape_in_a_field_of_messages_gives_the_keys_to_the_table(
+    services: Services,
+) -> None:
     app = PartiscopeApp(services, path="browse/topic-1?q=needle&since=10m")
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot, lambda: bool(app.screen.query("#browse-contains")), "the view")
         field = app.screen.query_one("#browse-contains", Input)
-        await pilot.press("slash", "escape", "escape")
+        await pilot.press("slash", "end", "s", "escape")
         await settle(pilot, lambda: isinstance(app.screen.focused, RowTable), "the table")
-        assert field.value == ""
-        assert _place(app) == "browse/topic-1?since=10m"
+        assert field.value == "needles"
+        assert "needles" not in _place(app), "no search has begun"
 
 
 async def test_keys_behind_one_that_opens_a_view_are_for_that_view(services: Services) -> None:

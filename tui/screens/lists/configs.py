@@ -66,7 +66,8 @@ class ConfigsScreen(ViewScreen):
         with Horizontal(id="where-from"):
             for name, label in FIELDS.items():
                 yield Label(label)
-                yield FilterLine(self.path.query.get(name, ""), id=f"configs-{name}", compact=True)
+                value = self.path.query.get(name, "")
+                yield FilterLine(value, narrows=name == "q", id=f"configs-{name}", compact=True)
         yield Static(id="configs-title", classes="title")
         yield RowTable(id="table", opens=False)
 
@@ -91,6 +92,10 @@ class ConfigsScreen(ViewScreen):
         self.query_one(RowTable).focus()
         if event.input.id == "configs-with":
             self.action_again()
+
+    def on_filter_line_left(self) -> None:
+        """Back to the table; another one to compare with is read at Enter alone."""
+        self.query_one(RowTable).focus()
 
     def on_row_table_row_chosen(self) -> None:
         """All that is known of one."""

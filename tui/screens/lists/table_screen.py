@@ -72,7 +72,8 @@ class TableScreen(ViewScreen):
     def compose_body(self) -> ComposeResult:
         """Filter, title, table."""
         example = LISTS[self.KIND or self.path.view].kind.example
-        filter_line = FilterLine(self._filter, placeholder=f"filter, e.g. {example}", id="filter")
+        hint = f"filter, e.g. {example}"
+        filter_line = FilterLine(self._filter, narrows=True, placeholder=hint, id="filter")
         filter_line.display = bool(self._filter)
         yield filter_line
         yield Static(id="table-title")
@@ -122,14 +123,19 @@ class TableScreen(ViewScreen):
         line.focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter as it is typed."""
+        """Filter as it is typed; an empty one that was left closes its line."""
         self._filter = event.value
+        event.input.display = bool(event.value) or event.input.has_focus
         self.show_anew()
 
     def on_input_submitted(self) -> None:
         """Back to the table; an empty filter closes its line."""
         self.query_one("#filter", Input).display = bool(self._filter)
         self.query_one(RowTable).focus()
+
+    def on_filter_line_left(self) -> None:
+        """As Enter."""
+        self.on_input_submitted()
 
     def action_sort(self) -> None:
         """Choose a column to sort by."""

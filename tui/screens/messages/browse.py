@@ -128,6 +128,10 @@ class BrowseScreen(ViewScreen):
         self.query_one(RowTable).focus()
         self._begin()
 
+    def on_filter_line_left(self) -> None:
+        """Back to the table; a search begins at Enter alone."""
+        self.query_one(RowTable).focus()
+
     def on_row_table_row_chosen(self, message: RowTable.RowChosen) -> None:
         """One in full."""
 
