@@ -145,8 +145,8 @@ class PartiscopeApp(TerminalApp):
         self._ways[way](*given)
 
     async def action_back(self) -> None:
-        """One level back; first a filter that was typed here is taken back."""
-        if not any(line.is_taken_back() for line in self.screen.query(FilterLine)):
+        """One level back; first a filter that was typed here goes."""
+        if not any(line.is_restored() for line in self.screen.query(FilterLine)):
             await self.navigator.back()
 
     def action_pause(self) -> None:

@@ -8,8 +8,8 @@ from textual.widgets import Input
 
 
 class FilterLine(Input):
-    """Escape keeps what is typed, and gives the keys back to the table. Escape there takes a filter
-    back to what it was when the view opened; the next one leaves the view."""
+    """Escape keeps what is typed, and gives the keys back to the table. Escape there restores the
+    filter with which the view opened; the next one leaves the view."""
 
     class Left(Message):
         """Escape: the table has the keys."""
@@ -26,8 +26,8 @@ class FilterLine(Input):
         """The view focuses its table."""
         self.post_message(self.Left())
 
-    def is_taken_back(self) -> bool:
-        """Takes back what was typed since the view opened; false where that is nothing."""
+    def is_restored(self) -> bool:
+        """Restores the filter with which the view opened; false where it stands."""
         if not self._narrows or self.value == self._opened_with:
             return False
         self.value = self._opened_with

@@ -451,8 +451,10 @@ def _noted(state: OperationState, event: Event) -> dict[str, Any]:
     if (asked_ms := event.data.get("refused_act_ms")) is not None:
         acts = (*acts, (asked_ms, event.message))[-ACTS_MAX:]
         notes = tuple(note for note in notes if note != event.message)
+    if not event.data.get("is_passing"):  # else it is the message until another one comes
+        notes = (*notes, event.message)[-NOTES_MAX:]
     return {
-        "notes": (*notes, event.message)[-NOTES_MAX:],
+        "notes": notes,
         "refused": {**state.refused, **event.data.get("refused", {})},
         "refused_acts": acts,
     }

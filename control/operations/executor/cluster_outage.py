@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from control.kafka.errors import UnreachableError
+from control.model.units import duration_text
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.bus.state import Phase
 from control.operations.executor.run_context import RunContext
@@ -38,16 +39,21 @@ class ClusterOutage:
             for context in waiting:
                 if context.state().operation_id not in self._told:
                     self._told[context.state().operation_id] = context
-                    await context.emit(EventKind.NOTE, f"waits for its cluster: {error}")
+                    words = f"waits for its cluster: {error}"
+                    await context.emit(EventKind.NOTE, words, is_passing=True)
         await waiting[0].flags().wait(RETRY_S)
 
     async def end(self) -> None:
-        """It answers: who was told, and is not its turn yet, is told that as well."""
-        told, self._told, self._since_s = self._told, {}, None
+        """It answers: who was told is told that as well."""
+        told, self._told, since_s, self._since_s = self._told, {}, self._since_s, None
+        away_s = asyncio.get_running_loop().time() - (since_s or 0.0)
         for context in told.values():
-            if context.state().phase is Phase.WAITING:
-                message = "its cluster answers again; waits for the operations before it"
-                await context.emit(EventKind.NOTE, message)
+            if context.state().is_finished:
+                continue
+            waits = context.state().phase is Phase.WAITING
+            then = "waits for the operations before it" if waits else "goes on"
+            words = f"its cluster answers again, after {duration_text(1000 * away_s)}; {then}"
+            await context.emit(EventKind.NOTE, words)
 
 
 async def _is_ended(context: RunContext, error: UnreachableError, away_s: float) -> bool:

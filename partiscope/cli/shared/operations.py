@@ -113,6 +113,7 @@ def run_operations(
             **document,
             "dry_run": dry_run,
             "changes": {it.name: {"now": it.now, "then": it.then} for it in changes},
+            "notes": notes,
             "done": [_words(result) for result in done],
         })  # fmt: skip
     _tell(done, is_needed=bool(previews), is_journaled=target.bus is not None)

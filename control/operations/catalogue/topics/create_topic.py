@@ -171,7 +171,7 @@ class CreateTopic(Operation):
                 await _require_known(admin, wanted.configs)
             raise
         changes = (
-            Change("topic", None, self.topic, f"{self.topic} is created"),
+            Change("topic", None, self.topic, f"{self.topic} will be created"),
             Change("partitions", None, wanted.partitions or CLUSTER_DEFAULT),
             Change("replication factor", None, wanted.replication_factor or CLUSTER_DEFAULT),
             *(Change(name, None, value) for name, value in wanted.configs.items()),

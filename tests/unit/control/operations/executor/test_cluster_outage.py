@@ -11,6 +11,7 @@ from control.operations.bus.state import OperationState, Phase, apply_event
 from control.operations.executor import cluster_outage
 from control.operations.executor.cluster_outage import ClusterOutage
 from control.operations.executor.run_context import ControlFlags
+from tests.support.phrases import lacking
 
 AWAY = UnreachableError("it did not answer", reason="refused", next_step="start it")
 NOTHING_YET = MoveProgress(
@@ -93,8 +94,11 @@ async def test_all_that_wait_are_told_and_told_again_when_it_answers(
     await outage.end()
     await outage.end()
 
-    assert [len(each.told) for each in (running, second, late)] == [1, 2, 2]
-    assert "answers again" in second.state().message
+    assert [len(each.told) for each in (running, second, late)] == [2, 2, 2]
+    assert lacking(running.state().message, "answers again", "goes on") == []
+    assert lacking(second.state().message, "answers again", "operations before it") == []
+    for each in (running, second, late):
+        assert all("waits for its cluster" not in note for note in each.state().notes)
 
 
 async def test_what_was_cancelled_before_it_began_ends_at_once_wherever_it_waits() -> None:
