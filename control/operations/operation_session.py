@@ -115,7 +115,7 @@ class OperationSession:
         self._require_allowed(asked)
         asked.check()
         await asked.require_answer(self._context)
-        effect = await asked.preview(self._context)
+        effect = await asked.preview(replace(self._context, read={}))
         previewed = Previewed(
             effect=effect,
             word=word_for(self.watched, effect.command),

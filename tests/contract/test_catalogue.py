@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from kio.schema.errors import ErrorCode
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
@@ -50,7 +51,7 @@ from control.operations.errors import (
 from control.operations.operation_session import OperationSession
 from control.operations.preflight_check import Verdict
 from control.views.tables.group_parts import member_rows, member_words
-from tests.contract.group_clients import confluent_consumer
+from tests.contract.group_clients import confluent_consumer, members
 from tests.contract.operations_rig import unique
 from tests.support.cases import case
 from tests.support.cluster import LocalCluster
@@ -607,3 +608,24 @@ async def test_a_cluster_that_hangs_after_the_preview_is_told_as_that(tmp_path: 
             assert [str(error).partition(" within")[0] for error in refused] == [
                 f"{cluster.bootstrap} did not answer"
             ] * 3
+
+
+async def test_deleting_a_topic_in_use_names_its_readers_bytes_and_writers(
+    session: OperationSession, bootstrap: str
+) -> None:
+    name, group, left = unique("used"), unique("reader"), unique("left")
+    await session.admin.create_topic(NewTopic(name=name, partitions=2, replication_factor=1))
+    idle = await session.preview(DeleteTopic(topic=name))
+    assert not any(group in note or "producers write" in note for note in idle.effect.notes)
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for _ in range(20):
+        producer.produce(name, b"x" * 1_000)
+    producer.flush()
+    del producer
+    await session.admin.groups.commit_offsets(left, {TopicPartition(name, 0): 1})
+    with members(1, bootstrap, group, name) as (member,):
+        await eventually(lambda: asyncio.sleep(0, bool(member.assigned)), True)
+        notes = "\n".join((await session.preview(DeleteTopic(topic=name))).effect.notes)
+    wanted = ("KiB on all replicas", "gone for good", f"producers write to {name}")
+    readers = (f"group {group} reads {name}: 1 member", f"group {left} has offsets in {name}")
+    assert lacking(notes, *wanted, *readers) == [], notes

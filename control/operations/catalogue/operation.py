@@ -8,7 +8,7 @@ what may be done; nothing in this folder judges or writes to the journal.
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Final, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.collector.rights import Lacking
@@ -68,6 +68,8 @@ class OperationContext:
     """As ``WatchedCluster`` has it."""
     confirmed: str = ""
     """The word that was typed; commands carry it to the executor, which judges it as well."""
+    read: dict[str, Any] = field(default_factory=dict)
+    """What one preview has read of the cluster already: several rows need it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

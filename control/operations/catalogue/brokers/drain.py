@@ -107,7 +107,9 @@ class Drain(Operation):
             case DrainStep.STOP if context.outages:
                 return await command._stopping(context)
             case DrainStep.UNREGISTER:
-                words = f"broker {self.broker} is stopped and holds no replica: it will be unregistered"
+                words = (
+                    f"broker {self.broker} is stopped and holds no replica: it will be unregistered"
+                )
                 changes = (Change(f"broker {self.broker}", "registered", None, words),)
                 return Effect(command=command, changes=changes, facts=state)
             case _:
