@@ -53,7 +53,7 @@ def _partitions(typed: Typed, topic: str) -> int:
 def test_a_topic_from_create_to_delete(typed: Typed) -> None:
     name = "grammar-topic"
     assert _document(typed, "topics", "create", name, "--dry-run")["dry_run"]
-    assert typed("topics", "describe", name)[0] == Exit.FAILED
+    assert typed("topics", "describe", name)[0] == Exit.WRONG_USE
     (done,) = _document(typed, "topics", "create", name)["done"]
     count = _partitions(typed, name)
     assert f"is created: {count} partition" in done
@@ -82,7 +82,7 @@ def test_a_topic_from_create_to_delete(typed: Typed) -> None:
     assert typed("topics", "delete", name, "--dry-run")[0] == 0
     assert typed("topics", "delete", name)[0] == Exit.REFUSED
     assert _document(typed, "topics", "delete", name, "--yes")["dry_run"] is False
-    assert typed("topics", "describe", name)[0] == Exit.FAILED
+    assert typed("topics", "describe", name)[0] == Exit.WRONG_USE
 
 
 def test_several_topics_are_deleted_by_one_confirmation(typed: Typed) -> None:
@@ -98,7 +98,7 @@ def test_several_topics_are_deleted_by_one_confirmation(typed: Typed) -> None:
     assert "3 of 3 topics done" in err
     assert "1 row not done: ✖ grammar-none" in err
     for name in names:
-        assert typed("topics", "describe", name)[0] == Exit.FAILED
+        assert typed("topics", "describe", name)[0] == Exit.WRONG_USE
 
 
 def test_offsets_of_a_group_go_where_they_are_told(typed: Typed, bootstrap: str) -> None:

@@ -33,15 +33,16 @@ FIXED: Final = {"TZ": "UTC", "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"}
 
 
 def isolate() -> None:
-    """Move into an empty home and an empty working directory, with a fixed environment. What a
-    worker finds comes from the process that started it, and is fixed already."""
+    """Move into an empty home and an empty working directory, with a fixed environment. Most of
+    what a worker finds comes from the process that started it, and is fixed already."""
     is_worker = _HANDED_ON in os.environ
     os.environ[_HANDED_ON] = json.dumps(dict(MACHINE))
     cache = os.environ.get("PARTISCOPE_CACHE") or Path.home() / ".cache" / "partiscope"
     room = Path(tempfile.mkdtemp(prefix="partiscope-tests-"))
     atexit.register(shutil.rmtree, room, ignore_errors=True)
-    for name in () if is_worker else [*os.environ]:
-        if name.startswith(REMOVED):
+    removed = ("COLUMNS", "LINES") if is_worker else REMOVED  # pytest-xdist sets these for workers
+    for name in [*os.environ]:
+        if name.startswith(removed):
             del os.environ[name]
     home, state, folder = room / "home", room / "state", room / "folder"
     for each in (home, state, folder):

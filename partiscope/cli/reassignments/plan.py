@@ -26,6 +26,7 @@ from control.planner.report import plan_document
 from control.planner.topology import Topology, TopologyError, parse_topology
 from control.views.format import bytes_text, count_text
 from control.views.plans import gap_text, nothing_to_move
+from control.views.tables.rows import Tone
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import (
     Bootstrap,
@@ -36,7 +37,7 @@ from partiscope.cli.shared.options import (
     write_json,
     write_lines,
 )
-from partiscope.cli.shared.tables import figure, words, write_table
+from partiscope.cli.shared.tables import figure, mark, words, write_table
 
 _QUOTED_MAX: Final = 60
 Hand = tuple[str, LeaderOrder]
@@ -253,8 +254,8 @@ def _print(made: Plan, seconds: float) -> None:
     write_table(heads, rows)
     for alternative in made.alternatives:
         for violation in alternative.violations:
-            write_lines(f"▲ {alternative.name}: {violation}")
-    write_lines(*(f"◆ {limit}" for limit in made.limits))
+            write_lines(f"{mark(Tone.WARNING)} {alternative.name}: {violation}")
+    write_lines(*(f"{mark(Tone.NOTICE)} {limit}" for limit in made.limits))
     note(f"planned in {seconds:.2f} s; nothing was changed")
 
 

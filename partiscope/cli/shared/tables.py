@@ -1,21 +1,26 @@
 """Plain-text tables for people, in colour on a terminal, and how they fit its width.
 
 One rule for all commands (docs/reference/command-line.md). On a terminal, texts of any length are
-shortened first; then the least important columns are left out, and stderr names them. In a pipe
-nothing is shortened or left out, unless ``COLUMNS`` says how wide the reader is.
+shortened first; then the least important columns are left out, and stderr names them. In a pipe a
+program reads them: a tab between the cells, one word for each head, figures as they are in files,
+and ``-`` for what there is not. ``COLUMNS`` says how wide a reader is, and is then a terminal's.
 """
 
+import math
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
+from control.views.format import MINUS, NA, NONE
 from control.views.printable import visible
 from control.views.tables import units
+from control.views.tables.cells import STAR
 from control.views.tables.column import Column, column
+from control.views.tables.export import values_of
 from control.views.tables.query import Page
-from control.views.tables.rows import Row, Tone
+from control.views.tables.rows import SHAPES, Cell, CellValue, Row, Tone
 
 WIDTH_DEFAULT: Final = 80
 """Of a terminal that does not say how wide it is."""
@@ -24,6 +29,8 @@ LONG_SHARE: Final = 0.4
 """Of the width: so much all columns of long texts together keep before a column is left out for
 them; each at least ``LONG_MIN`` characters."""
 GAP: Final = 2
+NOTHING: Final = "-"
+"""In a pipe: there is none, or it is not known."""
 _COLORS: Final = {
     Tone.CRITICAL: "31",
     Tone.WARNING: "33",
@@ -45,7 +52,18 @@ def words(title: str, *, rank: int = 1, is_long: bool = False) -> Column:
 
 def write_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
     """Print rows under their heads."""
+    if room() is None:
+        _write_plain(
+            columns,
+            ([_plain_text(*it) for it in zip(columns, row, strict=True)] for row in rows),
+        )
+        return
     _write(columns, [[visible(cell) for cell in row] for row in rows])
+
+
+def mark(tone: Tone) -> str:
+    """Its shape; its name for a program."""
+    return tone.value if room() is None else SHAPES[tone]
 
 
 def write_rows(
@@ -57,6 +75,11 @@ def write_rows(
 ) -> None:
     """Print rows of the screens; ``is_chosen``: somebody has named these columns, so none is left
     out. ``more``: flags that show what is left out."""
+    if room() is None:
+        _write_plain(
+            columns, ([_plain(each, row.cell(each.id)) for each in columns] for row in rows)
+        )
+        return
     texts = [[_text(row, each) for each in columns] for row in rows]
     tones = [[row.cell(each.id).tone for each in columns] for row in rows]
     _write(columns, texts, tones, is_chosen=is_chosen, more=more)
@@ -64,7 +87,12 @@ def write_rows(
 
 def write_page(page: Page, *, is_chosen: bool = False, more: str = "--json") -> None:
     """Print a page of a table; how many rows it leaves out is told on stderr."""
-    write_rows(page.columns, page.rows, is_chosen=is_chosen, more=more)
+    if room() is None:
+        shown = values_of(page)[page.offset : page.offset + len(page.rows)]
+        rows = ([_plain_value(it, row[it.id]) for it in page.columns] for row in shown)
+        _write_plain(page.columns, rows)
+    else:
+        write_rows(page.columns, page.rows, is_chosen=is_chosen, more=more)
     if len(page.rows) < page.matching:
         told = f"{len(page.rows):,} of {page.matching:,} rows; --json has all"
         sys.stderr.write(f"{told}\n")
@@ -72,6 +100,10 @@ def write_page(page: Page, *, is_chosen: bool = False, more: str = "--json") -> 
 
 def write_figures(columns: Sequence[Column], row: Row) -> None:
     """Print one row from top to bottom."""
+    if room() is None:
+        for each in columns:
+            sys.stdout.write(f"{each.name}\t{_plain(each, row.cell(each.id))}\n")
+        return
     width = max(len(each.title) for each in columns)
     for each in columns:
         text = _painted(_text(row, each), row.cell(each.id).tone)
@@ -155,6 +187,36 @@ def _write(
         sys.stdout.write("  ".join(cells).rstrip() + "\n")
     if left_out := [head for at, head in enumerate(heads) if at not in shown]:
         sys.stderr.write(f"no room for: {', '.join(left_out)} (`| less -S`, {more})\n")
+
+
+def _write_plain(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+    for line in ([visible(each.name) for each in columns], *rows):
+        sys.stdout.write("\t".join(line) + "\n")
+
+
+def _plain(column: Column, cell: Cell) -> str:
+    """A cell for a program; a figure by its value."""
+    is_figure = column.is_number and isinstance(cell.value, int | float)
+    return _plain_value(column, cell.value if is_figure else cell.text)
+
+
+def _plain_value(column: Column, value: CellValue) -> str:
+    if isinstance(value, str):
+        return _plain_text(column, value)
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    return str(value) if isinstance(value, int) else f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def _plain_text(column: Column, text: str) -> str:
+    text = visible(text.removeprefix(STAR))
+    if text in ("", NONE, NA):
+        return NOTHING
+    if column.is_number:
+        return text.replace(",", "").replace(" ", "").replace(MINUS, "-")
+    if column.unit is units.IDS:
+        return ",".join(text.replace(",", " ").split())
+    return text
 
 
 def _text(row: Row, column: Column) -> str:

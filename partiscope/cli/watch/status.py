@@ -20,7 +20,7 @@ from control.views.snapshots.snapshot import (
 from control.views.tables.export import values_of
 from control.views.tables.findings import consequence_words
 from control.views.tables.query import Page, TableQuery
-from control.views.tables.rows import SHAPES, Tone
+from control.views.tables.rows import Tone
 from partiscope.cli.shared.arguments import zoned
 from partiscope.cli.shared.exits import Exit
 from partiscope.cli.shared.listing import snapshot_of
@@ -33,7 +33,7 @@ from partiscope.cli.shared.options import (
     write_json,
     write_lines,
 )
-from partiscope.cli.shared.tables import figure, words, write_rows, write_table
+from partiscope.cli.shared.tables import figure, mark, words, write_rows, write_table
 
 ROWS_MAX = 1_000
 
@@ -100,16 +100,17 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
     cells += [head.moving] if head.moving.value else []
     line = "  ".join(cell.text for cell in cells)
     age = age_text(snapshot.age_ms(now_ms))
-    old = f"{SHAPES[Tone.CRITICAL]} " if snapshot.is_stale(now_ms) else ""
+    old = f"{mark(Tone.CRITICAL)} " if snapshot.is_stale(now_ms) else ""
     write_lines(f"{line}  {old}{age}", "", "FINDINGS")
     for row in snapshot.finding_rows:
+        severity = mark(row.severity.tone)
         write_lines(
-            f"{row.severity.shape} {row.label.text}: {row.title.text}  {zoned(row.since).text}",
+            f"{severity} {row.label.text}: {row.title.text}  {zoned(row.since).text}",
             f"    {row.reason.text} → {row.next_step.text}",
             *([f"    {consequence_words(row)}"] if row.consequences else []),
         )
     if not snapshot.findings:
-        write_lines("✔ nothing is wrong")
+        write_lines(f"{mark(Tone.FINE)} nothing is wrong")
     write_lines("", "BROKERS")
     brokers = (
         "broker",

@@ -14,7 +14,7 @@ from control.views.tables.rows import Cell
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.listing import At, cells_of, snapshot_for
 from partiscope.cli.shared.options import Bootstrap, Json, Store, write_json, write_lines
-from partiscope.cli.shared.tables import write_page, write_rows
+from partiscope.cli.shared.tables import mark, write_page, write_rows
 
 HIT_MAX: Final = 20
 """Partitions that people are shown, the worst first; --json has all."""
@@ -53,7 +53,7 @@ def what_if(
     if answer.findings:
         write_lines("", "FINDINGS that would be new")
         for row in answer.findings:
-            write_lines(f"{row.severity.shape} {row.label.text}: {row.title.text}")
+            write_lines(f"{mark(row.severity.tone)} {row.label.text}: {row.title.text}")
 
 
 def _loss(snapshot: OperatorSnapshot, kind: str, value: str) -> Loss:

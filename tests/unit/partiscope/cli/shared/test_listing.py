@@ -92,7 +92,7 @@ def test_a_broker_is_described_with_its_log_directories_where_it_has_several(
     builder.write(now)
     assert typed("brokers", "describe", str(first["broker"])) == 0
     told = capsys.readouterr().out
-    assert not lacking(told, "disk failed", "log directory", "/large", "failed", "/small", "98 %")
+    assert not lacking(told, "disk failed", "log_directory", "/large", "failed", "/small", "98")
     assert typed("brokers", "describe", str(second["broker"])) == 0
     assert "/small" not in capsys.readouterr().out
     assert typed("brokers", "describe", str(first["broker"]), "--json") == 0
@@ -196,3 +196,38 @@ def _read(master: int) -> bytes:
         return os.read(master, 65536)
     except OSError:  # the other end is closed
         return b""
+
+
+PIPED = (
+    *TABLES[:6], ("what-if", "--rack", "a"), ("partitions", "--filter", "lag<0"),
+    ("partitions", "--columns", "leader,isr,replicas", "--sort", "-lag"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("words", PIPED, ids=" ".join)
+def test_a_pipe_has_words_for_programs(lines: Lines, words: tuple[str, ...]) -> None:
+    written = "\n".join(lines(*words))
+    assert not [sign for sign in "★✔▲◆✖−–≥≈…" if sign in written], written
+    table = [line.split("\t") for line in written.splitlines() if "\t" in line]
+    assert all(cell and cell.strip() == cell for line in table for cell in line), written
+    assert not any(" " in head for head in table[0])
+
+
+def test_a_pipe_has_figures_as_files_have_them(lines: Lines) -> None:
+    words = ("partitions", "--sort", "-lag", "--columns", "all")
+    heads, *rows = [line.split("\t") for line in lines(*words)]
+    assert heads == [it.name for it in PARTITIONS.columns]
+    assert {len(row) for row in rows} == {len(heads)}
+    listed = list(csv.DictReader(lines(*words, "--csv")))
+    for row, told in zip(rows, listed, strict=True):
+        found = dict(zip(heads, row, strict=True))
+        assert (found["log_bytes"], found["max_lag"]) == (
+            told["size_bytes"],
+            told["max_lag"] or "-",
+        )
+        assert found["replicas"] == told["replicas"].replace(" ", ",")
+        assert found["leader"] == told["leader"]
+
+
+def test_what_is_in_no_row_is_a_head_alone(lines: Lines) -> None:
+    assert len(lines("partitions", "--filter", "lag<0")) == 1
