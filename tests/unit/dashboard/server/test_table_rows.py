@@ -1,7 +1,9 @@
 """The rows of the large tables: what a grid asks becomes a query, what it gets texts and tones."""
 
+import asyncio
 import gzip
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,8 @@ from control.views.tables.query import TableQuery
 from dashboard.components.grid import BLOCK_ROWS
 from dashboard.server import table_rows
 from dashboard.server.table_rows import answer_of, count_words, query_of, row_of
+from tests.support.patience import WAIT_S
+from tests.support.settle import until
 from tests.unit.dashboard.page_context import context_on
 
 
@@ -46,6 +50,44 @@ def test_counts_tell_how_many_match(tmp_path: Path) -> None:
     assert count_words(some) == "4 of 12 rows"
 
 
+async def _stay() -> dict[str, object]:
+    return await asyncio.Future()
+
+
+async def test_few_blocks_are_made_at_once_and_none_for_who_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One tab that asks fifty dear questions leaves the page time for others."""
+    server = FastAPI()
+    table_rows.register(server, context_on(tmp_path))
+    route: Any = server.routes[-1]
+    begun, may_go_on = list[str](), threading.Event()
+
+    def slow(snapshot: Any, kind: str, *_: Any) -> Any:
+        begun.append(kind)
+        assert may_go_on.wait(WAIT_S)
+        return views.list_page(snapshot, kind)
+
+    monkeypatch.setattr(table_rows, "list_page", slow)
+    leaves = asyncio.Event()
+
+    async def go() -> dict[str, object]:
+        await leaves.wait()
+        return {"type": "http.disconnect"}
+
+    scope = {"type": "http", "query_string": b"", "headers": []}
+    first = [asyncio.create_task(route.endpoint("topics", Request(scope, _stay))) for _ in range(2)]
+    await until(lambda: len(begun) == len(first))
+    late = [asyncio.create_task(route.endpoint("topics", Request(scope, go))) for _ in range(50)]
+    leaves.set()
+    gone = await asyncio.wait_for(asyncio.gather(*late), WAIT_S)
+    assert {answer.status_code for answer in gone} == {499}
+    may_go_on.set()
+    made = await asyncio.wait_for(asyncio.gather(*first), WAIT_S)
+    assert [answer.status_code for answer in made] == [200, 200]
+    assert len(begun) == len(first) == table_rows.AT_ONCE_MAX
+
+
 @pytest.mark.parametrize(
     ("kind", "query", "status", "found"),
     [
@@ -65,7 +107,7 @@ def test_the_route_answers_what_is_asked_and_says_what_is_wrong(
     headers = [(b"accept-encoding", b"gzip, br")]
     scope = {"type": "http", "query_string": query.encode(), "headers": headers}
 
-    answer = route.endpoint(kind, Request(scope))
+    answer = asyncio.run(route.endpoint(kind, Request(scope, _stay)))
 
     assert answer.status_code == status
     if isinstance(found, str):
