@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from control.model.config_values import plain_value
 from control.model.ids import partition_numbers
 from control.model.units import parse_byte_rate, parse_duration
 from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S
@@ -150,8 +151,9 @@ def split_pairs(text: str) -> list[str]:
 
 
 def pairs(text: str) -> dict[str, str]:
-    """Checked name=value text as a mapping."""
-    return dict(part.split("=", 1) for part in _pair_texts(text))
+    """Checked name=value text of configs as a mapping, with values as Kafka takes them."""
+    given = dict(part.split("=", 1) for part in _pair_texts(text))
+    return {name: plain_value(name, value) for name, value in given.items()}
 
 
 def is_on(text: str) -> bool:

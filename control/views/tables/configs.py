@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 
 from broker.protocol.known_configs import ConfigType, KnownConfig, broker_configs, topic_configs
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
+from control.model.config_values import UNITS_MS
 from control.model.units import bytes_text, duration_text
 from control.operations.catalogue.configs import HIDDEN
 from control.views.format import NONE
@@ -32,7 +33,6 @@ SOURCES: Final = {
 _OWN: Final = {ConfigScope.TOPIC: frozenset({1}), ConfigScope.BROKER: frozenset({2, 3})}
 """Sources that a change of the topic or broker itself sets, and removes."""
 _KNOWN: Final = {ConfigScope.TOPIC: topic_configs, ConfigScope.BROKER: broker_configs}
-_UNITS_MS: Final = {".ms": 1, ".seconds": 1000, ".minutes": 60_000, ".hours": 3_600_000}
 _LIMITLESS: Final = frozenset({2**31 - 1, 2**63 - 1})
 
 
@@ -191,7 +191,7 @@ def meaning(name: str, value: str | None) -> str:
         return ""
     if number in _LIMITLESS or (number == -1 and "retention" in name):
         return "no limit"
-    unit = next((factor for end, factor in _UNITS_MS.items() if name.endswith(end)), 0)
+    unit = next((factor for end, factor in UNITS_MS.items() if name.endswith(end)), 0)
     if number <= 0 or (not unit and "bytes" not in name):
         return ""
     return duration_text(number * unit) if unit else bytes_text(number)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from control.model.config_values import plain_value
 from control.model.units import counted
 from control.operations import checks
 from control.operations.catalogue import form_named
@@ -44,7 +45,7 @@ Partitions = Annotated[
 
 
 def config_pairs(texts: Sequence[str] | None) -> dict[str, str]:
-    """key=value of a repeatable option, by key.
+    """key=value of a repeatable option, by key, with values as Kafka takes them (7d, 1GiB).
 
     Raises:
         CommandError: status 2; one is not key=value.
@@ -57,7 +58,7 @@ def config_pairs(texts: Sequence[str] | None) -> dict[str, str]:
         name, _, value = text.partition("=")
         if pairs.setdefault(name, value) != value:
             raise CommandError(f"{text!r}: {name} is {pairs[name]!r} before it", Exit.WRONG_USE)
-    return pairs
+    return {name: plain_value(name, value) for name, value in pairs.items()}
 
 
 def several(

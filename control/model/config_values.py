@@ -1,0 +1,38 @@
+"""Values of configs: as people write them (``7d``, ``1.5 GiB``), and as Kafka takes them. Pure."""
+
+import re
+from fractions import Fraction
+from typing import Final
+
+UNITS_MS: Final = {".ms": 1, ".seconds": 1_000, ".minutes": 60_000, ".hours": 3_600_000}
+"""Unit of a config that is a time, by the end of its name."""
+_TIMES_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_TIME: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.IGNORECASE)
+_SIZES: Final = {unit: 1024**power for power, unit in enumerate("KMGT", start=1)}
+_SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B?(?:/s)?", re.IGNORECASE)
+_DIGITS_MAX: Final = 40
+
+
+def plain_value(name: str, text: str) -> str:
+    """``604800000`` of ``retention.ms`` and ``7d``, ``1073741824`` of ``segment.bytes`` and
+    ``1 GiB``. A text that has no such meaning stays as it is: the cluster judges it."""
+    written = text.strip()
+    if len(written) > _DIGITS_MAX:
+        return text
+    unit_ms = next((ms for end, ms in UNITS_MS.items() if name.endswith(end)), None)
+    if unit_ms is not None:
+        value = _time_ms(written) / unit_ms
+    elif "bytes" in name.split(".") or name.endswith(".rate"):
+        found = _SIZE.fullmatch(written)
+        value = Fraction(found[1]) * _SIZES[found[2].upper()] if found else Fraction(0)
+    else:
+        return text
+    return str(value.numerator) if value and value.denominator == 1 else text
+
+
+def _time_ms(text: str) -> Fraction:
+    """Milliseconds of ``7d`` or ``6 d 3 h``; 0: it is no time with a unit."""
+    if re.fullmatch(f"(?:{_TIME.pattern})+", text, re.IGNORECASE) is None:
+        return Fraction(0)
+    parts = _TIME.findall(text)
+    return sum((Fraction(amount) * _TIMES_MS[unit.lower()] for amount, unit in parts), Fraction(0))
