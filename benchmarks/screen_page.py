@@ -146,8 +146,8 @@ class PageProbe:
         return found
 
     def sorts(self, last: str, count: int) -> list[float]:
-        """By high watermark: up, down, and as it was, in turns."""
-        firsts = ("topic-0-0", last)
+        """By high watermark: down, up, and as it was, in turns."""
+        firsts = (last, "topic-0-0")
         found = []
         for _ in range(-(-count // 2)):
             found += [self._timed("sort", "high_watermark", first) for first in firsts]
