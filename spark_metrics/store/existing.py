@@ -73,9 +73,10 @@ def look(files: StoreFiles, store: str, own_versions: Set[int] = frozenset()) ->
     """
     try:
         value = files.read_bytes(MANIFEST)
-        found = [path for folder in FOLDERS for path in files.list_files(folder)]
-        places = [path for path in found if path.startswith(f"{COMMITS}/")]
+        places = files.list_files(COMMITS)
         encoded = {MANIFEST: value, **{path: files.read_bytes(path) for path in places}}
+        # After the versions: whatever another job has just put names files that are there by now.
+        found = [path for folder in FOLDERS for path in files.list_files(folder)]
     except OSError as error:
         raise unreadable(store, error) from error
     versions, spoilt = list[_Version](), dict[str, str]()
@@ -127,9 +128,15 @@ def _gone_on_from(
         value=value,
         manifest=manifest,
         encoded=chosen.encoded,
-        set_aside=aside,
+        set_aside=(*_left_versions(manifest, found), *aside),
         why="; ".join(why),
     )
+
+
+def _left_versions(chosen: Manifest, found: Sequence[str]) -> list[str]:
+    """Successors of the chosen version: they are not whole, and another one is to follow it."""
+    commits = [path for path in found if path.startswith(f"{COMMITS}/")]
+    return [path for path in commits if (newest_successor([path]) or 0) >= chosen.version]
 
 
 def _lost_history(

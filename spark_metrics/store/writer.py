@@ -147,6 +147,8 @@ class StoreWriter:
             self._seen = found.encoded
         if found.why:
             self._on_notice(f"the metrics store {self.store}: {found.why}")
+        if newest_successor(found.set_aside) is not None:
+            self._set_aside(self._clock_ms())  # else it would be taken for another job's
 
     def _become(self, manifest: Manifest, value: bytes) -> None:
         """Show readers this version, and go on from it."""

@@ -11,7 +11,14 @@ import pytest
 
 from spark_metrics.history.rollup import due_tasks
 from spark_metrics.store.files import MARKER
-from spark_metrics.store.layout import COMMITS, GRACE_MS, MANIFEST, SET_ASIDE, HistoryFile
+from spark_metrics.store.layout import (
+    COMMITS,
+    GRACE_MS,
+    MANIFEST,
+    SET_ASIDE,
+    HistoryFile,
+    decode_manifest,
+)
 from spark_metrics.store.sweep import SWEEP_MS
 from spark_metrics.window.aggregates import AggregatesReader
 from spark_metrics.window.errors import StoreAwayError, StoreTakenError, StoreUnreadableError
@@ -252,6 +259,27 @@ def test_where_every_version_is_older_the_later_history_is_set_aside(job: Job) -
     go_on(job)
     assert contents(job.store, {*later}) == later
     assert any("named by no version" in text for text in job.notices)
+
+
+def test_a_half_unpacked_newer_version_gives_way_to_a_whole_one_and_loses_nothing(
+    job: Job,
+) -> None:
+    later = put_back(job, with_versions=False)
+    lacking, *there = sorted(later)
+    (job.store / "history" / lacking).unlink()
+    before = contents(job.store, {*there})
+    known = {Path(it).name for it in decode_manifest(manifest_of(job)).paths()}
+    job.start(AtOnce())
+    assert job.writer.manifest is not None
+    assert {Path(it).name for it in job.writer.manifest.paths()} == known
+    job.now_ms += 60_000
+    go_on(job)
+    assert contents(job.store, {*there}) == before
+    assert any("named by no version" in text for text in job.notices)
+
+
+def manifest_of(job: Job) -> bytes:
+    return (job.store / MANIFEST).read_bytes()
 
 
 def test_without_its_versions_the_manifest_is_enough(job: Job) -> None:
