@@ -309,7 +309,7 @@ async def test_on_production_a_topic_is_created_once_the_name_was_typed(
             await settle(pilot, lambda: isinstance(app.screen, ConfirmScreen), "the question")
             await settle(pilot, lambda: _has_focus(app, "word"), "the field, ready for typing")
             words = _line(app, "#confirm Static")
-            assert f"{topic} is created" in words
+            assert f"{topic} will be created" in words
             assert "type prod to confirm" in words
             await pilot.press(*"wrong", "enter")
             await settle(pilot, lambda: "is not 'prod'" in _line(app, "#word-problem"), "why not")

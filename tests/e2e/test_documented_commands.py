@@ -153,6 +153,11 @@ class Reader:
         return typed.end(), typed.said
 
     def _run(self, words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+        with pytest.MonkeyPatch.context() as terminal:  # its reader sits at one
+            terminal.setenv("COLUMNS", "200")
+            return self._run_here(words, capsys)
+
+    def _run_here(self, words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
         status = run(words)
         told = "".join(capsys.readouterr())
         if status == Exit.REFUSED and "add --yes" in told:  # its reader answers the question
