@@ -4,9 +4,10 @@ import re
 from fractions import Fraction
 from typing import Final
 
+from control.model.units import TIMES_MS
+
 UNITS_MS: Final = {".ms": 1, ".seconds": 1_000, ".minutes": 60_000, ".hours": 3_600_000}
 """Unit of a config that is a time, by the end of its name."""
-_TIMES_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _TIME: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*", re.IGNORECASE)
 _SIZES: Final = {unit: 1024**power for power, unit in enumerate("KMGT", start=1)}
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B?(?:/s)?", re.IGNORECASE)
@@ -35,4 +36,4 @@ def _time_ms(text: str) -> Fraction:
     if re.fullmatch(f"(?:{_TIME.pattern})+", text, re.IGNORECASE) is None:
         return Fraction(0)
     parts = _TIME.findall(text)
-    return sum((Fraction(amount) * _TIMES_MS[unit.lower()] for amount, unit in parts), Fraction(0))
+    return sum((Fraction(amount) * TIMES_MS[unit.lower()] for amount, unit in parts), Fraction(0))

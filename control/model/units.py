@@ -17,7 +17,7 @@ Number = float | int | None
 _BYTE_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _RATE: Final = re.compile(r"(?P<amount>\d+(\.\d+)?)\s*((?P<unit>[KMGT])?i?B?(/s)?)", re.IGNORECASE)
 
-_TIMES_MS: Final = {"ms": 1.0, "s": 1e3, "m": 60e3, "h": 3_600e3, "d": 86_400e3}
+TIMES_MS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 DECIMAL: Final = r"-?(?:\d[\d,]*(?<!,)(?:\.\d+)?|\.\d+)"
 """Pattern of ``1,234.5`` or ``.5``, with one way only to match: long texts take no time."""
 _DURATION: Final = re.compile(rf"(?P<amount>{DECIMAL})\s*(?P<unit>ms|s|m|h|d)?", re.IGNORECASE)
@@ -96,7 +96,7 @@ def parse_duration(text: str) -> float | None:
     found = _DURATION.fullmatch(text.strip())
     if found is None:
         return None
-    return float(found["amount"].replace(",", "")) * _TIMES_MS[(found["unit"] or "ms").lower()]
+    return float(found["amount"].replace(",", "")) * TIMES_MS[(found["unit"] or "ms").lower()]
 
 
 def counted(count: int, noun: str) -> str:

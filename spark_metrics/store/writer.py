@@ -122,6 +122,7 @@ class StoreWriter:
         self._threads = ThreadPoolExecutor(WRITERS)
         found = look(self.files, store)
         self._stand_in_place(found.manifest)
+        self.files.make_folders(BAD)
         require_put_if_absent(self.files)
         self.manifest: Manifest | None = found.manifest
         self.begun_afresh_because: str | None = None
@@ -205,9 +206,8 @@ class StoreWriter:
             wanted = {path for path in named if path.startswith(f"{folder}/")}
             if wanted and wanted.isdisjoint(self.files.list_files(folder)):
                 raise away(self.store, folder, len(wanted))
-            self.files.make_folders(folder)
+            self.files.make_folders(folder, BAD)
             self.files.mark(folder)
-        self.files.make_folders(BAD)
 
     def _is_ours(self) -> bool:
         """Whether this job can go on with what it knows: two would undo each other's history.

@@ -2,8 +2,9 @@
 and say so."""
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -168,20 +169,15 @@ async def test_a_forged_command_makes_the_executor_connect_to_no_strange_address
     assert (callers, ended.may_roll_back) == ([], False)
 
 
-async def test_who_asks_for_an_act_is_told_that_the_executor_refuses_it(
-    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A command line with another data directory has another key: its acts have no known proof."""
+@contextlib.asynccontextmanager
+async def slow_move(
+    cluster: LocalCluster, log: Path
+) -> AsyncIterator[tuple[OperationsClient, str, Callable[[], Awaitable[Phase]]]]:
+    """A move that runs for as long as is wanted: who asked for it, its id, and its phase now."""
     async with KafkaAdmin.to(cluster.bootstrap) as admin:
         topic = await topic_with_data(admin, {0: (cluster.ids[0],)}, records=2_000)
-        change = PartitionChange(
-            topic=topic,
-            partition=0,
-            before=(cluster.ids[0],),
-            after=(cluster.ids[1],),
-            size_bytes=0,
-        )
-    log = tmp_path / "executor.log"
+    here, there, *_ = cluster.ids
+    change = PartitionChange(topic=topic, partition=0, before=(here,), after=(there,), size_bytes=0)
     with ExecutorProcess(cluster.bootstrap, log):
         async with OperationsClient(cluster.bootstrap) as client:
             moved = await client.submit_reassign(
@@ -194,46 +190,43 @@ async def test_who_asks_for_an_act_is_told_that_the_executor_refuses_it(
                 return (await client.get(moved)).phase
 
             await eventually(phase, Phase.RUNNING)
-            monkeypatch.setenv("PARTISCOPE_PROOF__KEY_FILE", str(tmp_path / "other.key"))
-            line = CommandLine(bootstrap=cluster.bootstrap, bus=cluster.bootstrap, folder=tmp_path)
-            said = await asyncio.to_thread(line.run, "moves", "pause", moved, status=3)
-            assert lacking(said, moved, "pause is refused", "no proof", "--data") == [], said
-            assert await phase() is Phase.RUNNING
-            await client.control(moved, ControlAction.CANCEL)
-            assert (await wait_for(client, moved)).outcome is Outcome.CANCELLED
+            yield client, moved, phase
+
+
+async def test_who_asks_for_an_act_is_told_that_the_executor_refuses_it(
+    cluster: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command line with another data directory has another key: its acts have no known proof."""
+    async with slow_move(cluster, tmp_path / "executor.log") as (client, moved, phase):
+        monkeypatch.setenv("PARTISCOPE_PROOF__KEY_FILE", str(tmp_path / "other.key"))
+        line = CommandLine(bootstrap=cluster.bootstrap, bus=cluster.bootstrap, folder=tmp_path)
+        said = await asyncio.to_thread(line.run, "moves", "pause", moved, status=3)
+        assert lacking(said, moved, "pause is refused", "no proof", "--data") == [], said
+        assert await phase() is Phase.RUNNING
+        await client.control(moved, ControlAction.CANCEL)
+        assert (await wait_for(client, moved)).outcome is Outcome.CANCELLED
 
 
 @pytest.mark.parametrize("is_proven", [False, True])
 async def test_an_act_of_the_year_9999_does_not_keep_later_acts_away(
     cluster: LocalCluster, tmp_path: Path, *, is_proven: bool
 ) -> None:
-    async with KafkaAdmin.to(cluster.bootstrap) as admin:
-        topic = await topic_with_data(admin, {0: (cluster.ids[0],)}, records=2_000)
-    here, there, *_ = cluster.ids
-    change = PartitionChange(topic=topic, partition=0, before=(here,), after=(there,), size_bytes=0)
-    with ExecutorProcess(cluster.bootstrap, tmp_path / "executor.log"):
-        async with OperationsClient(cluster.bootstrap) as client, Bus(cluster.bootstrap) as bus:
-            moved = await client.submit_reassign(
-                Proposal(name="p", changes=(change,)),
-                bootstrap=cluster.bootstrap,
-                throttle=RATE_MIN_BYTES_PER_S,
-            )
+    async with (
+        slow_move(cluster, tmp_path / "executor.log") as (client, moved, phase),
+        Bus(cluster.bootstrap) as bus,
+    ):
 
-            async def phase() -> Phase:
-                return (await client.get(moved)).phase
+        async def refused() -> list[int]:
+            return [at_ms for at_ms, _ in (await client.get(moved)).refused_acts]
 
-            async def refused() -> list[int]:
-                return [at_ms for at_ms, _ in (await client.get(moved)).refused_acts]
-
-            await eventually(phase, Phase.RUNNING)
-            forged = ControlCommand(
-                operation_id=moved,
-                action=ControlAction.PAUSE,
-                submitted_ms=YEAR_9999_MS,
-                is_foreign=not is_proven,
-            )
-            await bus.publish_command(forged)
-            await eventually(refused, [YEAR_9999_MS])
-            assert await phase() is Phase.RUNNING
-            await client.control(moved, ControlAction.CANCEL)
-            assert (await wait_for(client, moved)).outcome is Outcome.CANCELLED
+        forged = ControlCommand(
+            operation_id=moved,
+            action=ControlAction.PAUSE,
+            submitted_ms=YEAR_9999_MS,
+            is_foreign=not is_proven,
+        )
+        await bus.publish_command(forged)
+        await eventually(refused, [YEAR_9999_MS])
+        assert await phase() is Phase.RUNNING
+        await client.control(moved, ControlAction.CANCEL)
+        assert (await wait_for(client, moved)).outcome is Outcome.CANCELLED

@@ -119,7 +119,7 @@ def forget_versions(store: Path) -> None:
 
 @pytest.mark.parametrize("kind", SPOILT)
 def test_a_spoilt_manifest_is_made_again_from_the_newest_version(job: Job, kind: str) -> None:
-    before, known, points = job.writer.manifest, history(job), job.points(60_000)
+    before, points = job.writer.manifest, job.points(60_000)
     SPOILT[kind](job.store / MANIFEST)
     job.start(AtOnce())
     assert job.writer.manifest == before
@@ -128,7 +128,6 @@ def test_a_spoilt_manifest_is_made_again_from_the_newest_version(job: Job, kind:
     assert not (job.store / SET_ASIDE).exists()
     assert any("goes on from version" in text for text in job.notices)
     job.expect(60_000)
-    assert len(known) > 3
 
 
 @pytest.mark.parametrize("kind", SPOILT)
