@@ -106,9 +106,10 @@ class ConnectionSettings(BaseModel):
     @classmethod
     def _lay_over_file(cls, given: Any) -> Any:
         """Values of the properties file lie under those that were given."""
-        if not isinstance(given, dict) or given.get("config_file") is None:
+        file = given.get("config_file") if isinstance(given, dict) else None
+        if not isinstance(file, str | Path):
             return given
-        return {**read_client_properties(Path(given["config_file"])), **given}
+        return {**read_client_properties(Path(file)), **given}
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -14,7 +14,14 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -30,6 +37,14 @@ from control.model.units import parse_duration
 from control.model.watched_cluster import COLORS, JOURNAL_HOLD_S, is_of_any
 from partiscope.connections import ConnectionSettings, SchemaRegistryConnection
 from partiscope.proof_keys import KEY_FILE
+from partiscope.setting_types import (
+    Host,
+    Number,
+    SettingPath,
+    Text,
+    require_plain_texts,
+    shown,
+)
 from spark_metrics.window.store_url import require_no_password
 
 ENV_PREFIX: Final = "PARTISCOPE_"
@@ -57,12 +72,12 @@ class Section(BaseModel):
 class ClusterSettings(Section):
     """The bundled cluster."""
 
-    brokers: int = Field(default=3, ge=1, le=BROKERS_MAX)
-    first_id: int = Field(default=101, ge=0)
-    host: str = "127.0.0.1"
-    port: int = Field(default=9092, ge=1, le=65_535)
+    brokers: Number = Field(default=3, ge=1, le=BROKERS_MAX)
+    first_id: Number = Field(default=101, ge=0)
+    host: Host = "127.0.0.1"
+    port: Number = Field(default=9092, ge=1, le=65_535)
     """The first broker listens here, the next ones on the ports after it."""
-    racks: str = Field(default="abc", min_length=1)
+    racks: Text = "abc"
     """One letter per rack, given to the brokers in turn."""
     overrides: dict[str, str] = Field(default_factory=dict)
     """Kafka's own property names, for every broker."""
@@ -71,12 +86,12 @@ class ClusterSettings(Section):
 class MetricsSettings(Section):
     """The Spark job and its store."""
 
-    master: str = "local[2]"
-    store: str | None = None
+    master: Text = "local[2]"
+    store: Text | None = None
     """Folder or URL; default: ``store`` in the data directory."""
-    checkpoint: str | None = None
+    checkpoint: Text | None = None
     """Folder or URL; default: ``checkpoint`` in the data directory."""
-    trigger_ms: int = Field(default=1_000, ge=100)
+    trigger_ms: Number = Field(default=1_000, ge=100)
     driver_memory: str | None = Field(default=None, pattern=r"^\d+[mg]$")
     """Heap of Spark's JVM, such as ``2g``; 768m where it is not set."""
 
@@ -89,8 +104,8 @@ class MetricsSettings(Section):
 class DashboardSettings(Section):
     """The page."""
 
-    host: str = "127.0.0.1"
-    port: int = Field(default=8050, ge=1, le=65_535)
+    host: Host = "127.0.0.1"
+    port: Number = Field(default=8050, ge=1, le=65_535)
 
 
 class ProofSettings(Section):
@@ -98,9 +113,9 @@ class ProofSettings(Section):
 
     required: bool = True
     """Whether the executor refuses commands without proof."""
-    key_file: Path | None = None
+    key_file: SettingPath | None = None
     """Key of this installation; default: ``installation.key`` in the data directory."""
-    further_key_files: tuple[Path, ...] = Field(default=(), max_length=CLUSTERS_MAX)
+    further_key_files: tuple[SettingPath, ...] = Field(default=(), max_length=CLUSTERS_MAX)
     """Keys of other installations on the same bus, which are believed as well."""
 
 
@@ -114,11 +129,11 @@ class TerminalSettings(Section):
 class CollectSettings(Section):
     """The collector: how often it samples, and what it may ask of each broker."""
 
-    interval_ms: int = Field(default=1_000, ge=100)
+    interval_ms: Number = Field(default=1_000, ge=100)
     """Of small clusters; rounds of large ones are as far apart as the load's bound needs."""
-    broker_rows_per_s: int = Field(default=3_000, ge=100)
+    broker_rows_per_s: Number = Field(default=3_000, ge=100)
     """Partitions, offsets and groups that one broker is asked about per second, at most."""
-    broker_times_per_s: int = Field(default=50, ge=1)
+    broker_times_per_s: Number = Field(default=50, ge=1)
     """Places in logs that one broker is asked the time of per second, at most: lag that is older
     than the collector gets its age by them."""
 
@@ -151,7 +166,7 @@ class Settings(BaseSettings):
         env_prefix=ENV_PREFIX, env_nested_delimiter="__", extra="forbid"
     )
 
-    data: Path = DATA_DEFAULT
+    data: SettingPath = DATA_DEFAULT
     """Where the bundled cluster, the store and the logs live."""
     bootstrap: str | None = None
     """A cluster to watch, by address or by its name among ``clusters``; without it, the bundled
@@ -167,6 +182,12 @@ class Settings(BaseSettings):
     bus: str | None = None
     """``host:port,…`` of the bus for metrics and operations; without it, the bundled brokers."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _check_texts(cls, given: Any) -> Any:
+        require_plain_texts(given)
+        return given
+
     @field_validator("bus")
     @classmethod
     def _check_bus(cls, bus: str | None) -> str | None:
@@ -174,7 +195,7 @@ class Settings(BaseSettings):
             raise ValueError("it names no HOST:PORT")
         return bus
 
-    cluster_id: str | None = None
+    cluster_id: Text | None = None
     """Id of the cluster whose figures are shown; without it, the largest one in the store."""
     read_only: bool = False
     tour: Literal["once", "never"] = "once"
@@ -256,7 +277,7 @@ class Settings(BaseSettings):
             return self._cluster_by_address(name)
         known = ", ".join(sorted(self.clusters)) or "none"
         raise SettingsError(
-            f"there is no cluster {name!r} in the settings (known: {known}). Write "
+            f"there is no cluster {shown(name)} in the settings (known: {known}). Write "
             f"HOST:PORT, or add [clusters.{name}] with its bootstrap to the file."
         )
 
@@ -326,8 +347,8 @@ def _plain_error(error: ErrorDetails, model: type[BaseModel]) -> str:
     given = error.get("input")
     is_shown = isinstance(given, str | int | float) and not _SECRET.search(path)
     is_shown = is_shown and repr(given) not in words
-    shown = without_user(given) if isinstance(given, str) else given
-    return f"{path}{f' = {shown!r}' if is_shown else ''}: {words}" if path else words
+    quoted = shown(without_user(given) if isinstance(given, str) else given)
+    return f"{path}{f' = {quoted}' if is_shown else ''}: {words}" if path else words
 
 
 def unknown_setting(path: str, name: str, known: Iterable[str]) -> str:
@@ -382,6 +403,10 @@ def _file_values() -> dict[str, Any]:
         raise SettingsError(str(error)) from error
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"settings file {path} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise SettingsError(
+            f"settings file {path} is nested deeper than any setting: name a settings file"
+        ) from error
 
 
 def usual_data() -> Path:
@@ -404,4 +429,8 @@ def load_settings() -> Settings:
     except ValueError as error:
         raise SettingsError(
             f"bad settings: {error}. Sections are set by PARTISCOPE_SECTION__NAME, or as JSON"
+        ) from error
+    except RecursionError as error:
+        raise SettingsError(
+            "bad settings: an environment variable is nested deeper than any setting"
         ) from error

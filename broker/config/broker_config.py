@@ -6,12 +6,14 @@ QuorumConfig). Every value of a property that Kafka knows is judged here, so the
 """
 
 import logging
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from broker.config.properties import PropertiesError, parse_properties
 from broker.config.without_effect import WITHOUT_EFFECT
+from broker.host_name import is_host_name
 from broker.metadata.records import BrokerEndpoint
 from broker.metrics_schema import JOB_ROWS_PER_S
 from broker.named_file import NamedFileError, read_text
@@ -306,7 +308,9 @@ def _parse_endpoints(key: str, text: str) -> dict[str, BrokerEndpoint]:
     for part in (part.strip() for part in text.split(",") if part.strip()):
         scheme, slashes, address = part.partition("://")
         host, colon, port = address.rpartition(":")
-        if not (slashes and colon and port.isdecimal() and int(port) <= PORT_MAX):
+        is_port = re.fullmatch("[0-9]{1,5}", port) and int(port) <= PORT_MAX
+        is_host = not host or is_host_name(host.strip("[]"))
+        if not (slashes and colon and is_port and is_host):
             raise ConfigError(f"{key}: {part} is not NAME://HOST:PORT, like PLAINTEXT://:9092")
         name = scheme.upper()
         endpoints[name] = BrokerEndpoint(name=name, host=host.strip("[]"), port=int(port))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from broker.background import Tasks, Timer, log_failure
+from broker.host_name import is_host_name
 from broker.log.segment.open_files import raise_open_files_limit
 
 BACKLOG: Final = 1024
@@ -59,6 +60,8 @@ async def bind_sockets(host: str, port: int) -> list[socket.socket]:
 
     :raises OSError: the port is in use, not permitted, or not an address of this machine.
     """
+    if host and not is_host_name(host):
+        raise OSError(errno.EADDRNOTAVAIL, f"{host!r} is neither a host's name nor an address")
     found = await asyncio.get_running_loop().getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )

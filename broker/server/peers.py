@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from broker.background import Tasks, Timer, leave_to_caller
+from broker.host_name import is_host_name
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frames import ReceiveBuffer
@@ -227,6 +228,8 @@ class PeerClient:
             raise type(self._last_failure)(f"{self._last_failure} (backing off)")
         name = f"{self.host}:{self.port}"
         try:
+            if not is_host_name(self.host):
+                raise OSError("that is neither a host's name nor an address")
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 _, connection = await loop.create_connection(
                     lambda: _PeerConnection(name, self._lost), self.host, self.port

@@ -6,9 +6,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from broker.host_name import is_host_name
+
 PORT_MAX: Final = 65_535
-_HOST: Final = re.compile(r"\[[0-9a-fA-F:.%\w]+\]|[^\s:/@\[\]\x00-\x1f\ud800-\udfff]{1,253}")
-"""A name or an address of version 4, or one of version 6 in brackets."""
+_ADDRESS: Final = re.compile(r"(?:\[([^\[\]]+)\]|([^:]+)):([0-9]+)")
+"""An address of version 6 stands in brackets."""
+_SHOWN_CHARACTERS_MAX: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +98,15 @@ def without_user(text: str) -> str:
 
 
 def _parse_address(entry: str) -> tuple[str, int]:
-    host, _, port = entry.strip().rpartition(":")
-    if not host or not _HOST.fullmatch(host) or not re.fullmatch("[0-9]+", port):
-        words = f"{without_user(entry.strip())!r} is not an address of the form HOST:PORT"
-        raise ValueError(words)
-    if not 1 <= int(port[:9]) <= PORT_MAX:
-        raise ValueError(f"{entry.strip()!r} has no port from 1 to {PORT_MAX}")
-    return host.strip("[]"), int(port)
+    found = _ADDRESS.fullmatch(entry.strip())
+    host = (found[1] or found[2]) if found else ""
+    if not found or not is_host_name(host) or (found[1] and ":" not in host):
+        raise ValueError(f"{_quoted(entry)} is not an address of the form HOST:PORT")
+    if len(found[3]) > 5 or not 1 <= int(found[3]) <= PORT_MAX:
+        raise ValueError(f"{_quoted(entry)} has no port from 1 to {PORT_MAX}")
+    return host, int(found[3])
+
+
+def _quoted(entry: str) -> str:
+    text = repr(without_user(entry.strip()))
+    return text if len(text) <= _SHOWN_CHARACTERS_MAX else f"{text[:_SHOWN_CHARACTERS_MAX]}…"

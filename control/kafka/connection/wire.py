@@ -20,6 +20,7 @@ from aiokafka.conn import AIOKafkaConnection, CloseReason, create_conn
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
 
+from broker.host_name import is_host_name
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
 from control.kafka.connection.handshake import TICKET_ERRORS, maybe_raise_for_good, next_step_after
@@ -328,6 +329,8 @@ class KafkaWire:
 
     async def _open(self, address: tuple[str, int]) -> AIOKafkaConnection:
         settings = self.settings
+        if not is_host_name(address[0]):
+            raise ConnectionError(f"{address[0]!r} is neither a host's name nor an address")
         try:
             # Not wait_for: cancelled, it may raise what the attempt failed by instead.
             async with asyncio.timeout(settings.connect_timeout_ms / 1000):

@@ -23,6 +23,7 @@ from threading import Lock, Timer
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
+from broker.host_name import is_host_name
 from control.kafka.connection.settings import RegistrySettings
 
 SCHEMAS_MAX: Final = 1_000
@@ -324,6 +325,8 @@ def _connection(
     where = urlsplit(url)
     host, is_tls = where.hostname or "", where.scheme == "https"
     context = context or (ssl.create_default_context() if is_tls else None)
+    if not is_host_name(host):
+        raise OSError(f"{host!r} is neither a host's name nor an address")
     left_s = max(0.001, allowance.left_s)
     connection: HTTPConnection = (
         HTTPSConnection(host, where.port, context=context)

@@ -87,6 +87,15 @@ def test_a_broker_alone_has_no_listener_for_controllers() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "address", ["a..b:9092", "h:²", "h:" + "9" * 5_000, "h:70000", f"{'x' * 64}:9092", "[a..b]:1"]
+)
+def test_a_listener_that_no_machine_has_is_refused(address: str) -> None:
+    for key in ("listeners", "advertised.listeners"):
+        with pytest.raises(ConfigError, match=key):
+            BrokerConfig.from_properties({**LEAST, key: f"PLAINTEXT://{address}"})
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot read --config .*none\.properties.*no such file"):
         BrokerConfig.from_file(str(tmp_path / "none.properties"))

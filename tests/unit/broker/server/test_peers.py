@@ -106,6 +106,16 @@ async def test_nobody_listens() -> None:
         await peer.send(PLAIN, 0, codec.build_request(PLAIN, 0))
 
 
+@pytest.mark.parametrize("host", ["a..b", "x" * 64, "a\0b"])
+async def test_a_host_that_no_resolver_takes_is_unavailable(host: str) -> None:
+    """A node may register any text as its host; its peers go on."""
+    peer = PeerClient(host=host, port=9092)
+    for _ in range(2):
+        with pytest.raises(PeerUnavailableError, match="cannot be reached"):
+            await peer.send(PLAIN, 0, codec.build_request(PLAIN, 0))
+    await peer.close()
+
+
 async def test_closing_fails_who_waits_for_the_connection() -> None:
     """A cancellation would end the task of whoever asked, without a word."""
     with lost_listener() as address:

@@ -88,6 +88,8 @@ class ScriptedCluster:
     """Of the script itself: they end the test."""
     shown: set[int] | None = None
     """Brokers that metadata lists; None: all of them."""
+    hosts: dict[int, str] = field(default_factory=dict)
+    """Hosts that metadata tells in place of this machine."""
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
@@ -149,7 +151,12 @@ class ScriptedCluster:
         live = [it for it in self.ids if self.shown is None or it in self.shown]
         return {
             "brokers": tuple(
-                {"node_id": it, "host": "127.0.0.1", "port": self.ports[it]} for it in live
+                {
+                    "node_id": it,
+                    "host": self.hosts.get(it, "127.0.0.1"),
+                    "port": self.ports[it],
+                }
+                for it in live
             ),
             "cluster_id": CLUSTER_ID,
             "controller_id": self.controller,

@@ -220,6 +220,17 @@ async def test_a_broker_that_metadata_does_not_list_is_named_and_not_guessed(
     assert all(asked.api != apis.METADATA.key or asked.broker != 77 for asked in three.asked)
 
 
+@pytest.mark.parametrize("host", ["a..b", "x" * 64, "a\0b"])
+async def test_a_broker_that_advertises_no_host_is_told_as_unreachable(
+    three: ScriptedCluster, host: str
+) -> None:
+    three.hosts[2] = host
+    async with KafkaAdmin.to(three.settings(bootstrap=three.address(1))) as admin:
+        await admin.describe_cluster()
+        with pytest.raises(UnreachableError, match="broker 2"):
+            await admin.wire.send(apis.METADATA, {"topics": ()}, node_id=2)
+
+
 async def test_a_broker_that_moved_is_asked_at_its_new_address(three: ScriptedCluster) -> None:
     async with KafkaAdmin.to(three.settings()) as admin:
         await admin.wire.send(apis.METADATA, {"topics": ()}, node_id=2)

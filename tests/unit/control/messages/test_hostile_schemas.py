@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from control.kafka.connection.settings import RegistrySettings
 from control.kafka.records.schema_registry import (
     ANSWER_BYTES_MAX,
     WORDS_MAX,
@@ -205,6 +206,13 @@ def test_an_answer_that_is_no_http_is_a_registry_error(answer: bytes) -> None:
                 registry.schema(1)
             assert len(str(raised.value)) <= WORDS_MAX + 1
     assert server.asked_count == 1
+
+
+@pytest.mark.parametrize("host", ["a..b", "x" * 64])
+def test_a_registry_at_no_host_is_a_registry_error(host: str) -> None:
+    registry = SchemaRegistry(RegistrySettings(url=f"http://{host}:8081"))
+    with pytest.raises(RegistryError, match="does not answer"):
+        registry.schema(1)
 
 
 def answer_of(references: Any, **others: Any) -> bytes:
