@@ -24,7 +24,10 @@ from dashboard.server.origin_check import App, Message, Receive, Scope, Send
 ANSWERS_BYTES_MAX: Final = 4 << 20
 """Of some 20 kB each; those of the last versions, for all views that are open."""
 INBOX_MAX: Final = 256
+INBOX_BYTES_MAX: Final = 32 << 20
 """Messages of one page that Dash has not taken yet; the page's socket waits then."""
+SHARED_CHARACTERS_MAX: Final = 64 << 10
+"""A longer question is never shared: what waits for an answer is not in the inbox."""
 
 CALLBACKS: Final = "/_dash-ws-callback"
 """Path of the WebSocket over which Dash is asked."""
@@ -78,13 +81,41 @@ class CallbackSharing:
         return chosen_cluster.get(), self._version(), json.dumps(parts, sort_keys=True)
 
 
+class _Inbox:
+    """Messages that Dash has not taken yet, bounded in number and in bytes."""
+
+    def __init__(self) -> None:
+        self._messages: asyncio.Queue[Message] = asyncio.Queue(INBOX_MAX)
+        self._bytes = 0
+        self._has_room = asyncio.Event()
+
+    async def put(self, message: Message) -> None:
+        """Waits until there is room."""
+        while self._bytes >= INBOX_BYTES_MAX:
+            self._has_room.clear()
+            await self._has_room.wait()
+        self._bytes += _size(message)
+        await self._messages.put(message)
+
+    async def get(self) -> Message:
+        """Waits until there is a message."""
+        message = await self._messages.get()
+        self._bytes -= _size(message)
+        self._has_room.set()
+        return message
+
+
+def _size(message: Message) -> int:
+    return len(message.get("text") or "")
+
+
 class _Page:
     """One WebSocket: what it asks, and what of that it asks for all."""
 
     def __init__(self, shared: CallbackSharing, send: Send) -> None:
         self._shared = shared
         self._send = send
-        self._inbox: asyncio.Queue[Message] = asyncio.Queue(INBOX_MAX)
+        self._inbox = _Inbox()
         self._asked: dict[str, Hashable] = {}
         self._waiting: set[asyncio.Task[None]] = set()
 
@@ -180,7 +211,7 @@ def _is_understood(message: Message) -> bool:
 
 def _read(message: Message) -> Question | None:
     text = message.get("text")
-    if not text or '"callback_request"' not in text:
+    if not text or len(text) > SHARED_CHARACTERS_MAX or '"callback_request"' not in text:
         return None
     found = json.loads(text)
     return found if "requestId" in found else None

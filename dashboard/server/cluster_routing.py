@@ -32,12 +32,12 @@ class ClusterRouting:
         self._names = tuple(names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] in {"http", "websocket"} and self._names:
+        if scope["type"] in {"http", "websocket"}:
             name, path = name_and_path(scope)
             if name and name not in self._names:
                 await _refuse(scope, receive, send, name, self._names)
                 return
-            chosen_cluster.set(name or self._names[0])
+            chosen_cluster.set(name or next(iter(self._names), ""))
             # Not quoted anew from the path: %2F in the name of a group is no border of segments.
             _, raw_path = _split(scope["raw_path"].decode("latin-1"))
             scope = {**scope, "path": path, "raw_path": raw_path.encode("latin-1")}
@@ -118,7 +118,8 @@ def _is_view(path: str) -> bool:
 async def _refuse(
     scope: Scope, receive: Receive, send: Send, name: str, known: Collection[str]
 ) -> None:
-    words = f"404: there is no cluster {name!r} here; known: {', '.join(known)}\n"
+    there = f"known: {', '.join(known)}" if known else "the only one has no name: leave it out"
+    words = f"404: there is no cluster {name!r} here; {there}\n"
     if scope["type"] == "websocket":
         await receive()
         await send({"type": "websocket.close", "code": 1008, "reason": words[:120]})

@@ -8,7 +8,7 @@ who scrolls must not wait for the page's other news.
 import asyncio
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -27,8 +27,8 @@ from dashboard.live.displayed_snapshot import displayed_snapshot
 from dashboard.server.asker import GONE, AskerGoneError, while_asked
 
 AT_ONCE_MAX: Final = 2
-"""Blocks of one table that are made at once; further ones wait. A filter over 400,000 rows takes a
-second of CPU and 150 MiB."""
+"""Blocks or files of one table that are made at once; further ones wait. A filter over 400,000
+rows takes a second of CPU and 150 MiB."""
 LEVEL: Final = 1
 """Of gzip: a block is sent once. It becomes a tenth, in a millisecond."""
 _GZIP: Final = "gzip"
@@ -36,24 +36,35 @@ _GZIP: Final = "gzip"
 
 def register(server: FastAPI, context: PageContext) -> None:
     """One route for all tables."""
-    turns = {kind: asyncio.Semaphore(AT_ONCE_MAX) for kind in LISTS}
-
-    async def in_turn(kind: str, request: Request) -> Response:
-        async with turns[kind]:
-            block = asyncio.ensure_future(run_in_threadpool(_block, context, kind, request))
-            try:
-                return await asyncio.shield(block)
-            finally:
-                await asyncio.wait({block})  # its thread works on though its asker has gone
+    turns = TableTurns()
 
     @server.get("/rows/{kind}", include_in_schema=False)
     async def answer(kind: str, request: Request) -> Response:
         if kind not in LISTS:
             return no_such_table(kind)
+        return await turns.answer(kind, request, lambda: _block(context, kind, request))
+
+
+class TableTurns:
+    """Makes answers from a table, a bounded number at once; further ones wait."""
+
+    def __init__(self) -> None:
+        self._turns = {kind: asyncio.Semaphore(AT_ONCE_MAX) for kind in LISTS}
+
+    async def answer(self, kind: str, request: Request, make: Callable[[], Response]) -> Response:
+        """The answer that ``make`` gives in a thread, unless its asker goes before."""
         try:
-            return await while_asked(request, in_turn(kind, request))
+            return await while_asked(request, self._in_turn(kind, make))
         except AskerGoneError:
             return Response(status_code=GONE)
+
+    async def _in_turn(self, kind: str, make: Callable[[], Response]) -> Response:
+        async with self._turns[kind]:
+            made = asyncio.ensure_future(run_in_threadpool(make))
+            try:
+                return await asyncio.shield(made)
+            finally:
+                await asyncio.wait({made})  # its thread works on though its asker has gone
 
 
 def _block(context: PageContext, kind: str, request: Request) -> Response:

@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from dashboard import ids
-from dashboard.server.callback_sharing import CALLBACKS, INBOX_MAX, CallbackSharing
+from dashboard.server.callback_sharing import (
+    CALLBACKS,
+    INBOX_BYTES_MAX,
+    INBOX_MAX,
+    SHARED_CHARACTERS_MAX,
+    CallbackSharing,
+)
 from dashboard.server.origin_check import Message, Receive, Scope, Send
 from tests.support.patience import WAIT_S
 
@@ -237,3 +243,38 @@ async def test_a_page_that_asks_the_same_without_end_waits_itself() -> None:
     assert (await first.answer())["requestId"] == "first"
     flood.leave()
     await first.end()
+
+
+async def test_a_page_that_says_much_at_once_waits_before_it_fills_the_memory() -> None:
+    """Each message is as long as one may be; Dash takes none of them meanwhile."""
+    taken = 0
+
+    async def receive() -> Message:
+        nonlocal taken
+        taken += 1
+        return {"type": "websocket.receive", "text": json.dumps({"x": "y" * (16 << 20)})}
+
+    async def send(_: Message) -> None:
+        pass
+
+    async def never(scope: Scope, receive: Receive, send: Send) -> None:
+        await asyncio.Event().wait()
+
+    task = asyncio.ensure_future(CallbackSharing(never, lambda: 0)(SCOPE, receive, send))
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert taken <= INBOX_BYTES_MAX // (16 << 20) + 1
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_long_question_is_not_kept_for_others() -> None:
+    dash = Dash()
+    app = CallbackSharing(dash, lambda: 0)
+    page = Page(app)
+    page.ask(question("a", output="x" * SHARED_CHARACTERS_MAX))
+    page.ask(question("b", output="x" * SHARED_CHARACTERS_MAX))
+    dash.may_answer.set()
+    assert [(await page.answer())["requestId"] for _ in range(2)] == ["a", "b"]
+    assert dash.asked == ["a", "b"]
+    await page.end()

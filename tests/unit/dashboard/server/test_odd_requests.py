@@ -81,6 +81,9 @@ def test_all_scripts_of_the_page_are_named(page: Page) -> None:
     ("address", "status"),
     [
         ("/rows/nothing", 404),
+        ("/topics?cluster=prod", 404),
+        ("/@prod/topics", 404),
+        ("/rows/topics?cluster=prod", 404),
         ("/rows/topics?from=x", 400),
         ("/rows/topics?from=-5&to=-10", 400),
         ("/rows/topics?to=99999999999999999999", 200),

@@ -4,7 +4,9 @@ import asyncio
 import gzip
 import json
 import threading
+from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ from fastapi import FastAPI, Request
 from control.views.snapshots import snapshot as views
 from control.views.tables.query import TableQuery
 from dashboard.components.grid import BLOCK_ROWS
-from dashboard.server import table_rows
+from dashboard.server import export, table_rows
+from dashboard.server.export import FILES_AT_ONCE_MAX
 from dashboard.server.table_rows import answer_of, count_words, query_of, row_of
 from tests.support.patience import WAIT_S
 from tests.support.settle import until
@@ -54,13 +57,15 @@ async def _stay() -> dict[str, object]:
     return await asyncio.Future()
 
 
-async def test_few_blocks_are_made_at_once_and_none_for_who_has_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("room", "suffix"), [(table_rows, ()), (export, ("csv",))])
+async def test_few_answers_are_made_at_once_and_none_for_who_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: ModuleType, suffix: tuple[str, ...]
 ) -> None:
     """One tab that asks fifty dear questions leaves the page time for others."""
     server = FastAPI()
-    table_rows.register(server, context_on(tmp_path))
+    room.register(server, context_on(tmp_path))
     route: Any = server.routes[-1]
+    ask = partial(route.endpoint, "topics", *suffix)
     begun, may_go_on = list[str](), threading.Event()
 
     def slow(snapshot: Any, kind: str, *_: Any) -> Any:
@@ -68,7 +73,7 @@ async def test_few_blocks_are_made_at_once_and_none_for_who_has_gone(
         assert may_go_on.wait(WAIT_S)
         return views.list_page(snapshot, kind)
 
-    monkeypatch.setattr(table_rows, "list_page", slow)
+    monkeypatch.setattr(room, "list_page", slow)
     leaves = asyncio.Event()
 
     async def go() -> dict[str, object]:
@@ -76,9 +81,9 @@ async def test_few_blocks_are_made_at_once_and_none_for_who_has_gone(
         return {"type": "http.disconnect"}
 
     scope = {"type": "http", "query_string": b"", "headers": []}
-    first = [asyncio.create_task(route.endpoint("topics", Request(scope, _stay))) for _ in range(2)]
+    first = [asyncio.create_task(ask(Request(scope, _stay))) for _ in range(2)]
     await until(lambda: len(begun) == len(first))
-    late = [asyncio.create_task(route.endpoint("topics", Request(scope, go))) for _ in range(50)]
+    late = [asyncio.create_task(ask(Request(scope, go))) for _ in range(50)]
     leaves.set()
     gone = await asyncio.wait_for(asyncio.gather(*late), WAIT_S)
     assert {answer.status_code for answer in gone} == {499}
@@ -86,6 +91,26 @@ async def test_few_blocks_are_made_at_once_and_none_for_who_has_gone(
     made = await asyncio.wait_for(asyncio.gather(*first), WAIT_S)
     assert [answer.status_code for answer in made] == [200, 200]
     assert len(begun) == len(first) == table_rows.AT_ONCE_MAX
+
+
+async def test_files_that_nobody_takes_are_bounded(tmp_path: Path) -> None:
+    server = FastAPI()
+    export.register(server, context_on(tmp_path))
+    route: Any = server.routes[-1]
+    request = Request({"type": "http", "query_string": b"", "headers": []}, _stay)
+    slow = [await route.endpoint("topics", "csv", request) for _ in range(FILES_AT_ONCE_MAX)]
+    begun = [aiter(answer.body_iterator) for answer in slow]
+    heads = [await anext(pieces) for pieces in begun]
+    assert all(head.startswith("topic,") for head in heads)
+
+    refused = await route.endpoint("topics", "csv", request)
+    assert (refused.status_code, f"{FILES_AT_ONCE_MAX} files" in refused.body.decode()) == (
+        429,
+        True,
+    )
+    async for _ in begun[0]:
+        pass
+    assert (await route.endpoint("topics", "csv", request)).status_code == 200
 
 
 @pytest.mark.parametrize(
