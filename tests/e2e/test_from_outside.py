@@ -159,8 +159,14 @@ def test_who_acts_on_a_move_is_told_at_once_that_the_executor_refuses(
         with PageServer(store, *where[2:]) as server:
             errors: list[str] = []
             page = open_page(browser, f"{server.url}/moves/{move}", errors)
-            buttons = {"pause": ["#move-pause"], "cancel": ["#move-cancel", "#move-confirm"]}
+            buttons = {
+                "pause": ["#move-pause"],
+                "throttle": ["#move-throttle"],
+                "cancel": ["#move-cancel", "#move-confirm"],
+            }
             for act, pressed in buttons.items():
+                if act == "throttle":
+                    page.locator("#move-rate").fill("200KiB")
                 for button in pressed:
                     page.locator(button).click()
                 for words in (f"{act} is refused", *REFUSED):
@@ -170,7 +176,8 @@ def test_who_acts_on_a_move_is_told_at_once_that_the_executor_refuses(
             assert errors == []
         with terminal(f"moves/{move}", *where, data=store.parent / "data") as shown:
             shown.wait("guarded", seconds=START_S)
-            for act, keys in {"pause": ["Space"], "cancel": ["x", "y"]}.items():
+            acts = {"pause": ["Space"], "throttle": ["t", *"200KiB", "Enter"], "cancel": ["x", "y"]}
+            for act, keys in acts.items():
                 shown.press(*keys)
                 shown.wait(f"{act} is refused", *REFUSED)
     assert [it["phase"] for it in site.cli.moves() if it["id"] == move] == ["running"]
