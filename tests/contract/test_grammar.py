@@ -68,6 +68,12 @@ def test_a_topic_from_create_to_delete(typed: Typed) -> None:
     assert _partitions(typed, name) == count
     assert typed(*alter, "--yes")[0] == 0
     assert _partitions(typed, name) == 4
+    topic = f"topic:{name}"
+    assert typed("configs", "alter", topic, "--config", "retention.ms=2000", "--yes")[0] == 0
+    described = _document(typed, "configs", "describe", topic, "--filter", "retention.ms")
+    values = {each["name"]: each["value"] for each in described["configs"]}
+    assert (described["resource"], values["retention.ms"]) == (name, "2000")
+    assert typed(*alter[:3], "--config", "retention.ms=1000", "--yes")[0] == 0
     found = _document(typed, "configs", "--filter", "retention.ms")["configs"]
     (own,) = (each for each in found if each["resource"] == name)
     assert (own["name"], own["value"], own["source"]) == ("retention.ms", "1000", "topic")

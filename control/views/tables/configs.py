@@ -23,7 +23,9 @@ from control.views.tables.column import Column, Table, column, name_column, word
 from control.views.tables.rows import Cell, Row, Tone
 
 BROKER: Final = "broker:"
-"""Before a broker's id, where a topic's name could stand."""
+TOPIC: Final = "topic:"
+"""Before a broker's id, where a topic's name could stand; before a topic's name it may be left
+out."""
 ABSENT: Final = 0
 """Source of a config that only the other one of a comparison has."""
 SOURCES: Final = {

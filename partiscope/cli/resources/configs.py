@@ -14,6 +14,7 @@ from control.operations.catalogue.topics.configure_topic import ConfigureTopic
 from control.views.tables.configs import (
     BROKER,
     CONFIGS,
+    TOPIC,
     compared_columns,
     config_rows,
     differing,
@@ -146,7 +147,7 @@ def alter(
     elif _resource(resource).scope is ConfigScope.BROKER:
         operation = ConfigureBroker(broker=_resource(resource).name, configs=values, reason=reason)
     else:
-        operation = ConfigureTopic(topic=resource, configs=values, reason=reason)
+        operation = ConfigureTopic(topic=_resource(resource).name, configs=values, reason=reason)
     run_operations([operation], {"resource": resource}, bootstrap=bootstrap, dry_run=dry_run,
                    yes=yes, as_json=as_json)  # fmt: skip
 
@@ -171,9 +172,9 @@ async def _all(address: str) -> Configs:
 
 
 def _resource(text: str) -> ConfigResource:
-    if not text.startswith(BROKER):
-        return ConfigResource(scope=ConfigScope.TOPIC, name=text)
+    if not text.startswith(BROKER):  # no topic has a colon in its name
+        return ConfigResource(scope=ConfigScope.TOPIC, name=text.removeprefix(TOPIC))
     broker = text.removeprefix(BROKER)
-    if not broker.isdecimal():
+    if not (broker.isascii() and broker.isdecimal()):
         raise CommandError(f"{text!r} is not broker:ID, such as broker:101", Exit.WRONG_USE)
     return ConfigResource(scope=ConfigScope.BROKER, name=broker)
