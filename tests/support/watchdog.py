@@ -1,0 +1,35 @@
+"""Ends the process of a test that its time-out cannot end: one that hangs in C.
+
+pytest-timeout raises by a signal, which Python handles between two steps of its own. A test that
+waits within a library, such as librdkafka for a thread of its own, takes no such step. Beside
+others the test is then told as failed and its process started anew; alone the run ends.
+"""
+
+import faulthandler
+from collections.abc import Generator
+from typing import Any, Final
+
+import pytest
+from _pytest.faulthandler import fault_handler_stderr_fd_key as _stderr  # the one not captured
+
+FURTHER_S: Final = 60.0
+"""After the test's own time-out."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """From the set-up of a test to the end of its fixtures."""
+    if limit_s := _limit_s(item):
+        stderr = item.config.stash[_stderr]
+        faulthandler.dump_traceback_later(limit_s + FURTHER_S, exit=True, file=stderr)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def _limit_s(item: pytest.Item) -> float:
+    """0: it may take as long as it wants."""
+    marker = item.get_closest_marker("timeout")
+    given = (marker.args[0] if marker.args else marker.kwargs.get("timeout")) if marker else None
+    return float(given if given is not None else item.config.getoption("timeout") or 0.0)
