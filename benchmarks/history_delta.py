@@ -84,14 +84,15 @@ def write_as_store(folder: Path, partitions: int, minutes: int) -> dict[str, flo
     )
     spent_s = 0.0
     for number in range(minutes * BATCHES):
+        now_ms[0] = BEGIN_MS + number * FINE_MS
         batch = Commit(
             query_id="bench",
             batch_id=number,
             interval_ms=FINE_MS,
+            watermark_ms=now_ms[0],
             now={name: schema.empty_table() for name, schema in NOW_TABLES.items()},
             history={TABLE: readings(partitions, number)},
         )
-        now_ms[0] = BEGIN_MS + number * FINE_MS
         began_s = time.process_time()
         writer.commit(batch)
         spent_s += time.process_time() - began_s

@@ -112,6 +112,7 @@ class LivingStore:
                 query_id="screens",
                 batch_id=len(self.commits),
                 interval_ms=int(self.interval_s * 1000),
+                watermark_ms=at_ms[-1],
                 now=tables,
                 history=_history(tables, at_ms),
             )

@@ -117,7 +117,7 @@ def context_of(settings: DashboardSettings) -> PageContext:
         return found
 
     clusters = {watched.name: cluster_context(watched) for watched in settings.clusters}
-    return PageContext(clusters=clusters, reader=reader, settings=settings)
+    return PageContext(clusters=clusters, reader=reader, settings=settings, now_ms=reader.now_ms)
 
 
 def guarded(app: Dash, context: PageContext, hosts: Callable[[], frozenset[str]]) -> OriginCheck:

@@ -482,19 +482,33 @@ def _age_ms(fresh: Freshness, now_ms: int) -> int:
 
 
 def find_clocks(evidence: Evidence) -> Iterator[Finding]:
-    """Brokers whose clock differs from that of the metrics job; where all differ alike, the job's
-    host. Figures are shown by the job's clock, so that lag pairs what belongs together."""
-    brokers = evidence.snapshot.brokers
+    """Clocks that differ from the time of the metrics job: of brokers, of its own host, of all.
+
+    The job counts by a steady clock and begins by that of most brokers, so a clock that is set
+    wrong later, whosever it is, differs from it.
+    """
+    brokers, health = evidence.snapshot.brokers, evidence.snapshot.health
+    job_ms = 0 if health is None else health.clock_skew_ms or 0
     heard = brokers.filter(pc.is_valid(brokers["clock_skew_ms"])).to_pylist()
     skews = [row["clock_skew_ms"] for row in heard]
-    if len(heard) > 1 and all(skews) and max(skews) - min(skews) <= CLOCKS_ALIKE_MS:
-        yield _clock_finding("the metrics job's host", "job", -skews[0], "the brokers' clocks")
+    if job_ms and _are_alike([*skews, job_ms]):
+        yield _clock_finding("all clocks", "job", job_ms, "the time before they were set")
+        return
+    if job_ms:
+        yield _clock_finding("the metrics job's host", "job", job_ms, "those of most brokers")
+    if len(heard) > 1 and _are_alike(skews):
+        yield _clock_finding("all brokers", "brokers", skews[0], "that of the metrics job's host")
         return
     for row in heard:
         if skew := row["clock_skew_ms"]:
             broker = f"broker {row['broker']}"
-            other = "that of the metrics job"
+            other = "those of most others" if len(heard) > 1 else "that of the metrics job"
             yield _clock_finding(broker, f"brokers/{row['broker']}", skew, other)
+
+
+def _are_alike(skews_ms: Sequence[int]) -> bool:
+    """Whether these clocks are off, and all by the same time."""
+    return all(skews_ms) and max(skews_ms) - min(skews_ms) <= CLOCKS_ALIKE_MS
 
 
 def _clock_finding(whose: str, path: str, skew_ms: int, other: str) -> Finding:
@@ -505,9 +519,9 @@ def _clock_finding(whose: str, path: str, skew_ms: int, other: str) -> Finding:
         subject=path,
         label=whose,
         title=f"clock {{skew:duration}} {way}",
-        reason=f"Its clock is {{skew:duration}} {way} of {other}. Figures are corrected for it; "
-        "timestamps that it writes, and retention by them, stay wrong.",
-        next_step="Set its clock, and keep it by NTP or chrony",
+        reason=f"It is {{skew:duration}} {way} of {other}. Figures are corrected for it; "
+        "timestamps of records, and retention by them, stay wrong.",
+        next_step="Set the clock, and keep it by NTP or chrony",
         operation=Operation.OUTSIDE,
         facts={"skew": abs(skew_ms)},
     )

@@ -38,6 +38,8 @@ class JobHealth:
     state_rows: int | None = None
     """Replicas and commits that the job remembers."""
     newest_round_ms: int | None
+    clock_skew_ms: int | None = None
+    """The clock of the job's host less the job's time, where it is off."""
     written_ms: int
 
 

@@ -4,7 +4,7 @@ On one machine this is the cheaper way: records are fetched once, and no other p
 (docs/decisions/0015-the-fold-on-executors.md).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain
@@ -17,7 +17,7 @@ from spark_metrics.buckets.waves import Judged, judge
 from spark_metrics.decode.record_head import Head, KafkaRecord, bad_value, read_head
 from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.fold.bucket import points_of
-from spark_metrics.store.writer import wall_clock_ms
+from spark_metrics.store.writer import monotonic_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -28,16 +28,18 @@ WORKERS: Final = 2
 class DriverFold:
     """A ``BucketFold`` over records that the driver has fetched whole."""
 
-    def __init__(self) -> None:
+    def __init__(self, steady_ms: Callable[[], int] = monotonic_ms) -> None:
+        self._steady_ms = steady_ms
         self._threads = ThreadPoolExecutor(WORKERS)
 
     def fold(self, plan: FoldPlan, batch: "DataFrame", phases: Phases) -> FoldedBatch | None:
         """Side by side; records are let go of as soon as their rows are read."""
+        began_ms = self._steady_ms()
         with phases.of("fetch"):
             rows = batch.selectExpr(*RECORD).toArrow().to_pylist()
         with phases.of("decode"):
             # A broker that hangs holds up the reading, and the others were heard of at its end.
-            known = replace(plan.known, at_ms=wall_clock_ms())
+            known = plan.known.later(self._steady_ms() - began_ms)
             judged = judge(known, [read_head(KafkaRecord(**row)) for row in rows])
         if rows and not judged.heads:
             return None

@@ -27,7 +27,7 @@ from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.fold.bucket import Rows, points_of
 from spark_metrics.store.durable import make_lasting
 from spark_metrics.store.table_files import write_points
-from spark_metrics.store.writer import wall_clock_ms
+from spark_metrics.store.writer import monotonic_ms
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -62,6 +62,7 @@ class ExecutorFold:
         """
         # Groups are the driver's business.
         of_tasks = replace(plan, known=replace(plan.known, groups=()))
+        began_ms = monotonic_ms()
         with phases.of("fold"):
             results = sorted(self.run_tasks(of_tasks, batch), key=lambda it: it.bucket)
         if [it.bucket for it in results] != list(range(plan.buckets)):
@@ -69,7 +70,7 @@ class ExecutorFold:
         with phases.of("decode"):
             told = {_place(head): head for it in results for head in it.heads}
             heads = [told[place] for place in sorted(told)]
-            judged = judge(replace(plan.known, at_ms=wall_clock_ms()), heads)
+            judged = judge(plan.known.later(monotonic_ms() - began_ms), heads)
         if heads and not judged.heads:
             return None
         bad = {

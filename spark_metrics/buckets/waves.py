@@ -20,7 +20,7 @@ from spark_metrics.fold.bucket import Around
 from spark_metrics.fold.new_points import Clocks
 from spark_metrics.state.job_state import JobState
 from spark_metrics.state.known_groups import RegisteredGroup, merge_groups
-from spark_metrics.state.source_clocks import observe_clocks
+from spark_metrics.state.source_clocks import compare_clocks
 
 REACHED_SHARE: Final = 0.9
 """A batch of fewer of the records that it may have has read the topic to its end."""
@@ -34,11 +34,15 @@ class Known:
     groups: Sequence[RegisteredGroup]
     alive: Mapping[tuple[str, str], int]
     """When each group (by cluster and id) committed anything last."""
-    seen_ms: int
-    """When it began, by what clocks of sources are compared with, …"""
     at_ms: int
-    """… and by the driver's clock."""
+    """The job's time when records are judged: ``memory.clock`` is that when the batch began."""
     records_max: int
+    compares_clocks: bool = True
+    """Whether the records came as they were written, and tell how far clocks are off."""
+
+    def later(self, by_ms: int) -> "Known":
+        """The same where records are judged so much later."""
+        return replace(self, at_ms=self.at_ms + by_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +70,14 @@ def judge(known: Known, read: Sequence[Head]) -> Judged:
     """Judge the heads, one round of every source after the other."""
     heads = without_taken(read, known.memory)
     memory, heads = _set_right(known, heads)
+    at_ms = known.at_ms + _set_by(known.memory, memory)
     cut = cut_waves(heads)
     groups, waves = list(known.groups), []
     for number, records in enumerate(cut):
         told = [head for _, head in records]
         offsets_of = heads if number == len(cut) - 1 else ()
         earlier = memory
-        memory = memory.observe(observed(told, offsets_of=offsets_of, at_ms=known.at_ms))
+        memory = memory.observe(observed(told, offsets_of=offsets_of, at_ms=at_ms))
         groups = merge_groups(
             groups,
             [group for head in told for group in head.groups],
@@ -85,12 +90,18 @@ def judge(known: Known, read: Sequence[Head]) -> Judged:
             clocks=clocks_of(earlier, memory),
         )
         waves.append(Wave(records=records, around=around))
-    return Judged(heads=heads, waves=waves, memory=memory, groups=groups)
+    return Judged(heads=heads, waves=waves, memory=memory.with_watermark(), groups=groups)
 
 
 def clocks_of(before: JobState, after: JobState) -> Clocks:
     """Begin of each cluster's newest round, before and after."""
     return Clocks(before_ms=before.newest_rounds(), now_ms=after.newest_rounds())
+
+
+def _set_by(before: JobState, after: JobState) -> int:
+    """By how much a batch has set the job's own clock."""
+    was, now = before.clock, after.clock
+    return 0 if was is None or now is None else now.now_ms - was.now_ms
 
 
 def _set_right(known: Known, heads: list[Head]) -> tuple[JobState, list[Head]]:
@@ -100,14 +111,19 @@ def _set_right(known: Known, heads: list[Head]) -> tuple[JobState, list[Head]]:
     """
     memory = known.memory
     kept = {key: it for key, it in memory.clocks.items() if key in memory.sources}
-    clocks = observe_clocks(
+    if not known.compares_clocks:
+        return memory, set_right(heads, kept)
+    assert memory.clock is not None, "the batch has begun"
+    clock, clocks = compare_clocks(
+        memory.clock,
         kept,
         seen_of(head for head in heads if head.bucket_of is None),
-        seen_ms=known.seen_ms,
         reached_ms=memory.reached_ms,
     )
-    has_reached = len(heads) < REACHED_SHARE * known.records_max
-    memory = replace(
-        memory, clocks=clocks, reached_ms=known.seen_ms if has_reached else memory.reached_ms
-    )
-    return memory, set_right(heads, clocks)
+    after = replace(memory, clock=clock, clocks=clocks)
+    reached_ms = memory.reached_ms
+    if len(heads) < REACHED_SHARE * known.records_max:
+        reached_ms = clock.now_ms
+    elif reached_ms is not None:
+        reached_ms += _set_by(memory, after)
+    return replace(after, reached_ms=reached_ms), set_right(heads, clocks)

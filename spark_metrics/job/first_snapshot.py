@@ -28,10 +28,12 @@ from spark_metrics.fold.bucket import NO_PARTITIONS, Around, BucketState, fold_b
 from spark_metrics.fold.names import NOBODY
 from spark_metrics.fold.new_points import Clocks
 from spark_metrics.fold.now_tables import broker_table, group_table
+from spark_metrics.job.host_clock import host_tick
 from spark_metrics.job.kafka_source import SourceSettings
+from spark_metrics.state.job_clock import JobClock
 from spark_metrics.state.job_state import JobState
 from spark_metrics.state.known_groups import merge_groups
-from spark_metrics.state.source_clocks import observe_clocks
+from spark_metrics.state.source_clocks import compare_clocks
 from spark_metrics.store.writer import Commit, StoreWriter, wall_clock_ms
 from spark_metrics.window.tables import COMMITS, HEALTH, PARTITIONS
 
@@ -63,8 +65,8 @@ def show_first_snapshot(
         return False
     if not heads:
         return False
-    now_ms = wall_clock_ms()
-    clocks = observe_clocks({}, seen_of(heads), seen_ms=now_ms, reached_ms=None)
+    clock = JobClock.begun(host_tick())
+    _, clocks = compare_clocks(clock, {}, seen_of(heads), reached_ms=None)
     writer.commit(first_snapshot(set_right(heads, clocks)))
     heads.clear()
     pa.default_memory_pool().release_unused()

@@ -20,11 +20,14 @@ from spark_metrics.decode.record_rows import NAMED_MAX
 from spark_metrics.fold.new_points import job_points, sum_points
 from spark_metrics.fold.now_tables import broker_table, decode_groups, group_table
 from spark_metrics.fold.sums import added_sums
+from spark_metrics.job.host_clock import host_tick
 from spark_metrics.job.kafka_source import RECORDS_PER_BATCH_MAX
+from spark_metrics.state.job_clock import JobClock, Tick
 from spark_metrics.state.job_state import JobState, decode_job_state, encode_job_state
 from spark_metrics.state.known_groups import RegisteredGroup
+from spark_metrics.state.source_clocks import TOLERATED_MS
 from spark_metrics.store.layout import Manifest
-from spark_metrics.store.writer import Commit, StoreWriter, wall_clock_ms
+from spark_metrics.store.writer import Commit, StoreWriter, monotonic_ms
 from spark_metrics.window.tables import HEALTH
 
 BAD_TEXTS_MAX: Final = 20
@@ -55,17 +58,20 @@ class MicroBatchSink:
         query_id: Callable[[], str],
         buckets: BucketFold | None = None,
         records_max: int = RECORDS_PER_BATCH_MAX,
-        clock: Callable[[], int] = wall_clock_ms,
+        tick: Callable[[], Tick] = host_tick,
+        compares_clocks: bool = True,
         on_batch: Callable[[BatchReport], None] = lambda report: None,
         on_notice: Callable[[str], None] = lambda text: None,
     ) -> None:
         """``query_id`` is asked at each batch: the checkpoint has an identity only then.
         ``buckets``: who folds them, threads of the driver if nobody is told.
-        ``records_max`` bounds each; clocks of sources are compared with ``clock``."""
+        ``records_max`` bounds each. ``tick`` tells the host's clocks; ``compares_clocks``: records
+        come as they are written, so that they tell how far clocks are off."""
         self._writer = writer
         self._query_id = query_id
         self._records_max = records_max
-        self._clock = clock
+        self._tick = tick
+        self._compares_clocks = compares_clocks
         self._on_batch = on_batch
         self._on_notice = on_notice
         self._buckets = buckets or DriverFold()
@@ -77,7 +83,7 @@ class MicroBatchSink:
         Raises:
             StoreTakenError: another job writes the same store.
         """
-        began_ms = wall_clock_ms()
+        began_ms = monotonic_ms()
         self._writer.check()
         if self._writer.begun_afresh_because:
             self._on_notice(f"beginning a fresh store: {self._writer.begun_afresh_because}")
@@ -127,12 +133,17 @@ class MicroBatchSink:
             records=folded.records,
             bad_records=len(bad),
             lost_records=memory.lost_records_total - before.lost_records_total,
-            duration_ms=wall_clock_ms() - began_ms,
+            duration_ms=monotonic_ms() - began_ms,
         )
         state_rows = sum(it.state_rows for it in buckets)
         self._bad_rows = [it for each in bad for it in each["bad_rows"]] or self._bad_rows
-        health = self._health(report, memory, state_rows)
+        assert memory.clock is not None, "the batch has begun"
+        clock = memory.clock.at(self._tick())
+        health = self._health(report, memory, clock, state_rows)
         made = Commit(
+            at_ms=clock.now_ms,
+            clock_skew_ms=_skew_ms(clock),
+            watermark_ms=clock.watermark_ms,
             query_id=query_id,
             batch_id=batch_id,
             interval_ms=memory.interval_ms,
@@ -166,6 +177,8 @@ class MicroBatchSink:
         now = manifest.now if manifest else {}
         groups, alive = self._groups_before()
         newest = self._writer.manifest
+        memory = self._memory_before.begun(self._tick())
+        assert memory.clock is not None, "the batch has begun"
         return FoldPlan(
             store=self._writer.store,
             version=self._writer.version,
@@ -175,17 +188,19 @@ class MicroBatchSink:
             now=now,
             is_cut_alike=manifest is not None and manifest.memory.get("buckets") == BUCKETS,
             known=Known(
-                memory=self._memory_before,
+                memory=memory,
                 groups=groups,
                 alive=alive,
-                seen_ms=self._clock(),
-                at_ms=wall_clock_ms(),
+                at_ms=memory.clock.now_ms,
                 records_max=self._records_max,
+                compares_clocks=self._compares_clocks,
             ),
         )
 
-    def _health(self, report: BatchReport, memory: JobState, state_rows: int) -> pa.Table:
-        now_ms = wall_clock_ms()
+    def _health(
+        self, report: BatchReport, memory: JobState, clock: JobClock, state_rows: int
+    ) -> pa.Table:
+        now_ms = clock.now_ms
         newest_ms = memory.newest_round_ms
         manifest = self._batch_before
         span_ms = now_ms - manifest.written_ms if manifest else None
@@ -202,9 +217,15 @@ class MicroBatchSink:
             "delay_ms": None if newest_ms is None else now_ms - newest_ms,
             "state_rows": state_rows,
             "newest_round_ms": newest_ms,
+            "clock_skew_ms": _skew_ms(clock),
             "written_ms": now_ms,
         }
         return pa.Table.from_pylist([row], schema=HEALTH)
+
+
+def _skew_ms(clock: JobClock) -> int:
+    """The wall clock of the job's host less the job's time, where it is off."""
+    return clock.skew_ms if abs(clock.skew_ms) > TOLERATED_MS else 0
 
 
 def _alive(groups: pa.Table) -> dict[tuple[str, str], int]:

@@ -85,7 +85,10 @@ def take_in(
 ) -> None:
     """Commit the records before and between those that are damaged, without a stream."""
     sink = MicroBatchSink(
-        writer, query_id=lambda: "before what is damaged", buckets=settings.bucket_fold()
+        writer,
+        query_id=lambda: "before what is damaged",
+        buckets=settings.bucket_fold(),
+        compares_clocks=False,
     )
     for number, (begins, ends) in enumerate(found.ranges()):
         sink(read_between(session, settings.source, begins, ends), number)

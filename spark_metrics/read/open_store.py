@@ -68,6 +68,12 @@ class OpenedStore:
         except (ManifestError, OSError) as error:
             raise unreadable(self._store, error) from error
 
+    @property
+    def clock_skew_ms(self) -> int:
+        """The clock of the job's host less the job's time, as the manifest tells that was read
+        last."""
+        return 0 if self._decoded is None else self._decoded[1].clock_skew_ms
+
     def run(self, query: Query, paths: Sequence[str], stored: Any) -> pa.Table:
         """The answer over these files of the schema ``stored``.
 

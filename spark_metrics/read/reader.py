@@ -1,5 +1,6 @@
 """Reads a store: "now" by Arrow, history by DuckDB. Knows nothing of Spark."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -26,6 +27,9 @@ class Aggregates:
     written_ms: int
     tables: Mapping[str, pa.Table]
     """Keyed by ``NOW_TABLES``, with exactly these schemas."""
+    clock_skew_ms: int = 0
+    """The clock of the job's host less the job's time, where it is off: times here are the
+    job's."""
     gap_since_ms: int | None = None
     """Of a moment at which nothing was measured: when the state was told, before it."""
 
@@ -63,6 +67,11 @@ class AggregatesReader:
         """Version of the newest committed state, from the manifest alone; None before it."""
         manifest = self._opened.manifest()
         return None if manifest is None else manifest.version
+
+    def now_ms(self) -> int:
+        """The time now, as times in the store are: by this machine's clock, less how far that of
+        the job's host is off."""
+        return time.time_ns() // 1_000_000 - self._opened.clock_skew_ms
 
     def now(self) -> Aggregates | None:
         """The newest committed state (the same object while it has not changed)."""
@@ -158,7 +167,10 @@ class AggregatesReader:
             for table, schema in NOW_TABLES.items()
         }
         self._cached = Aggregates(
-            version=manifest.version, written_ms=manifest.written_ms, tables=tables
+            version=manifest.version,
+            written_ms=manifest.written_ms,
+            tables=tables,
+            clock_skew_ms=manifest.clock_skew_ms,
         )
         return self._cached
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from broker.metrics_schema import BUCKETS, LogDirSample
+from spark_metrics.state.job_clock import JobClock, Tick, decode_job_clock, encode_job_clock
 from spark_metrics.state.known_groups import SILENT_MS_MAX
 from spark_metrics.state.rounds import (
     RoundPart,
@@ -19,6 +20,7 @@ from spark_metrics.state.rounds import (
     forget_sources,
     heard_by_cluster,
     newest_by_cluster,
+    not_later,
     observe_rounds,
     orphans_by_cluster,
     orphans_teller,
@@ -26,7 +28,12 @@ from spark_metrics.state.rounds import (
     retired_clusters,
     unheard_ms,
 )
-from spark_metrics.state.source_clocks import Clocks, decode_clocks, encode_clocks
+from spark_metrics.state.source_clocks import (
+    Clocks,
+    decode_clocks,
+    encode_clocks,
+    unproven,
+)
 
 LATE_MS: Final = 1_500
 """A round may come so much later than an interval after the one before."""
@@ -53,6 +60,8 @@ class RegisteredBroker:
     read_ms: int
     directories: tuple[LogDirSample, ...] | None = None
     """Its log directories; None: not told yet."""
+    own_ms: int = 0
+    """When it told its disks and directories itself; 0: never."""
 
 
 _BROKER_FIELDS: Final = frozenset(RegisteredBroker.__dataclass_fields__)
@@ -100,6 +109,8 @@ class JobState:
     lost: Mapping[SourceKey, int] = field(default_factory=dict)
     """Brokers that are fenced, or were sampled and are not registered any more, and since when, by
     the job's clock."""
+    clock: JobClock | None = None
+    """The job's own; None: no batch has begun yet."""
     clocks: Clocks = field(default_factory=dict)
     reached_ms: int | None = None
     """When the last batch began that has read the topic to its end."""
@@ -111,7 +122,9 @@ class JobState:
 
     def observe(self, observed: Observed) -> "JobState":
         """The memory after a batch."""
-        sources = observe_rounds(self.sources, observed.parts, at_ms=observed.at_ms)
+        sources = observe_rounds(
+            not_later(self.sources, observed.at_ms), observed.parts, at_ms=observed.at_ms
+        )
         registry = merge_registry(self.registry, observed.brokers, registry_by_cluster(sources))
         retired = retired_clusters(sources)
         registry = {key: row for key, row in registry.items() if key.cluster not in retired}
@@ -122,17 +135,39 @@ class JobState:
             sources=sources,
             registry=registry,
             lost={
-                key: self.lost.get(key, observed.at_ms) for key in _lost_brokers(registry, sources)
+                key: min(self.lost.get(key, observed.at_ms), observed.at_ms)
+                for key in _lost_brokers(registry, sources)
             },
             next_offsets={**self.next_offsets, **last},
             lost_records_total=self.lost_records_total + self._lost(observed.offsets),
             late_rounds_total=self.late_rounds_total + self._late(observed.parts),
         )
 
+    def begun(self, tick: Tick) -> "JobState":
+        """The memory when a batch begins: the job's time goes on. Where the host was booted anew,
+        nothing that was measured by it counts any more."""
+        if self.clock is None:
+            return replace(self, clock=JobClock.begun(tick))
+        clock = self.clock.at(tick)
+        if clock.is_settled or not self.clock.is_settled:
+            return replace(self, clock=clock)
+        return replace(self, clock=clock, clocks=unproven(self.clocks), reached_ms=None)
+
+    def with_watermark(self) -> "JobState":
+        """The memory once all of a batch was seen."""
+        assert self.clock is not None, "the batch has begun"
+        heard = {key: it for key, it in self.sources.items() if it.heard_ms is not None}
+        newest_ms = max((it.heard_ms or 0 for it in heard.values()), default=0)
+        told = (
+            it.newest_ms for it in heard.values() if newest_ms - (it.heard_ms or 0) <= SILENT_MS_MAX
+        )
+        return replace(self, clock=self.clock.told(told))
+
     def of_the_topic(self) -> "JobState":
         """The memory of the topic and of clocks, without what was read there."""
         return JobState(
             sources=self.sources,
+            clock=self.clock,
             clocks=self.clocks,
             reached_ms=self.reached_ms,
             next_offsets=self.next_offsets,
@@ -264,23 +299,35 @@ def merge_registry(
 ) -> dict[SourceKey, RegisteredBroker]:
     """Newest row of each broker; without those that a later complete listing left out.
 
-    Disks and log directories come on the broker's own rows only and stay until it tells others.
+    Disks and log directories come on the broker's own rows only and stay until it tells others,
+    whether or not another broker, whose clock is a little ahead, has told of it later.
     """
     merged = dict(known)
     for row in sorted(rows, key=lambda row: row.read_ms):
         key = SourceKey(row.cluster, row.broker)
         before = merged.get(key)
-        if before is not None and row.disk_total_bytes is None:
-            row = replace(
-                row,
-                disk_total_bytes=before.disk_total_bytes,
-                disk_usable_bytes=before.disk_usable_bytes,
-            )
-        if before is not None and row.directories is None:
-            row = replace(row, directories=before.directories)
-        if before is None or row.read_ms >= before.read_ms:
-            merged[key] = row
+        if row.disk_total_bytes is not None or row.directories is not None:
+            row = replace(row, own_ms=row.read_ms)
+        if before is not None:
+            newest, older = (row, before) if row.read_ms >= before.read_ms else (before, row)
+            row = replace(newest, **_own_figures(*sorted((older, newest), key=_own_ms)))
+        merged[key] = row
     return {key: row for key, row in merged.items() if row.read_ms >= listed_ms.get(row.cluster, 0)}
+
+
+def _own_ms(row: RegisteredBroker) -> int:
+    return row.own_ms
+
+
+def _own_figures(older: RegisteredBroker, newer: RegisteredBroker) -> dict[str, Any]:
+    """The figures that a broker tells of itself alone: each the newest that it has told."""
+    of_disks = older if newer.disk_total_bytes is None else newer
+    return {
+        "own_ms": newer.own_ms,
+        "disk_total_bytes": of_disks.disk_total_bytes,
+        "disk_usable_bytes": of_disks.disk_usable_bytes,
+        "directories": older.directories if newer.directories is None else newer.directories,
+    }
 
 
 def encode_job_state(memory: JobState) -> dict[str, Any]:
@@ -290,6 +337,7 @@ def encode_job_state(memory: JobState) -> dict[str, Any]:
         "sources": [asdict(source) for source in memory.sources.values()],
         "registry": [asdict(row) for row in memory.registry.values()],
         "lost": [[*key, since_ms] for key, since_ms in memory.lost.items()],
+        "clock": None if memory.clock is None else encode_job_clock(memory.clock),
         "clocks": encode_clocks(memory.clocks),
         "reached_ms": memory.reached_ms,
         "next_offsets": {str(key): value for key, value in memory.next_offsets.items()},
@@ -318,6 +366,7 @@ def decode_job_state(document: Mapping[str, Any]) -> JobState:
             SourceKey(cluster, broker): since_ms
             for cluster, broker, since_ms in document.get("lost", ())
         },
+        clock=decode_job_clock(clock) if (clock := document.get("clock")) else None,
         clocks=decode_clocks(document.get("clocks", ())),
         reached_ms=document.get("reached_ms"),
         next_offsets={int(key): value for key, value in offsets.items()},

@@ -112,6 +112,21 @@ def observe_rounds(
     return known
 
 
+def not_later(sources: Sources, at_ms: int) -> dict[SourceKey, Source]:
+    """The sources as heard of before this time, to which the job's clock was set back perhaps."""
+    before_ms = at_ms - 1
+    return {
+        key: replace(
+            it,
+            heard_ms=None if it.heard_ms is None else min(it.heard_ms, before_ms),
+            orphans_heard_ms=min(it.orphans_heard_ms, before_ms),
+        )
+        if max(it.heard_ms or 0, it.orphans_heard_ms) > at_ms
+        else it
+        for key, it in sources.items()
+    }
+
+
 def _observe(source: Source, part: RoundPart, at_ms: int) -> Source:
     if part.round_ms > source.newest_ms:
         source = replace(source, heard_ms=at_ms)

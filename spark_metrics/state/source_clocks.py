@@ -2,7 +2,7 @@
 
 Lag pairs a commit that one broker has read with an end offset that another has read later. When a
 clock is 45 s off, what is "later" is decided by the clock and not by what happened. So the job
-brings all times to its own clock before it looks at them.
+brings all times to its own (``state.job_clock``) before it looks at them.
 
 The job knows the skew of a source from two sides. Nothing comes before it was sent: what says that
 it was sent 45 s after it was seen comes from a clock at least 45 s ahead. And what was not there
@@ -10,13 +10,15 @@ when a batch read the topic to its end was sent after that batch began: a clock 
 long before is behind.
 
 Both bounds are as good as the quickest of the last rounds. A skew within ``TOLERATED_MS`` is left
-alone: to correct it would be no better than not to.
+alone: to correct it would be no better than not to. A clock that is set back by more than any
+delivery is late, or to what it was before, is believed at once.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
+from spark_metrics.state.job_clock import JobClock
 from spark_metrics.state.rounds import SourceKey
 
 TOLERATED_MS: Final = 2_000
@@ -32,7 +34,13 @@ SEEN_MIN: Final = 3
 SENDING_MS: Final = 500
 """From when a round says that it was sent until it is in the topic, and from when a batch asks for
 the end of the topic until it is known to have begun."""
+DELIVERY_MS_MAX: Final = 300_000
+"""No round is delivered later than this."""
+LIVE_MS: Final = 10_000
+"""A source is known to within so much while the topic is read as it is written."""
 CREDIBLE_MS: Final = 86_400_000
+"""A single source that is further off a job that has just begun is right: that topic was written
+long ago, or the clock of the job's host is wrong."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,9 +75,12 @@ class SourceClock:
     most: tuple[int, ...] = ()
     """… and at most so much."""
 
-    def observe(self, seen: "Seen", least: int, most: int | None) -> "SourceClock":
+    def observe(
+        self, seen: "Seen", least: int, most: int | None, *, may_be_behind: bool = True
+    ) -> "SourceClock":
         """The clock after a batch; ``most`` is None where nothing bounds it."""
-        is_set_back = seen.sent_ms < self.newest_ms - TOLERATED_MS
+        back_ms = self.newest_ms - seen.sent_ms
+        is_set_back = back_ms > TOLERATED_MS
         held = SEEN_MAX - 1 if not is_set_back else 0
         after = replace(
             self,
@@ -77,19 +88,42 @@ class SourceClock:
             least=(*self.least[::-1][:held][::-1], least),
             most=(*self.most[::-1][:held][::-1], *([] if most is None else [most])),
         )
-        return after._corrected(seen, has_settled=len(after.least) == SEEN_MAX > len(self.least))
+        if is_set_back and may_be_behind:
+            is_live = most is not None and most - least <= LIVE_MS
+            now_ms = least if is_live else self.skew_ms - back_ms
+            if abs(now_ms - self.before_ms) <= TOLERATED_MS:
+                return after._with(self.before_ms, seen)
+            if back_ms > DELIVERY_MS_MAX:
+                return after._with(now_ms, seen)
+        has_settled = len(after.least) == SEEN_MAX > len(self.least)
+        return after._corrected(seen, has_settled=has_settled, may_be_behind=may_be_behind)
 
-    def _corrected(self, seen: "Seen", *, has_settled: bool) -> "SourceClock":
+    def _corrected(self, seen: "Seen", *, has_settled: bool, may_be_behind: bool) -> "SourceClock":
         """With another correction, where the present one is known to be wrong."""
         least, most = max(self.least), max(self.most[-SEEN_MIN:], default=0)
         room = ADJUSTED_MS if self.skew_ms else TOLERATED_MS
         is_ahead = least > self.skew_ms + room
-        is_behind = len(self.most) >= SEEN_MIN and most < self.skew_ms - room
+        is_behind = len(self.most) >= SEEN_MIN and most < self.skew_ms - room and may_be_behind
         is_close = bool(self.skew_ms) and has_settled and abs(least - self.skew_ms) > SETTLED_MS
         if not (is_ahead or is_behind or is_close):
             return self
-        skew_ms = least if abs(least) > TOLERATED_MS else 0
+        return self._with(max(self.least[-SEEN_MIN:]) if is_behind else least, seen)
+
+    def _with(self, skew_ms: int, seen: "Seen") -> "SourceClock":
+        """With this correction from what was seen on."""
+        skew_ms = skew_ms if abs(skew_ms) > TOLERATED_MS else 0
         return replace(self, skew_ms=skew_ms, since_ms=seen.first_ms, before_ms=self.skew_ms)
+
+    def moved(self, by_ms: int) -> "SourceClock":
+        """The same beside a clock of the job that was set by so much: a skew that was the job's own
+        is none."""
+        is_jobs = abs(self.skew_ms - by_ms) <= TOLERATED_MS
+        return replace(
+            self,
+            skew_ms=self.before_ms if is_jobs else self.skew_ms,
+            least=tuple(it - by_ms for it in self.least),
+            most=tuple(it - by_ms for it in self.most),
+        )
 
     @property
     def shift(self) -> Shift | None:
@@ -141,22 +175,75 @@ class Seen:
 
 
 def observe_clocks(
-    clocks: Clocks, found: Mapping[SourceKey, Seen], *, seen_ms: int, reached_ms: int | None
+    clocks: Clocks,
+    found: Mapping[SourceKey, Seen],
+    *,
+    seen_ms: int,
+    reached_ms: int | None,
+    may_be_behind: bool = True,
 ) -> dict[SourceKey, SourceClock]:
-    """The clocks after a batch that began at ``seen_ms`` and has found this.
+    """The clocks after a batch that began at ``seen_ms``, by the job's time, and has found this.
 
     ``reached_ms``: when the last batch began that had read the topic to its end; None: none has.
-    A batch in which all clocks are more than a day off is not looked at: it is the job's own clock
-    that is wrong, or a topic that was written long ago.
     """
     known = dict(clocks)
-    if all(abs(it.sent_ms - seen_ms) > CREDIBLE_MS for it in found.values()):
-        return known
     for key, seen in found.items():
         most = None if reached_ms is None else seen.sent_ms - reached_ms + SENDING_MS
         before = known.get(key, SourceClock(cluster=key.cluster, broker=key.broker))
-        known[key] = before.observe(seen, seen.sent_ms - seen_ms, most)
+        least = seen.sent_ms - seen_ms
+        known[key] = before.observe(seen, least, most, may_be_behind=may_be_behind)
     return known
+
+
+def compare_clocks(
+    clock: JobClock, clocks: Clocks, found: Mapping[SourceKey, Seen], *, reached_ms: int | None
+) -> tuple[JobClock, dict[SourceKey, SourceClock]]:
+    """The job's own clock and those of sources after a batch that began at ``clock.now_ms``.
+
+    While the job's is not settled, it is set to what most sources agree on. None of them counts as
+    behind before most of them were seen often enough to tell who is.
+    """
+
+    def observed(known: Clocks, by_ms: int, *, may_be_behind: bool) -> dict[SourceKey, SourceClock]:
+        return observe_clocks(
+            known,
+            found,
+            seen_ms=clock.now_ms + by_ms,
+            reached_ms=None if reached_ms is None else reached_ms + by_ms,
+            may_be_behind=may_be_behind,
+        )
+
+    if clock.is_settled:
+        return clock, observed(clocks, 0, may_be_behind=True)
+    after = observed(clocks, 0, may_be_behind=False)
+    bounded = sum(len(it.most) >= SEEN_MIN for it in after.values())
+    if is_enough := 2 * bounded > len(after):
+        after = observed(clocks, 0, may_be_behind=True)
+    by_ms = _most_differ_by(after)
+    if by_ms:
+        right = {key: it.moved(by_ms) for key, it in clocks.items()}
+        after = observed(right, by_ms, may_be_behind=is_enough)
+    settled = replace(clock, now_ms=clock.now_ms + by_ms, is_settled=is_enough or by_ms != 0)
+    return settled, after
+
+
+def _most_differ_by(clocks: Clocks) -> int:
+    """By how much most of the sources are off the job's time, all alike; 0: they are not."""
+    skews = sorted(it.skew_ms for it in clocks.values() if it.skew_ms)
+    alike = max(
+        ([it for it in skews if 0 <= it - first <= TOLERATED_MS] for first in skews),
+        key=len,
+        default=[],
+    )
+    if 2 * len(alike) <= len(clocks):
+        return 0
+    by_ms = alike[len(alike) // 2]
+    return by_ms if len(alike) > 1 or abs(by_ms) > CREDIBLE_MS else 0
+
+
+def unproven(clocks: Clocks) -> dict[SourceKey, SourceClock]:
+    """The clocks without what was measured by a time of the job that may not be right any more."""
+    return {key: replace(it, least=(), most=()) for key, it in clocks.items()}
 
 
 def encode_clocks(clocks: Clocks) -> list[dict[str, Any]]:

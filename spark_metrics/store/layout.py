@@ -63,6 +63,7 @@ class Manifest:
 
     version: int
     written_ms: int
+    """By the job's time (``spark_metrics.state.job_clock``)."""
     query_id: str
     """Identity of the checkpoint whose batch this is; batch ids only compare within it."""
     batch_id: int
@@ -76,6 +77,8 @@ class Manifest:
     bad_records_total: int = 0
     state_rows: int = 0
     """Replicas and commits that are remembered."""
+    clock_skew_ms: int = 0
+    """The wall clock of the job's host less the job's time, where it is off."""
 
     @property
     def is_provisional(self) -> bool:

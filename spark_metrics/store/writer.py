@@ -79,6 +79,12 @@ class Commit:
     """Files that are written for this version already, per table."""
     history: Mapping[str, pa.Table]
     """New rows of ``HISTORY_TABLES``; a table without rows may be absent."""
+    at_ms: int | None = None
+    """The job's time; None: as the wall clock's."""
+    clock_skew_ms: int = 0
+    """The wall clock less the job's time, where it is off."""
+    watermark_ms: int = 0
+    """Up to which time history is complete: by it points are merged, and grow too old."""
     history_files: Mapping[str, Sequence[HistoryFile]] = field(default_factory=dict)
     """Those that are written already."""
     memory: Mapping[str, Any] = field(default_factory=dict)
@@ -103,8 +109,8 @@ class StoreWriter:
     ) -> None:
         """``retention_ms`` is that of fine history, and the least of the coarser spans.
 
-        ``executor`` maintains history; a thread of its own where none is given. Files are swept by
-        ``steady_ms``, whatever becomes of the clock.
+        ``executor`` maintains history; a thread of its own where none is given. ``clock_ms`` only
+        names versions and folders; files are swept by ``steady_ms``.
         """
         self.files = StoreFiles(store)
         self.store = store
@@ -149,7 +155,7 @@ class StoreWriter:
         if found.why:
             self._on_notice(f"the metrics store {self.store}: {found.why}")
         if newest_successor(found.set_aside) is not None:
-            self._set_aside(self._clock_ms())  # else it would be taken for another job's
+            self._set_aside()  # else it would be taken for another job's
 
     def _become(self, manifest: Manifest, value: bytes) -> None:
         """Show readers this version, and go on from it."""
@@ -246,11 +252,11 @@ class StoreWriter:
         Raises:
             StoreTakenError: another job has committed meanwhile.
         """
-        now_ms = self._clock_ms()
         version = self.version
         manifest = Manifest(
             version=version,
-            written_ms=now_ms,
+            written_ms=self._clock_ms() if batch.at_ms is None else batch.at_ms,
+            clock_skew_ms=batch.clock_skew_ms,
             query_id=batch.query_id,
             batch_id=batch.batch_id,
             interval_ms=batch.interval_ms,
@@ -261,7 +267,7 @@ class StoreWriter:
                 },
                 **batch.written,
             },
-            history=self._write_history(batch, version, now_ms),
+            history=self._write_history(batch, version),
             memory=batch.memory,
             state_rows=batch.state_rows,
             bad_records_total=self.bad_records_total + batch.bad_records,
@@ -269,9 +275,9 @@ class StoreWriter:
         self._keep_bad(batch.bad_values, version)
         if not self._is_ours():
             raise FileNotFoundError(f"{self.store} was removed while a batch was written to it")
-        self._set_aside(now_ms)
+        self._set_aside()
         self._put(manifest)
-        self._keep_up(manifest, now_ms)
+        self._keep_up(manifest, batch.watermark_ms)
         self._sweep.maybe_sweep(self._kept)
         return manifest
 
@@ -312,9 +318,7 @@ class StoreWriter:
             self._attempted.add(self._pending)
         return self._pending
 
-    def _write_history(
-        self, batch: Commit, version: int, now_ms: int
-    ) -> dict[str, tuple[HistoryFile, ...]]:
+    def _write_history(self, batch: Commit, version: int) -> dict[str, tuple[HistoryFile, ...]]:
         done = self._maintenance.take()
         for it in done:
             if it.problem:
@@ -326,7 +330,9 @@ class StoreWriter:
             self._to_set_aside |= dict.fromkeys(it.damaged)
         kept = adopted(self.manifest.history if self.manifest else {}, done)
         history = {
-            table: [file for file in kept.get(table, ()) if not self._is_over(file, now_ms)]
+            table: [
+                file for file in kept.get(table, ()) if not self._is_over(file, batch.watermark_ms)
+            ]
             for table in {**HISTORY_TABLES, **kept}
         }
         for table, files in batch.history_files.items():
@@ -339,19 +345,19 @@ class StoreWriter:
             history[table] += files
         return {table: tuple(files) for table, files in history.items()}
 
-    def _is_over(self, file: HistoryFile, now_ms: int) -> bool:
+    def _is_over(self, file: HistoryFile, watermark_ms: int) -> bool:
         """Whether its time is over; what the next span lacks still is kept as long as that."""
         coarser = COARSER.get(file.span)
         span = file.span if file.is_rolled or coarser is None else coarser
-        return file.until_ms < now_ms - self._retentions_ms[span]
+        return file.until_ms < watermark_ms - self._retentions_ms[span]
 
-    def _keep_up(self, manifest: Manifest, now_ms: int) -> None:
+    def _keep_up(self, manifest: Manifest, watermark_ms: int) -> None:
         """Begin what is due of merging history, unless the last lot is still under way."""
         due_ms = self._maintenance_due_ms
         if not self._maintenance.is_idle or (due_ms is not None and self._steady_ms() < due_ms):
             return
         late_ms = max(LATE_MS, 3 * manifest.interval_ms)
-        tasks = due_tasks(manifest.history, now_ms, late_ms)
+        tasks = due_tasks(manifest.history, watermark_ms, late_ms)
         if tasks:
             self._maintenance.begin(tasks, manifest.version)
 
@@ -363,7 +369,7 @@ class StoreWriter:
         for path in self.files.list_files(BAD)[:-BAD_FILES_MAX]:
             self.files.delete(path)
 
-    def _set_aside(self, now_ms: int) -> None:
+    def _set_aside(self) -> None:
         """Move what is not to be deleted out of the way, and tell where it is."""
         if not self._to_set_aside:
             return
@@ -371,7 +377,8 @@ class StoreWriter:
         # Of one that is gone there is nothing to keep.
         paths = [path for path in self._to_set_aside if path in there or path == MANIFEST]
         if paths:
-            folder = f"{SET_ASIDE}/{datetime.fromtimestamp(now_ms / 1_000, UTC):%Y%m%dT%H%M%SZ}"
+            now = datetime.fromtimestamp(self._clock_ms() / 1_000, UTC)
+            folder = f"{SET_ASIDE}/{now:%Y%m%dT%H%M%SZ}"
             self.files.set_aside(paths, folder)
             if MANIFEST in paths:
                 self._seen = None

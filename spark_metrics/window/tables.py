@@ -154,8 +154,8 @@ BROKERS: Final = pa.schema(
         "directories": pa.list_(LOG_DIRECTORY),  # its log directories; null: not told
         "interval_ms": pa.int64(),  # how often it samples itself
         "sampled_ms": pa.int64(),  # its own newest round; null: never heard of
-        "clock_skew_ms": pa.int64(),  # its clock less the job's, where it is corrected; else 0
-        "heard_ms": pa.int64(),  # when the job took that in, by the job's clock
+        "clock_skew_ms": pa.int64(),  # its clock less the job's time, where it is corrected; else 0
+        "heard_ms": pa.int64(),  # when the job took that in, by the job's time
         "read_ms": pa.int64(),
     }
 )
@@ -175,6 +175,7 @@ HEALTH: Final = pa.schema(
         "delay_ms": pa.int64(),  # from the newest round's begin until it was written
         "state_rows": pa.int64(),  # replicas and commits that are remembered
         "newest_round_ms": pa.int64(),
+        "clock_skew_ms": pa.int64(),  # the clock of its host less the job's time, where it is off
         "written_ms": pa.int64(),
     }
 )

@@ -19,7 +19,9 @@ from broker.metrics_schema import (
 )
 from spark_metrics.buckets.on_driver import DriverFold
 from spark_metrics.buckets.plan import BucketFold
+from spark_metrics.job.host_clock import host_tick
 from spark_metrics.job.micro_batch import BatchReport, MicroBatchSink
+from spark_metrics.state.job_clock import Tick
 from spark_metrics.store.writer import StoreWriter
 from spark_metrics.window.aggregates import AggregatesReader
 
@@ -41,7 +43,8 @@ class Story:
     batch_id: int = -1
     reports: list[BatchReport] = field(default_factory=list)
     clock_ms: int = 0
-    """What clocks are compared with; by 0 nothing can be said of them."""
+    """The clocks of the job's host, wall and steady; 0: those that it has."""
+    compares_clocks: bool = False
     buckets: BucketFold = field(default_factory=DriverFold)
 
     def __post_init__(self) -> None:
@@ -54,9 +57,16 @@ class Story:
             self.writer,
             query_id=lambda: "story",
             buckets=self.buckets,
-            clock=lambda: self.clock_ms,
+            tick=self.tick,
+            compares_clocks=self.compares_clocks,
             on_batch=self.reports.append,
         )
+
+    def tick(self) -> Tick:
+        """The clocks of the job's host."""
+        if not self.clock_ms:
+            return host_tick()
+        return Tick(wall_ms=self.clock_ms, boot="story", steady_ms=self.clock_ms)
 
     def round(
         self,

@@ -16,13 +16,10 @@ from broker.metrics_schema import (
     UnchangedReplica,
     encode_round,
 )
-from spark_metrics.buckets import on_driver
 from spark_metrics.decode.record_head import KafkaRecord, read_head
-from spark_metrics.job import micro_batch
 from spark_metrics.job.first_snapshot import first_snapshot
 from spark_metrics.state.rounds import FORGET_MS, RETIRED_MS
 from spark_metrics.store.layout import MANIFEST
-from spark_metrics.store.writer import wall_clock_ms
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.spark.story import (
     CLUSTER,
@@ -54,16 +51,15 @@ def only(rows: list[dict[str, Any]]) -> dict[str, Any]:
     return row
 
 
-def test_a_retired_cluster_leaves_nothing(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_retired_cluster_leaves_nothing(story: Story) -> None:
+    story.clock_ms = T0_MS
     gone = replace(envelope(9, 0), cluster="gone")
     story.records += encode_round(gone, [replica(0, 5, topic="t-gone"), broker(0, 9)])
     story.round(101, 0, replica(0, 10), broker(0, 101))
     clusters = {row["cluster"] for row in story.batch()["partitions"]}
     assert clusters == {CLUSTER, "gone"}
     for batch, after_ms in enumerate((RETIRED_MS + 1_000, RETIRED_MS + FORGET_MS + 2_000), 1):
-        later_ms = wall_clock_ms() + after_ms
-        for module in (micro_batch, on_driver):
-            monkeypatch.setattr(module, "wall_clock_ms", lambda at_ms=later_ms: at_ms)
+        story.clock_ms = T0_MS + after_ms
         story.round(101, 1_000 * batch, replica(1_000 * batch, 10))
         assert only(story.batch()["partitions"])["cluster"] == CLUSTER
     story.round(101, 3_000, replica(3_000, 10))

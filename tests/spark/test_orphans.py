@@ -8,10 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from broker.metrics_schema import ReplicaSample, Row, encode_round
-from spark_metrics.buckets import on_driver
+from spark_metrics.buckets.on_driver import DriverFold
 from spark_metrics.decode.record_head import KafkaRecord, read_head
 from spark_metrics.fold.partitions import MISSING_MS
-from spark_metrics.job import micro_batch
 from spark_metrics.job.first_snapshot import first_snapshot
 from tests.spark.story import CLUSTER, T0_MS, Story, broker, commit, envelope, group, replica
 
@@ -24,27 +23,11 @@ ALONE: dict[str, Any] = {"leader": 104, "replicas": (104,), "isr": (104,)}
 Now = dict[str, list[dict[str, Any]]]
 
 
-class Clock:
-    """The job's clock, moved by hand."""
-
-    def __init__(self) -> None:
-        self.now_ms = T0_MS
-
-    def __call__(self) -> int:
-        return self.now_ms
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    for module in (micro_batch, on_driver):
-        monkeypatch.setattr(module, "wall_clock_ms", made)
-    return made
-
-
 @pytest.fixture
 def story(spark: SparkSession, tmp_path: Path) -> Story:
-    return Story(session=spark, store=tmp_path)
+    """The job's clock is moved by hand."""
+    buckets = DriverFold(steady_ms=lambda: 0)
+    return Story(session=spark, store=tmp_path, clock_ms=T0_MS, buckets=buckets)
 
 
 def orphan(at_ms: int, **further: Any) -> ReplicaSample:
@@ -57,12 +40,12 @@ def registered(at_ms: int, *ids: int, fenced: tuple[int, ...] = ()) -> list[Row]
     return [broker(at_ms, it, fenced=it in fenced) for it in ids]
 
 
-def died(story: Story, clock: Clock) -> None:
+def died(story: Story) -> None:
     """104 leads t-0 alone, then it is fenced, and 101, the controller, tells of its orphan."""
     story.round(104, 0, replica(0, 500, **ALONE), *registered(0, 101, 104))
     story.round(101, 0, *registered(0, 101, 104), orphans=[])
     story.batch()
-    clock.now_ms += 3_000
+    story.clock_ms += 3_000
     fenced = registered(3_000, 101, 104, fenced=(104,))
     story.round(101, 3_000, *fenced, orphans=[orphan(3_000)])
     row = only(story.batch())
@@ -74,17 +57,17 @@ def only(now: Now) -> dict[str, Any]:
     return row
 
 
-def later(story: Story, clock: Clock, at_ms: int, orphans: list[Row] | None) -> Now:
+def later(story: Story, at_ms: int, orphans: list[Row] | None) -> Now:
     """A round of 101 without 104, which was unregistered."""
-    clock.now_ms = T0_MS + at_ms
+    story.clock_ms = T0_MS + at_ms
     story.round(101, at_ms, *registered(at_ms, 101), orphans=orphans)
     return story.batch()
 
 
-def test_unregistering_its_broker_ends_no_partition(story: Story, clock: Clock) -> None:
-    died(story, clock)
+def test_unregistering_its_broker_ends_no_partition(story: Story) -> None:
+    died(story)
     for at_ms in (4_000, 20_000, 700_000):
-        now = later(story, clock, at_ms, [orphan(at_ms)])
+        now = later(story, at_ms, [orphan(at_ms)])
         row = only(now)
         assert (row["leader"], row["replicas"], row["in_bytes_per_s"]) == (-1, [104], 0.0)
         assert (row["high_watermark"], row["size_bytes"]) == (500, 50_000), "as last known"
@@ -93,32 +76,30 @@ def test_unregistering_its_broker_ends_no_partition(story: Story, clock: Clock) 
         assert [it["broker"] for it in now["brokers"]] == [101]
 
 
-def test_a_listing_that_comes_before_the_orphans_does_not_end_it(
-    story: Story, clock: Clock
-) -> None:
-    died(story, clock)
+def test_a_listing_that_comes_before_the_orphans_does_not_end_it(story: Story) -> None:
+    died(story)
     story.round(102, 4_000, *registered(4_000, 101, 102))
     assert only(story.batch())["high_watermark"] == 500
-    assert only(later(story, clock, 4_500, [orphan(4_500)]))["high_watermark"] == 500
+    assert only(later(story, 4_500, [orphan(4_500)]))["high_watermark"] == 500
 
 
-def test_a_deleted_topic_goes_though_its_only_broker_is_dead(story: Story, clock: Clock) -> None:
-    died(story, clock)
-    clock.now_ms += MISSING_MS + 1
+def test_a_deleted_topic_goes_though_its_only_broker_is_dead(story: Story) -> None:
+    died(story)
+    story.clock_ms += MISSING_MS + 1
     fenced = registered(9_000, 101, 104, fenced=(104,))
     story.round(101, 9_000, *fenced, orphans=[])
     assert story.batch()["partitions"] == []
 
 
-def test_a_deleted_topic_goes_after_its_broker_was_unregistered(story: Story, clock: Clock) -> None:
-    died(story, clock)
-    later(story, clock, 20_000, [orphan(20_000)])
-    assert later(story, clock, 21_000, [])["partitions"] == []
+def test_a_deleted_topic_goes_after_its_broker_was_unregistered(story: Story) -> None:
+    died(story)
+    later(story, 20_000, [orphan(20_000)])
+    assert later(story, 21_000, [])["partitions"] == []
 
 
-def test_a_controller_that_changes_loses_nothing(story: Story, clock: Clock) -> None:
-    died(story, clock)
-    clock.now_ms += 60_000
+def test_a_controller_that_changes_loses_nothing(story: Story) -> None:
+    died(story)
+    story.clock_ms += 60_000
     fenced = registered(63_000, 101, 102, 104, fenced=(104,))
     story.round(101, 63_000, *fenced)
     assert only(story.batch())["high_watermark"] == 500, "101 tells of orphans no more"
@@ -128,11 +109,11 @@ def test_a_controller_that_changes_loses_nothing(story: Story, clock: Clock) -> 
     assert story.batch()["partitions"] == [], "the newest teller's word counts"
 
 
-def test_a_broker_that_comes_back_tells_itself_again(story: Story, clock: Clock) -> None:
-    died(story, clock)
+def test_a_broker_that_comes_back_tells_itself_again(story: Story) -> None:
+    died(story)
     back = {**ALONE, "leader_epoch": 3}
     for at_ms, end in ((9_000, 500), (10_000, 600), (11_000, 700)):
-        clock.now_ms = T0_MS + at_ms
+        story.clock_ms = T0_MS + at_ms
         story.round(104, at_ms, replica(at_ms, end, **back), *registered(at_ms, 101, 104), epoch=2)
         story.round(101, at_ms, *registered(at_ms, 101, 104), orphans=[])
         now = story.batch()
@@ -141,10 +122,8 @@ def test_a_broker_that_comes_back_tells_itself_again(story: Story, clock: Clock)
     assert [it["broker"] for it in now["replicas"]] == [104]
 
 
-def test_a_job_that_begins_when_the_broker_is_dead_knows_of_its_partitions(
-    story: Story, clock: Clock
-) -> None:
-    clock.now_ms += 10_000
+def test_a_job_that_begins_when_the_broker_is_dead_knows_of_its_partitions(story: Story) -> None:
+    story.clock_ms += 10_000
     again = envelope(101, 0)
     rows = registered(0, 101, 104, fenced=(104,))
     heads = [
@@ -156,20 +135,18 @@ def test_a_job_that_begins_when_the_broker_is_dead_knows_of_its_partitions(
     assert first_snapshot(heads).now["replicas"].num_rows == 0
     story.round(101, 0, *rows, orphans=[orphan(0)])
     for at_ms in (1_000, 2_000):
-        row = only(later(story, clock, at_ms, [orphan(at_ms)]))
+        row = only(later(story, at_ms, [orphan(at_ms)]))
         assert (row["leader"], row["high_watermark"], row["size_bytes"]) == (-1, None, None)
     story.round(104, 9_000, replica(9_000, 500, **{**ALONE, "leader_epoch": 3}))
     story.round(101, 9_000, *registered(9_000, 101, 104), orphans=[])
     assert only(story.batch())["high_watermark"] == 500
 
 
-def test_rows_of_a_living_partition_are_not_touched_by_who_tells_of_orphans(
-    story: Story, clock: Clock
-) -> None:
+def test_rows_of_a_living_partition_are_not_touched_by_who_tells_of_orphans(story: Story) -> None:
     story.round(101, 0, replica(0, 100), *registered(0, 101, 102), orphans=[])
     story.round(102, 0, commit(0, 40), group(0))
     story.batch()
-    clock.now_ms += 60_000
+    story.clock_ms += 60_000
     story.round(101, 60_000, replica(60_000, 200), *registered(60_000, 101, 102), orphans=[])
     now = story.batch()
     assert (only(now)["leader"], only(now)["high_watermark"]) == (101, 200)

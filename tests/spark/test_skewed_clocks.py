@@ -58,7 +58,7 @@ def test_lag_is_right_whoever_has_the_wrong_clock(
     leader_ms: int,
     coordinator_ms: int,
 ) -> None:
-    story = SentStory(session=spark, store=tmp_path)
+    story = SentStory(session=spark, store=tmp_path, compares_clocks=True)
     found: list[dict[str, Any]] = []
     for second in range(BATCHES):
         at_ms = 1_000 * second
@@ -88,7 +88,7 @@ def test_lag_is_right_whoever_has_the_wrong_clock(
 
 
 def test_a_clock_that_is_set_back_freezes_no_figures(spark: SparkSession, tmp_path: Path) -> None:
-    story = SentStory(session=spark, store=tmp_path)
+    story = SentStory(session=spark, store=tmp_path, compares_clocks=True)
     found: list[dict[str, Any]] = []
     for second in range(10):
         at_ms = 1_000 * second

@@ -10,12 +10,13 @@ from broker.metrics_schema import Envelope, Row, encode_round
 from spark_metrics.buckets.bucket_files import read_state
 from spark_metrics.buckets.plan import FoldPlan
 from spark_metrics.buckets.shares import read_rows
-from spark_metrics.buckets.waves import Known, judge
+from spark_metrics.buckets.waves import Judged, Known, judge
 from spark_metrics.decode.record_head import KafkaRecord, read_head
 from spark_metrics.fold.bucket import NO_PARTITIONS, BucketState, Folded, fold_bucket
 from spark_metrics.fold.names import NOBODY
 from spark_metrics.fold.now_tables import decode_groups, group_table
 from spark_metrics.fold.sums import Sums
+from spark_metrics.state.job_clock import Tick
 from spark_metrics.state.job_state import JobState, decode_job_state, encode_job_state
 from spark_metrics.state.known_groups import RegisteredGroup
 from spark_metrics.state.source_clocks import corrections
@@ -38,7 +39,10 @@ class FoldedRounds:
     groups: list[RegisteredGroup] = field(default_factory=list)
     alive: dict[tuple[str, str], int] = field(default_factory=dict)
     bad_records: int = 0
+    boot: str = "boot"
+    """Which boot of the job's host it is."""
     _values: list[tuple[int | None, bytes]] = field(default_factory=list)
+    _offset: int = 0
     _sums: Sums | None = None
 
     def round(
@@ -61,33 +65,39 @@ class FoldedRounds:
         )
         self._values += [(sent_ms, value) for value in encode_round(envelope, rows)]
 
-    def batch(self, at_ms: int) -> Folded:
-        """Fold what was told since the last batch."""
+    def batch(self, at_ms: int, *, wall_off_ms: int = 0) -> Folded:
+        """Fold what was told since the last batch; ``wall_off_ms``: how far the wall clock of the
+        job's host is off by then."""
+        before = self.memory.clocks
+        judged = self.judged(at_ms, wall_off_ms=wall_off_ms)
+        waves = []
+        for wave in judged.waves:
+            rows, bad = read_rows(wave.records)
+            self.bad_records += len(bad)
+            waves.append((rows, wave.around))
+        folded = fold_bucket(self.state, corrections(before, judged.memory.clocks), waves)
+        self.state, self._sums = folded.state, folded.sums
+        self.alive = _alive(group_table(judged.groups, folded.sums))
+        return folded
+
+    def judged(self, at_ms: int, *, wall_off_ms: int = 0) -> Judged:
+        """Judge clocks and rounds of what was told since the last batch, without its figures."""
         heads = [
             read_head(
                 KafkaRecord(
                     partition=0,
-                    offset=number,
+                    offset=self._offset + number,
                     timestamp_ms=at_ms if sent_ms is None else sent_ms,
                     value=value,
                 )
             )
             for number, (sent_ms, value) in enumerate(self._values)
         ]
+        self._offset += len(heads)
         self._values.clear()
-        known = self._known(at_ms)
-        judged = judge(known, heads)
-        waves = []
-        for wave in judged.waves:
-            rows, bad = read_rows(wave.records)
-            self.bad_records += len(bad)
-            waves.append((rows, wave.around))
-        behind = corrections(known.memory.clocks, judged.memory.clocks)
-        folded = fold_bucket(self.state, behind, waves)
-        self.memory, self.groups, self.state = judged.memory, judged.groups, folded.state
-        self._sums = folded.sums
-        self.alive = _alive(group_table(judged.groups, folded.sums))
-        return folded
+        found = judge(self._known(at_ms, wall_off_ms), heads)
+        self.memory, self.groups = found.memory, found.groups
+        return found
 
     def restart(self, at_ms: int) -> None:
         """Write what the job keeps as a version of its store, and read it as the next job does.
@@ -127,13 +137,15 @@ class FoldedRounds:
             )
             self.state = read_state(files, plan, 0)
 
-    def _known(self, at_ms: int) -> Known:
+    def _known(self, at_ms: int, wall_off_ms: int = 0) -> Known:
+        tick = Tick(wall_ms=at_ms + wall_off_ms, boot=self.boot, steady_ms=at_ms)
+        memory = self.memory.begun(tick)
+        assert memory.clock is not None
         return Known(
-            memory=self.memory,
+            memory=memory,
             groups=self.groups,
             alive=self.alive,
-            seen_ms=at_ms,
-            at_ms=at_ms,
+            at_ms=memory.clock.now_ms,
             records_max=RECORDS_MAX,
         )
 

@@ -71,6 +71,7 @@ class StoreBuilder:
                 query_id="synthetic",
                 batch_id=self._batch_id,
                 interval_ms=1_000,
+                watermark_ms=time.time_ns() // 1_000_000,
                 now={name: table_of(now.get(name, ()), it) for name, it in NOW_TABLES.items()},
                 history={
                     name: rows

@@ -299,6 +299,7 @@ def feed_of(reader: StoreReader, watched: WatchedCluster, *, bus: str | None) ->
     return SnapshotFeed(
         reader,
         cluster=watched.cluster_id,
+        now_ms=reader.now_ms,
         watch=report_watch(bus if watched.is_collected else None, watched.cluster_id),
         history=reader,
         is_read_only=watched.is_read_only,

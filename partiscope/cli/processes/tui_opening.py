@@ -117,7 +117,12 @@ def show(opening: Opening) -> None:
         for part in (feed.stop, journal.stop):
             parts.callback(part)
         return Services(
-            feed=feed, history=reader, watched=watched, bus=opening.bus, journal=journal
+            feed=feed,
+            history=reader,
+            watched=watched,
+            bus=opening.bus,
+            journal=journal,
+            now_ms=reader.now_ms,
         )
 
     others = [OtherCluster(watched=other, open=partial(services_of, other)) for other in more]

@@ -134,7 +134,7 @@ def snapshot_of(target: Target, now_ms: int, *, with_operations: bool = False) -
         aggregates.tables,
         bootstrap=watched.bootstrap,
         version=aggregates.version,
-        now_ms=now_ms,
+        now_ms=now_ms - aggregates.clock_skew_ms,
         cluster=watched.cluster_id,
         watch=_report_of(target),
         operations=operations_now(watched, target.bus) if with_operations else (),

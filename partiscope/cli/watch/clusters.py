@@ -45,13 +45,14 @@ def _snapshots(target: Target, now_ms: int) -> list[tuple[WatchedCluster, Operat
     is_collected = any(watched.is_collected for watched in target.clusters)
     reports = read_reports(target.bus) if is_collected and target.bus is not None else {}
     tables, version = ({}, 0) if aggregates is None else (aggregates.tables, aggregates.version)
+    skew_ms = 0 if aggregates is None else aggregates.clock_skew_ms
 
     def snapshot_of(watched: WatchedCluster) -> OperatorSnapshot:
         return build_snapshot_asking(
             tables,
             bootstrap=watched.bootstrap,
             version=version,
-            now_ms=now_ms,
+            now_ms=now_ms - skew_ms,
             cluster=watched.cluster_id,
             watch=reports.get(watched.cluster_id or ""),
         )

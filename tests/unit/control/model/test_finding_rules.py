@@ -458,11 +458,29 @@ def test_a_clock_that_differs_is_named_with_its_skew() -> None:
     assert ahead.subject == "brokers/2"
 
 
-def test_where_all_clocks_differ_alike_it_is_the_jobs_own() -> None:
-    brokers = [clusters.broker(number, clock_skew_ms=45_000 + number) for number in (1, 2, 3)]
-    (found,) = find(brokers=brokers)
-    assert (found.label, found.subject) == ("the metrics job's host", "job")
-    assert phrase(found.title, found.facts) == "clock 45 s behind"
+@pytest.mark.parametrize(
+    ("brokers_ms", "job_ms", "told"),
+    [
+        ((0, 0, 0), 7_200_000, ["the metrics job's host: clock 2 h ahead"]),
+        ((45_000, 45_001, 45_002), 0, ["all brokers: clock 45 s ahead"]),
+        (
+            (-3_000, 0, 0),
+            3_000,
+            ["the metrics job's host: clock 3.0 s ahead", "broker 1: clock 3.0 s behind"],
+        ),
+        ((45_000, 45_100, 45_200), 45_000, ["all clocks: clock 45 s ahead"]),
+        ((45_000,), 45_000, ["all clocks: clock 45 s ahead"]),
+        ((45_000,), 0, ["broker 1: clock 45 s ahead"]),
+    ],
+)
+def test_a_finding_tells_whose_clock_is_off(
+    brokers_ms: tuple[int, ...], job_ms: int, told: list[str]
+) -> None:
+    brokers = [clusters.broker(it, clock_skew_ms=ms) for it, ms in enumerate(brokers_ms, 1)]
+    health = {"batch_id": 1, "batch_ms": 1, "newest_round_ms": 1, "written_ms": NOW_MS}
+    found = find(brokers=brokers, health=[{**health, "clock_skew_ms": job_ms}])
+    clocks = [it for it in found if it.kind == "clock"]
+    assert sorted(f"{it.label}: {phrase(it.title, it.facts)}" for it in clocks) == sorted(told)
 
 
 def _lacking() -> dict[str, Any]:

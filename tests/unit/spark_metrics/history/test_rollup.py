@@ -63,6 +63,7 @@ class Job:
                 query_id=self.query_id,
                 batch_id=self.batch_id,
                 interval_ms=STEP_MS,
+                watermark_ms=self.now_ms,
                 now={name: table_of([], schema) for name, schema in NOW_TABLES.items()},
                 history={"partition_history": table_of(rows, HISTORY_TABLES["partition_history"])},
             )

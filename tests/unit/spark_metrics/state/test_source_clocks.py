@@ -80,15 +80,6 @@ def test_one_late_delivery_is_no_clock_and_what_lay_in_the_topic_is_neither() ->
     assert {clock.skew_ms for clock in run([0] * 20, late_ms=hour, reaches=False)} == {0}
 
 
-def test_a_topic_that_was_written_long_ago_tells_nothing_of_clocks() -> None:
-    seen = {KEY: Seen(first_ms=T0_MS, sent_ms=T0_MS)}
-    later = T0_MS + 3 * 24 * 60 * MINUTE_MS
-    assert observe_clocks({}, seen, seen_ms=later, reached_ms=later) == {}
-    both = {**seen, SourceKey("c", 2): Seen(first_ms=later, sent_ms=later)}
-    ahead = observe_clocks({}, both, seen_ms=T0_MS, reached_ms=None)
-    assert ahead[SourceKey("c", 2)].skew_ms == later - T0_MS, "one clock is days ahead of another"
-
-
 def test_clocks_are_kept_from_batch_to_batch() -> None:
     clocks = {KEY: run([45_000] * 4)[-1]}
     assert decode_clocks(encode_clocks(clocks)) == clocks

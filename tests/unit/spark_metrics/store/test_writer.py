@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from spark_metrics.store.layout import (
     COMMITS,
     GRACE_MS,
     MANIFEST,
+    Manifest,
     decode_manifest,
     encode_manifest,
     next_version,
@@ -19,7 +21,7 @@ from spark_metrics.store.layout import (
 from spark_metrics.store.sweep import SWEEP_MS
 from spark_metrics.store.writer import BAD_FILES_MAX, Commit, StoreWriter
 from spark_metrics.window.errors import StoreTakenError
-from spark_metrics.window.history_points import FINE, HISTORY_TABLES, MINUTE
+from spark_metrics.window.history_points import FINE, HISTORY_TABLES, HOUR, MINUTE, SPANS_MS
 from spark_metrics.window.tables import HEALTH, NOW_TABLES
 from tests.support.at_once import AtOnce
 from tests.support.faulty_files import FaultyFiles
@@ -37,11 +39,13 @@ class Clock:
 
 
 def batch(batch_id: int, at_ms: int = 0, **changes: Any) -> Commit:
+    """History is complete up to ``at_ms``."""
     row = {"cluster": "c", "topic": "t", "partition": 0, "at_ms": at_ms}
     fields: dict[str, Any] = {
         "query_id": "q",
         "batch_id": batch_id,
         "interval_ms": 1_000,
+        "watermark_ms": at_ms,
         "now": {name: table_of([], schema) for name, schema in NOW_TABLES.items()},
         "history": {"partition_history": table_of([row], HISTORY_TABLES["partition_history"])},
     }
@@ -73,6 +77,32 @@ def test_history_older_than_the_retention_is_named_no_more(tmp_path: Path) -> No
     files = manifest.history["partition_history"]
     assert [file.rows for file in files if file.span == FINE] == [1, 1]
     assert sum(file.rows for file in files if file.span == MINUTE) == 10
+
+
+def test_the_wall_clock_ends_no_history(tmp_path: Path) -> None:
+    """The clock of the job's host is off for some batches: points of each span stay."""
+    clock, steady = Clock(), Clock()
+    writer = StoreWriter(str(tmp_path), clock_ms=clock, steady_ms=steady, executor=AtOnce())
+    at_ms = clock.now_ms - 5 * SPANS_MS[HOUR]
+    for number in range(30):
+        at_ms += 600_000
+        writer.commit(batch(number, at_ms))
+    assert writer.manifest is not None
+    before = rows_of(writer.manifest)
+    assert before.keys() == {FINE, MINUTE, HOUR}
+    right_ms = clock.now_ms
+    for number, by_days in enumerate((8, 400, -8, -400, 0), 30):
+        clock.now_ms = right_ms + by_days * 86_400_000
+        after = rows_of(writer.commit(batch(number, at_ms + number)))
+        assert all(after[span] >= rows for span, rows in before.items())
+
+
+def rows_of(manifest: Manifest) -> dict[str, int]:
+    """How many points of each span there are."""
+    rows: dict[str, int] = defaultdict(int)
+    for file in manifest.history["partition_history"]:
+        rows[file.span] += file.rows
+    return rows
 
 
 def test_replaced_files_stay_for_the_grace_period_and_then_go(tmp_path: Path) -> None:
