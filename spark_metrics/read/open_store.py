@@ -4,6 +4,7 @@ A reading never blocks the job and is never blocked by it: it opens what the man
 where the job has replaced a file meanwhile, it begins again with the newer manifest.
 """
 
+import errno
 from collections.abc import Callable, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -13,12 +14,16 @@ import pyarrow as pa
 from spark_metrics.history.point_merge import ROWS_MAX
 from spark_metrics.history.sql import Query
 from spark_metrics.read.row_lookup import Lookup
+from spark_metrics.store.damage import GONE, damage
 from spark_metrics.store.existing import unreadable
 from spark_metrics.store.files import StoreFiles
 from spark_metrics.store.layout import MANIFEST, Manifest, ManifestError, decode_manifest
 
 ATTEMPTS: Final = 4
 """How often a reading begins again because the job has replaced the files under it."""
+
+_OF_FILES: Final = (None, errno.ENOENT)
+"""Errors of the system that may be a file's fault; others are better in a minute, perhaps."""
 
 if TYPE_CHECKING:
     import duckdb
@@ -47,6 +52,7 @@ class OpenedStore:
         self.files = StoreFiles(store)
         self._lookup = Lookup(self.files)
         self._decoded: tuple[bytes, Manifest] | None = None
+        self._damaged: dict[str, str] = {}
         self._duckdb: duckdb.DuckDBPyConnection | None = None
         self._lock = Lock()
 
@@ -74,13 +80,23 @@ class OpenedStore:
         last."""
         return 0 if self._decoded is None else self._decoded[1].clock_skew_ms
 
+    @property
+    def damaged(self) -> dict[str, str]:
+        """Files of the newest version that were found to be no tables, or gone, and why."""
+        named = set() if self._decoded is None else self._decoded[1].paths()
+        return {path: why for path, why in self._damaged.items() if path in named}
+
     def run(self, query: Query, paths: Sequence[str], stored: Any) -> pa.Table:
-        """The answer over these files of the schema ``stored``.
+        """The answer over these files of the schema ``stored``, without those that are spoilt.
 
         Raises:
-            QueryError: a file is gone or spoilt.
+            QueryError: a file cannot be read now.
         """
-        return self._answer(query, lambda it: open_history(it, self.files, paths, stored))
+
+        def ask(whole: Sequence[str]) -> pa.Table:
+            return self._answer(query, lambda it: open_history(it, self.files, whole, stored))
+
+        return self._around_damage(paths, ask)
 
     def run_for(
         self,
@@ -96,14 +112,36 @@ class OpenedStore:
         answers it of few rows, without DuckDB.
 
         Raises:
-            OSError, pyarrow.ArrowException: a file is gone or spoilt.
+            OSError, pyarrow.ArrowException: a file cannot be read now.
         """
-        rows = self._lookup.rows(paths, keys, stored) if keys else None
+        if not keys:
+            return self.run(query, paths, stored)
+        rows = self._around_damage(paths, lambda whole: self._lookup.rows(whole, keys, stored))
         if rows is None:
             return self.run(query, paths, stored)
         if rows.num_rows <= ROWS_MAX:
             return merge(rows)
         return self._answer(query, lambda it: it.register("history", rows))
+
+    def _around_damage(self, paths: Sequence[str], ask: Callable[[Sequence[str]], _T]) -> _T:
+        """Ask of the files that can be read. What the others are is found out once, for that means
+        to read them to their ends."""
+        whole = [path for path in paths if path not in self._damaged]
+        try:
+            return ask(whole)
+        except (OSError, pa.ArrowException) as error:
+            if getattr(error, "errno", None) not in _OF_FILES:
+                raise
+            history = [path for path in whole if path.startswith("history/")]
+            found = {path: why for path in history if (why := damage(self.files, path))}
+            if GONE in found.values():
+                newest = self.manifest()  # one that the job has replaced is no loss
+                named = set() if newest is None else newest.paths()
+                found = {path: why for path, why in found.items() if path in named}
+            if not found:
+                raise
+            self._damaged |= found
+        return ask([path for path in whole if path not in found])
 
     def _answer(
         self, query: Query, open_view: Callable[["duckdb.DuckDBPyConnection"], object]

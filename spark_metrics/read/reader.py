@@ -102,6 +102,11 @@ class AggregatesReader:
         )
 
     @property
+    def damaged_files(self) -> Mapping[str, str]:
+        """Files of history that an answer was made without, and why: they are spoilt, or gone."""
+        return self._opened.damaged
+
+    @property
     def kept_since_ms(self) -> int | None:
         """From when on history is kept; None: there is none yet."""
         files = self._opened.again(

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -218,7 +218,10 @@ class SnapshotFeed:
             is_read_only=self._is_read_only,
             unwatched=self._unwatched,
             answering=answering,
-            operations=() if self._operations is None else self._operations.findings,
+            operations=(
+                *(() if self._operations is None else self._operations.findings),
+                *damaged_history(self._history),
+            ),
         )
         self._answering = answering
         give_back()
@@ -287,6 +290,26 @@ def _unexpected(error: Exception, *, now_ms: int) -> Finding:
         operation=Operation.OUTSIDE,
         since_ms=now_ms,
         facts={"error": type(error).__name__, "why": str(error)[:WHY_CHARACTERS] or "no reason"},
+    )
+
+
+def damaged_history(history: StoreReader | None) -> Iterator[Finding]:
+    """Tells that charts lack what was in files of history that are spoilt."""
+    files = {} if history is None else dict(history.damaged_files)
+    if not files:
+        return
+    path, why = min(files.items())
+    yield Finding(
+        kind="history-damaged",
+        severity=Severity.WARNING,
+        subject="job",
+        label="history",
+        title="{count:plural:file} cannot be read",
+        reason="Charts lack what was in {path}: {why}. They show all other figures",
+        next_step="Put the file back from a backup of the store, or leave it: the metrics job sets "
+        "it aside when it merges history",
+        operation=Operation.OUTSIDE,
+        facts={"count": len(files), "path": path, "why": why},
     )
 
 

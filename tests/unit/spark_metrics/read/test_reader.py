@@ -6,6 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from control.views.format import phrase
+from control.views.snapshots.feed import damaged_history
 from spark_metrics.store.layout import MANIFEST
 from spark_metrics.window.aggregates import (
     BROKER_HISTORY,
@@ -44,6 +46,45 @@ def test_now_has_exactly_the_documented_tables(store: Path) -> None:
     assert {name: table.schema for name, table in now.tables.items()} == NOW_TABLES
     assert now.tables["partitions"].num_rows == SIZES.topics * SIZES.partitions
     assert now.tables["replicas"].num_rows == SIZES.topics * SIZES.partitions * SIZES.replicas
+
+
+@pytest.mark.parametrize("spoil", ["empty", "gone", "cut", "zeros", "a page"])
+def test_a_chart_draws_the_rest_of_a_spoilt_file_and_names_it(tmp_path: Path, spoil: str) -> None:
+    builder = StoreBuilder(tmp_path)
+    for number in range(3):
+        manifest = builder.write_synthetic(SIZES, history_s=10, at_ms=AT_MS + 20_000 * number)
+    topics = manifest.history["topic_history"]
+    spoilt = topics[1].path
+    value = (tmp_path / spoilt).read_bytes()
+    (tmp_path / spoilt).unlink()
+    if spoil != "gone":
+        pages = bytes(len(value) // 2) + value[len(value) // 2 :]
+        values = {"empty": b"", "cut": value[:-9], "zeros": bytes(len(value)), "a page": pages}
+        (tmp_path / spoilt).write_bytes(values[spoil])
+    reader = AggregatesReader(str(tmp_path))
+    asked: Any = {"cluster": CLUSTER, "since_ms": 0, "until_ms": AT_MS + 60_000}
+    drawn = reader.topic_history(topic="topic-0", **asked)
+    assert drawn["readings"].to_pylist()
+    whole = {AT_MS + 1_000 * second for second in (*range(-10, 1), *range(30, 41))}
+    past = reader.as_of(cluster=CLUSTER, at_ms=AT_MS + 20_000)
+    assert past is not None
+    assert {*drawn["at_ms"].to_pylist()} <= whole
+    assert [*reader.damaged_files] == [spoilt]
+    (found,) = damaged_history(reader)
+    assert spoilt in phrase(found.reason, found.facts)
+    assert [*damaged_history(AggregatesReader(str(tmp_path)))] == []
+
+
+def test_a_file_that_the_job_has_replaced_is_no_damage(tmp_path: Path) -> None:
+    builder = StoreBuilder(tmp_path)
+    builder.write_synthetic(SIZES, history_s=10, at_ms=AT_MS)
+    reader = AggregatesReader(str(tmp_path))
+    assert reader.version() is not None
+    newest = builder.write_synthetic(SIZES, history_s=10, at_ms=AT_MS + 20_000)
+    asked: Any = {"cluster": CLUSTER, "since_ms": 0, "until_ms": AT_MS + 60_000}
+    assert reader.topic_history(topic="topic-0", **asked).num_rows
+    assert newest.history
+    assert reader.damaged_files == {}
 
 
 def test_now_is_cached_until_the_next_version(tmp_path: Path) -> None:
