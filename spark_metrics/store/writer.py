@@ -144,6 +144,7 @@ class StoreWriter:
 
     def _take_over(self, found: ExistingStore) -> None:
         self.manifest, self._seen = found.manifest, found.value
+        self._claimed = found.encoded
         self._to_set_aside |= dict.fromkeys(found.set_aside)
         if found.manifest is None:
             self.begun_afresh_because = found.why or self.begun_afresh_because

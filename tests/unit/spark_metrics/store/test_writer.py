@@ -286,6 +286,28 @@ def test_a_commit_that_fails_at_any_step_is_made_again(tmp_path: Path, call: str
         writer = StoreWriter(str(tmp_path))
 
 
+def test_a_version_that_was_put_though_an_error_said_no_is_gone_on_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = StoreWriter(str(tmp_path))
+    writer.commit(batch(0))
+    really_link = os.link
+
+    def link(written: str, target: str) -> None:
+        really_link(written, target)
+        raise OSError(errno.EIO, "the answer is lost")
+
+    monkeypatch.setattr(os, "link", link)
+    with pytest.raises(OSError, match="lost"):
+        writer.commit(batch(1))
+    monkeypatch.setattr(os, "link", really_link)
+    writer.look_again()
+    writer.check()
+    assert writer.manifest is not None
+    assert writer.manifest.batch_id == 1
+    assert writer.commit(batch(2)).batch_id == 2
+
+
 def test_a_full_disk_heals(tmp_path: Path) -> None:
     """Commits fail for an hour; the clock was set back meanwhile."""
     clock, steady = Clock(), Clock()
