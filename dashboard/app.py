@@ -1,10 +1,7 @@
 """Builds the page from its parts, and serves it."""
 
 import asyncio
-import signal
-import socket
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from typing import Any, Final
 
 import uvicorn
@@ -13,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
 
+from control.exposition.exposition import Exposition
 from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.feed import feed_of
 from control.views.snapshots.process_memory import be_small, keep_loaded, take_turns
@@ -23,7 +21,15 @@ from dashboard.context import ClusterContext, PageContext
 from dashboard.live import push
 from dashboard.page_frame import shell
 from dashboard.pages.browse import register_follow
-from dashboard.server import export, message_files, record_bytes, report_files, table_rows
+from dashboard.server import (
+    export,
+    message_files,
+    metrics,
+    record_bytes,
+    report_files,
+    serving,
+    table_rows,
+)
 from dashboard.server.callback_sharing import CallbackSharing
 from dashboard.server.cluster_routing import ClusterDash, ClusterRouting
 from dashboard.server.document import ASSETS, MODULES, NOT_SCRIPTS, index_page
@@ -49,7 +55,10 @@ def create_app(context: PageContext) -> Dash:
     message_files.register(server, context)
     report_files.register(server, context)
     register_follow(server, context)
-    server.add_api_route("/health", _health, include_in_schema=False)
+    serving.register_health(server)
+    feeds = {name: each.feed for name, each in context.clusters.items()}
+    limits = context.settings.limits
+    metrics.register(server, Exposition(feeds=feeds, limits=limits, now_ms=context.now_ms))
     server.add_api_route("/favicon.ico", _favicon, include_in_schema=False)
     server.add_exception_handler(RequestValidationError, _tell_bad_request)
     app = ClusterDash(
@@ -76,11 +85,6 @@ def create_app(context: PageContext) -> Dash:
     # would be served without our scripts and styles.
     app._setup_server()  # type: ignore[no-untyped-call]
     return app
-
-
-async def _health() -> Response:
-    """On the page's event loop: where that is held up, nobody answers."""
-    return PlainTextResponse("ok\n", headers={"cache-control": "no-store"})
 
 
 def _favicon() -> Response:
@@ -138,7 +142,7 @@ def serve(
     """
     take_turns()
     be_small()
-    listener = _listen(settings)
+    listener = serving.listen(settings)
     port = int(listener.getsockname()[1])
     context = context_of(settings)
     app = create_app(context)
@@ -166,56 +170,8 @@ def serve(
     try:
         if on_ready is not None:
             on_ready(f"http://{settings.host}:{port}")
-        _PageServer(config, at_start=begin, at_end=close).run(sockets=[listener])
+        serving.Server(config, at_start=begin, at_end=close).run(sockets=[listener])
     finally:
         for place in clusters:
             place.feed.stop()
         listener.close()
-
-
-Work = Callable[[], Coroutine[Any, Any, None]]
-
-
-class _PageServer(uvicorn.Server):
-    """Ends with status 0 on SIGTERM and Ctrl-C: both are how the page is meant to end."""
-
-    def __init__(self, config: uvicorn.Config, *, at_start: Work, at_end: Work) -> None:
-        super().__init__(config)
-        self._at_start = at_start
-        self._at_end = at_end
-        self._starting: asyncio.Future[Any] | None = None
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Unlike uvicorn's own, does not raise the signal again after a clean end."""
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, self.handle_exit, number, None)
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Also begin what is done beside the first visitors."""
-        await super().startup(sockets)
-        self._starting = asyncio.gather(self._at_start(), return_exceptions=True)
-
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Also end what follows the moves."""
-        if self._starting is not None:
-            self._starting.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._starting
-        await self._at_end()
-        await super().shutdown(sockets)
-
-
-def _listen(settings: DashboardSettings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((settings.host, settings.port))
-        listener.listen(128)
-    except OSError:
-        listener.close()
-        raise
-    return listener

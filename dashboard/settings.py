@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from control.exposition.limits import USUAL, Limits
 from control.model.watched_cluster import WatchedCluster
 from control.views.tour import Offer
 
@@ -26,6 +27,9 @@ class DashboardSettings:
     """0 takes a free port."""
     allowed_hosts: Sequence[str] = field(default=())
     """Further names under which the page may be reached, with port, e.g. ``ops.example:443``."""
+
+    limits: Limits = USUAL
+    """Of what ``/metrics`` exposes."""
 
     @property
     def names(self) -> tuple[str, ...]:

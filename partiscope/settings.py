@@ -9,7 +9,7 @@ import os
 import re
 import tomllib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -31,6 +31,7 @@ from pydantic_settings import (
 )
 
 from broker.named_file import NamedFileError, read_text
+from control.exposition.limits import SERIES_MAX, USUAL, Limits
 from control.kafka.connection.settings import KafkaSettings, without_user
 from control.model.ids import ClusterId
 from control.model.units import parse_duration
@@ -53,6 +54,8 @@ _OTHER_VARIABLES: Final = ("config", "cache")
 _SECRET: Final = re.compile("password|secret|token")
 BROKERS_MAX: Final = 64
 CLUSTERS_MAX: Final = 64
+HOSTS_MAX: Final = 64
+PATTERNS_MAX: Final = 100
 UNLIMITED: Final = "unlimited"
 CONFIG_FILE_DEFAULT: Final = "partiscope.toml"
 CONFIG_VARIABLE: Final = "PARTISCOPE_CONFIG"
@@ -106,6 +109,28 @@ class DashboardSettings(Section):
 
     host: Host = "127.0.0.1"
     port: Number = Field(default=8050, ge=1, le=65_535)
+
+
+class PrometheusSettings(Section):
+    """The limits of ``/metrics``, and where ``partiscope exporter`` listens."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=9308, ge=1, le=65_535)
+    allowed_hosts: tuple[str, ...] = Field(default=(), max_length=HOSTS_MAX)
+    """Names by which others may reach the exporter, beside loopback and ``host``."""
+    topics: tuple[str, ...] = Field(default=tuple(USUAL.topics), max_length=PATTERNS_MAX)
+    exclude_topics: tuple[str, ...] = Field(default=(), max_length=PATTERNS_MAX)
+    groups: tuple[str, ...] = Field(default=tuple(USUAL.groups), max_length=PATTERNS_MAX)
+    exclude_groups: tuple[str, ...] = Field(default=(), max_length=PATTERNS_MAX)
+    topics_max: int = Field(default=USUAL.topics_max, ge=0, le=SERIES_MAX)
+    partitions_max: int = Field(default=USUAL.partitions_max, ge=0, le=SERIES_MAX)
+    groups_max: int = Field(default=USUAL.groups_max, ge=0, le=SERIES_MAX)
+    group_partitions_max: int = Field(default=USUAL.group_partitions_max, ge=0, le=SERIES_MAX)
+
+    @property
+    def limits(self) -> Limits:
+        """The same for ``control.exposition``."""
+        return Limits(**{it.name: getattr(self, it.name) for it in fields(Limits)})
 
 
 class ProofSettings(Section):
@@ -220,6 +245,7 @@ class Settings(BaseSettings):
     cluster: ClusterSettings = Field(default_factory=ClusterSettings)
     metrics: MetricsSettings = Field(default_factory=MetricsSettings)
     dashboard: DashboardSettings = Field(default_factory=DashboardSettings)
+    prometheus: PrometheusSettings = Field(default_factory=PrometheusSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
     proof: ProofSettings = Field(default_factory=ProofSettings)
 

@@ -48,7 +48,9 @@ _HEADERS: Final = (
 _NO_STORE: Final = (b"cache-control", b"no-store")
 _OWN_SITES: Final = frozenset({"", "none", "same-origin"})
 """Empty: no browser asks, or an old one."""
-DATA: Final = re.compile(r"^(/@[^/]*)?/(messages|record|rows|export|report|_dash)[/-]")
+DATA: Final = re.compile(
+    r"^(/@[^/]*)?/(?:metrics$|(?:messages|record|rows|export|report|_dash)[/-])"
+)
 """Answers made of what the cluster holds, which no other site may have made."""
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
-from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import PlainTextResponse, Response
 
 from control.model.units import counted
@@ -24,7 +23,7 @@ from control.views.times import TimeError, parse_moment
 from dashboard.components.grid import BLOCK_ROWS
 from dashboard.context import PageContext
 from dashboard.live.displayed_snapshot import displayed_snapshot
-from dashboard.server.asker import GONE, AskerGoneError, while_asked
+from dashboard.server.asker import GONE, AskerGoneError, in_turn, while_asked
 
 AT_ONCE_MAX: Final = 2
 """Blocks or files of one table that are made at once; further ones wait. A filter over 400,000
@@ -54,17 +53,9 @@ class TableTurns:
     async def answer(self, kind: str, request: Request, make: Callable[[], Response]) -> Response:
         """The answer that ``make`` gives in a thread, unless its asker goes before."""
         try:
-            return await while_asked(request, self._in_turn(kind, make))
+            return await while_asked(request, in_turn(self._turns[kind], make))
         except AskerGoneError:
             return Response(status_code=GONE)
-
-    async def _in_turn(self, kind: str, make: Callable[[], Response]) -> Response:
-        async with self._turns[kind]:
-            made = asyncio.ensure_future(run_in_threadpool(make))
-            try:
-                return await asyncio.shield(made)
-            finally:
-                await asyncio.wait({made})  # its thread works on though its asker has gone
 
 
 def _block(context: PageContext, kind: str, request: Request) -> Response:

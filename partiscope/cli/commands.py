@@ -87,6 +87,13 @@ COMMANDS: Final = (
         example="partiscope dashboard --port 8050 --read-only",
     ),
     Command(
+        name="exporter",
+        folder="processes",
+        is_service=True,
+        summary="Serve figures and findings to Prometheus.",
+        example="partiscope exporter --host 10.0.0.5 --port 9308",
+    ),
+    Command(
         name="tui",
         folder="processes",
         summary="Open the terminal screen.",

@@ -33,8 +33,9 @@ def build_go_client() -> Path:
     return program
 
 
-def install_go_program(package: str, version: str) -> Path:
-    """The program of a public Go package, built once and kept in the cache.
+def install_go_program(package: str, version: str, *, tags: str = "") -> Path:
+    """The program of a public Go package, built once and kept in the cache. ``tags`` may leave out
+    parts that no test needs.
 
     Raises:
         GoUnavailableError: with what is missing.
@@ -43,7 +44,7 @@ def install_go_program(package: str, version: str) -> Path:
     program = folder / package.rpartition("/")[2]
     if not program.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        _go("install", f"{package}@{version}", folder=folder)
+        _go("install", "-tags", tags, f"{package}@{version}", folder=folder)
     return program
 
 

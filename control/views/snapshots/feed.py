@@ -222,6 +222,7 @@ class SnapshotFeed:
                 *(() if self._operations is None else self._operations.findings),
                 *damaged_history(self._history),
             ),
+            moves=() if self._operations is None else self._operations.moves,
         )
         self._answering = answering
         give_back()

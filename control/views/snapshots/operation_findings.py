@@ -93,6 +93,8 @@ class OperationWatch:
 
     def __init__(self, watched: WatchedCluster, bus: str | None) -> None:
         self.findings: tuple[Finding, ...] = ()
+        self.moves: tuple[OperationState, ...] = ()
+        """Those that run; none while the bus cannot be read."""
         self._watched = watched
         self._bus = bus
         self._errors = ErrorLog(_log, lambda: time.time_ns() // 1_000_000)
@@ -120,9 +122,9 @@ class OperationWatch:
             throttles = LeftThrottles(admin)
             while True:
                 try:
-                    self.findings = await _read(admin, throttles, moves, self._watched)
+                    self.findings, self.moves = await _read(admin, throttles, moves, self._watched)
                 except Exception as error:  # noqa: BLE001 (its findings would stay for ever)
-                    self.findings = ()
+                    self.findings, self.moves = (), ()
                     self._errors.note("findings about operations cannot be read", error)
                 await asyncio.sleep(READ_EVERY_S)
 
@@ -142,7 +144,8 @@ async def _read_soon(watched: WatchedCluster, bus: str | None) -> tuple[Finding,
     async with _sources(watched, bus) as (admin, moves):
         soon_s = NOW_WITHIN_S / 2
         throttles = LeftThrottles(admin, rates_within_s=soon_s, lists_within_s=soon_s)
-        return await _read(admin, throttles, moves, watched, within_s=NOW_WITHIN_S)
+        found, _ = await _read(admin, throttles, moves, watched, within_s=NOW_WITHIN_S)
+        return found
 
 
 @asynccontextmanager
@@ -171,9 +174,9 @@ async def _read(
     watched: WatchedCluster,
     *,
     within_s: float | None = None,
-) -> tuple[Finding, ...]:
-    """While the bus does not answer nobody knows which throttles are of moves that run: none is
-    told then. ``within_s``: what is known by then is told."""
+) -> tuple[tuple[Finding, ...], tuple[OperationState, ...]]:
+    """Findings, and the moves that run. While the bus does not answer nobody knows which throttles
+    are theirs: none is told then. ``within_s``: what is known by then is told."""
     states: list[OperationState] = []
     left: tuple[SetThrottle, ...] = ()
     with suppress(KafkaPortError, OperationError, TimeoutError):
@@ -181,4 +184,5 @@ async def _read(
             states = [] if moves is None else await moves.list()
             running = RunningMoves.of(states, await admin.list_reassignments(), site=watched.site)
             left = await throttles.read(running)
-    return tuple(operation_findings(states, left, now_ms=time.time_ns() // 1_000_000))
+    running_here = tuple(it for it in states if not it.is_finished)
+    return tuple(operation_findings(states, left, now_ms=time.time_ns() // 1_000_000)), running_here

@@ -19,6 +19,7 @@ from control.model.isr_age import SHORT_ISR, short_isr
 from control.model.job_health import sampling_interval_ms, stale_after_ms
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import BEHIND, INTERNAL_PREFIX, Severity
+from control.operations.bus.state import OperationState
 from control.views.cluster import overview
 from control.views.cluster.overview import Headline, HeatMap
 from control.views.format import plural_text
@@ -63,6 +64,8 @@ class OperatorSnapshot:
     """Why nothing of that moment can be shown; empty: it can."""
     unwatched: str = ""
     """Why nobody brings figures of this cluster, and what would; empty: somebody does."""
+    moves: tuple[OperationState, ...] = ()
+    """Reassignments of this cluster that run, as the bus told them last."""
 
     @property
     def cluster(self) -> ClusterSnapshot:
@@ -187,6 +190,7 @@ def build_snapshot(
     answering: frozenset[int] | None = None,
     gap_since_ms: int | None = None,
     operations: Iterable[Finding] = (),
+    moves: tuple[OperationState, ...] = (),
 ) -> OperatorSnapshot:
     """From the store's now-tables to what the screens show.
 
@@ -194,7 +198,7 @@ def build_snapshot(
     was shown); ``earlier_isr`` likewise the ``short_isr`` of the version before. ``history`` dates
     what is new. ``watch`` is the collector's report where the cluster is watched from outside.
     ``answering`` are the brokers that answer, where somebody asked them; ``operations`` the
-    findings about operations. ``gap_since_ms``: when
+    findings about operations, ``moves`` those that run. ``gap_since_ms``: when
     the figures of a past moment were told, where nothing was measured then.
     """
     chosen = ClusterSnapshot.from_tables(tables_now, cluster=cluster)
@@ -222,6 +226,7 @@ def build_snapshot(
         is_past=is_past,
         unwatched=unwatched,
         why_empty=why_empty,
+        moves=moves,
     )
 
 

@@ -52,7 +52,8 @@ def dashboard(
         return target.flags if is_first else replace(target.flags, cluster=cluster_flag(name))
 
     use_flags(flags)
-    where = load_settings().dashboard
+    settings = load_settings()
+    where = settings.dashboard
     page = DashboardSettings(
         tour=target.tour,
         store=target.store,
@@ -60,6 +61,7 @@ def dashboard(
         bus=target.bus,
         host=host or where.host,
         port=port or where.port,
+        limits=settings.prometheus.limits,
     )
     query = f"?{urlencode({'cluster': first})}" if page.names else ""
     link = f"{view and '/'}{view}{query if '?' not in view else query.replace('?', '&')}"

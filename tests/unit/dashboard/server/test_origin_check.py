@@ -60,7 +60,10 @@ def test_other_names_and_origins_are_refused_with_the_reason(
 
 
 VIEW = {"host": "localhost:8050", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
-COSTLY = ("/messages/a.jsonl", "/record/a/0/1", "/rows/topics", "/export/plan", "/@a/rows/t")
+COSTLY = (
+    *("/messages/a.jsonl", "/record/a/0/1", "/rows/topics", "/export/plan", "/@a/rows/t"),
+    *("/metrics", "/@a/metrics"),
+)
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "anything"])

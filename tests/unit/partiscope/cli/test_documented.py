@@ -44,7 +44,10 @@ def _is_taken(program: dict[str, Any], command: str) -> None:
     chosen.make_context(chosen.name, words)  # raises what the operator would be told
 
 
-@pytest.mark.parametrize("script", ["command_reference", "column_reference", "task_reference"])
+@pytest.mark.parametrize(
+    "script",
+    ["command_reference", "column_reference", "task_reference", "prometheus_reference"],
+)
 def test_a_reference_is_what_the_program_says(script: str) -> None:
     """Run the script where it is not."""
     done = subprocess.run(

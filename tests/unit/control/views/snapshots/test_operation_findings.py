@@ -70,5 +70,6 @@ async def test_what_the_bus_tells_is_told_where_the_cluster_is_silent() -> None:
     moves: Any = SimpleNamespace(list=list_moves)
     admin: Any = SimpleNamespace(list_reassignments=asyncio.Event().wait)
     watched = WatchedCluster(bootstrap="c:1")
-    told = await _read(admin, LeftThrottles(admin), moves, watched, within_s=0.05)
+    told, running = await _read(admin, LeftThrottles(admin), moves, watched, within_s=0.05)
     assert [finding.kind for finding in told] == ["move-interfered"]
+    assert running == (context.state(),)
