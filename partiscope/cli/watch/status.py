@@ -36,6 +36,8 @@ from partiscope.cli.shared.options import (
 from partiscope.cli.shared.tables import figure, mark, words, write_rows, write_table
 
 ROWS_MAX = 1_000
+SCHEMA = 1
+"""Of the JSON document (docs/reference/status.schema.json): keys come, none goes or changes."""
 
 
 def status(
@@ -59,6 +61,7 @@ def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
     query = TableQuery(limit=ROWS_MAX)
     head = snapshot.headline
     return {
+        "schema": SCHEMA,
         "cluster": head.cluster.value,
         "controller": head.controller.value,
         "age_ms": snapshot.age_ms(now_ms),
