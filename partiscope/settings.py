@@ -114,18 +114,18 @@ class DashboardSettings(Section):
 class PrometheusSettings(Section):
     """The limits of ``/metrics``, and where ``partiscope exporter`` listens."""
 
-    host: str = "127.0.0.1"
-    port: int = Field(default=9308, ge=1, le=65_535)
-    allowed_hosts: tuple[str, ...] = Field(default=(), max_length=HOSTS_MAX)
+    host: Host = "127.0.0.1"
+    port: Number = Field(default=9308, ge=1, le=65_535)
+    allowed_hosts: tuple[Host, ...] = Field(default=(), max_length=HOSTS_MAX)
     """Names by which others may reach the exporter, beside loopback and ``host``."""
     topics: tuple[str, ...] = Field(default=tuple(USUAL.topics), max_length=PATTERNS_MAX)
     exclude_topics: tuple[str, ...] = Field(default=(), max_length=PATTERNS_MAX)
     groups: tuple[str, ...] = Field(default=tuple(USUAL.groups), max_length=PATTERNS_MAX)
     exclude_groups: tuple[str, ...] = Field(default=(), max_length=PATTERNS_MAX)
-    topics_max: int = Field(default=USUAL.topics_max, ge=0, le=SERIES_MAX)
-    partitions_max: int = Field(default=USUAL.partitions_max, ge=0, le=SERIES_MAX)
-    groups_max: int = Field(default=USUAL.groups_max, ge=0, le=SERIES_MAX)
-    group_partitions_max: int = Field(default=USUAL.group_partitions_max, ge=0, le=SERIES_MAX)
+    topics_max: Number = Field(default=USUAL.topics_max, ge=0, le=SERIES_MAX)
+    partitions_max: Number = Field(default=USUAL.partitions_max, ge=0, le=SERIES_MAX)
+    groups_max: Number = Field(default=USUAL.groups_max, ge=0, le=SERIES_MAX)
+    group_partitions_max: Number = Field(default=USUAL.group_partitions_max, ge=0, le=SERIES_MAX)
 
     @property
     def limits(self) -> Limits:
