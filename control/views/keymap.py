@@ -61,7 +61,7 @@ KEYS: Final = (
     KeyHelp(where="a table", key="J", does="the same as JSON"),
     KeyHelp(where="topics, groups", key="m", does="mark the row: operations act on all marked"),
     KeyHelp(where="topics, groups", key="*", does="mark all that the filter shows"),
-    KeyHelp(where="topics", key="H", does="show or hide internal topics"),
+    KeyHelp(where="topics, groups", key="H", does="show or hide internal ones"),
     KeyHelp(where="topic, partition", key="v", does="browse its messages"),
     KeyHelp(where="a topic", key="V", does="its configs; on a broker, those of the broker"),
     KeyHelp(where="a move", key="x", does="cancel"),

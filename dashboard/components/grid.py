@@ -16,6 +16,7 @@ from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 from control.operations.catalogue import forms_about
 from control.operations.catalogue.forms import FieldKind
 from control.operations.catalogue.several import takes_several
+from control.views.snapshots.snapshot import LISTS
 from control.views.tables.column import Column, ColumnError, Table, chosen
 from control.views.tables.commits import COMMITS
 from control.views.tables.export import FORMATS
@@ -44,9 +45,10 @@ _MARK_COLUMN: Final[dict[str, Any]] = {
 _ORDERS: Final = ("asc", "desc")
 BLOCK_ROWS: Final = 100
 """Asked for at once; over the border of two blocks the browser asks for both side by side."""
-NAME_WIDTH: Final = 150
+WIDTH_MIN: Final = 40
+"""Of a column, in pixels."""
 CELL_PADDING: Final = 7
-"""At each side of a cell, in pixels: with it the widest table fits 1440 pixels."""
+"""At each side of a cell, in pixels (`PADDING_PX` in ``fit.js``)."""
 _THEME_SIZES: Final = (
     "fontFamily: 'inherit', fontSize: 13, rowHeight: 34, headerHeight: 36,"
     f" cellHorizontalPadding: {CELL_PADDING}"
@@ -78,7 +80,7 @@ def grid_block(
                     html.Label("filter", htmlFor=ids.grid_filter(kind), className="unseen"),
                     _filter_field(kind, table.example, query),
                     _count_line(kind),
-                    *([_internal_switch(query)] if kind == TOPICS.name else []),
+                    *([_internal_switch(query)] if LISTS[kind].hidden_by else []),
                     _column_choice(kind, shown, query.get("cols", "")),
                     *_exports(),
                 ],
@@ -144,10 +146,10 @@ def _filter_field(kind: str, example: str, query: Mapping[str, str]) -> html.Div
 
 
 def _internal_switch(query: Mapping[str, str]) -> html.Div:
-    """Lists internal topics too; `assets/modules/grids.js` keeps it in the address."""
+    """Lists internal topics or groups too; `assets/modules/grids.js` keeps it in the address."""
     checked = " checked" if query.get("internal") == "yes" else ""
     words = (
-        '<label title="Also topics whose names begin with __ (H)">'
+        '<label title="Also those whose names begin with __ (H)">'
         f'<input type="checkbox"{checked}> internal</label>'
     )
     return html.Div(key=uuid4().hex, className="internal-switch", **attributes({MARKUP: words}))
@@ -159,7 +161,7 @@ def _count_line(kind: str) -> html.Span:
 
 def _column_choice(kind: str, columns: Sequence[Column], wanted: str) -> html.Details:
     """Which columns are shown: those that the path names, else (the browser sees to that) those
-    that were chosen last, else all."""
+    that were chosen last, else those that have room."""
     others = columns[1:]
     problem = ""
     try:
@@ -171,13 +173,18 @@ def _column_choice(kind: str, columns: Sequence[Column], wanted: str) -> html.De
             html.Summary(
                 "columns", id=ids.grid_columns_word(kind), title="Which columns to show (l)"
             ),
-            dcc.Checklist(
-                id=ids.grid_columns(kind),
-                options=[{"value": column.id, "label": column.title} for column in others],
-                value=shown,
-                className="column-list",
+            html.Div(
+                [
+                    html.P(problem, className="tone-critical") if problem else None,
+                    html.Button("all that fit", className="export columns-fit"),
+                    dcc.Checklist(
+                        id=ids.grid_columns(kind),
+                        options=[{"value": column.id, "label": column.title} for column in others],
+                        value=shown,
+                        className="column-list",
+                    ),
+                ]
             ),
-            html.P(problem, className="tone-critical") if problem else None,
         ],
         className="column-choice",
         open=bool(problem),
@@ -215,15 +222,16 @@ def _grid(kind: str, columns: Sequence[Column], sort: str) -> dag.AgGrid:
         eventListeners={
             "gridReady": ["fitColumns(params)"],
             "gridSizeChanged": ["fitColumns(params)"],
-            "firstDataRendered": ["fitColumns(params)", "fitNames(params)"],
+            "columnResized": ["keepWidth(params)"],
             "modelUpdated": [
+                "fitColumns(params)",
                 "fitHeight(params)",
                 *(["selectRow(params)"] if kind == COMMITS.name else []),
             ],
             "rowDoubleClicked": ["openRow(params)"],
             "cellKeyDown": ["openRowOnEnter(params)"],
             "cellClicked": ["openRowOfFirstColumn(params)"],
-            "sortChanged": ["keepSort(params)"],
+            "sortChanged": ["keepSort(params)", "fitColumns(params)"],
             "selectionChanged": ["rememberRow(params)"],
         },
         dashGridOptions={
@@ -244,6 +252,7 @@ def _grid(kind: str, columns: Sequence[Column], sort: str) -> dag.AgGrid:
                 "enableClickSelection": True,
             },
             "animateRows": False,
+            "suppressColumnMoveAnimation": True,
             # The browser's own: those of the grid are built for every cell.
             "enableBrowserTooltips": True,
             "suppressDragLeaveHidesColumns": True,
@@ -255,9 +264,11 @@ def _grid(kind: str, columns: Sequence[Column], sort: str) -> dag.AgGrid:
 
 
 def _column_def(column: Column, sort: str, *, is_first: bool) -> dict[str, Any]:
+    """Widths, and which columns have room: ``assets/modules/fit.js``."""
     ordered = bool(column.sort)
-    # Names are shown whole where there is room (``fitNames``).
-    width = NAME_WIDTH if is_first and not column.is_number else column.width
+    classes = [f"rank-{column.rank}"]
+    classes += ["number"] if column.is_number else []
+    classes += ["long"] if column.is_long else []
     shown: dict[str, Any] = {
         "field": column.id,
         "colId": column.id,
@@ -266,13 +277,13 @@ def _column_def(column: Column, sort: str, *, is_first: bool) -> dict[str, Any]:
         "tooltipField": None if column.is_number else column.id,
         "sortable": ordered,
         "sortingOrder": [*(_ORDERS[::-1] if column.begins_with_largest else _ORDERS), None],
-        "cellClass": f"rank-{column.rank}" + (" number" if column.is_number else ""),
+        "cellClass": " ".join(classes),
         "headerClass": "ag-right-aligned-header" if column.is_number else "",
         "pinned": "left" if is_first else None,
-        "minWidth": column.width,
-        "width": width,
-        "flex": None if is_first else 1,
+        "minWidth": WIDTH_MIN,
     }
+    if column.is_long and not column.is_elastic:
+        shown["valueFormatter"] = {"function": "cutMiddle(params)"}
     if column_name(sort.removeprefix("-")) in column.filters and ordered:
         shown["sort"] = "desc" if sort.startswith("-") else "asc"
     return shown

@@ -1,6 +1,7 @@
 """Plain tables of view rows, for those short enough to be shown whole."""
 
 from collections.abc import Sequence
+from typing import Any, Final
 
 from dash import dcc, html
 
@@ -8,6 +9,9 @@ from control.views.tables.column import Column
 from control.views.tables.rows import Cell, Row
 from dashboard.components.markup import still
 from dashboard.components.parts import attributes
+
+NAME_TAIL: Final = 10
+"""Of a long name, so many last characters are always shown."""
 
 
 def rows_table(
@@ -47,8 +51,18 @@ def _cell(cell: Cell, column: Column, path: str, *, reloads: bool) -> html.Td:
     tone = f" tone-{cell.tone}" if cell.tone else ""
     if not path:
         return html.Td(words, className=_class_of(column) + tone)
-    link = dcc.Link(words, href=f"/{path}", refresh=reloads, title=words)
+    name = name_parts(words) if column.is_long else words
+    link = dcc.Link(name, href=f"/{path}", refresh=reloads, title=words)
     return html.Td(link, className=_class_of(column) + tone)
+
+
+def name_parts(name: str) -> Any:
+    """A name that gives way in its middle: what it ends with often tells it from others."""
+    if len(name) <= NAME_TAIL * 2:
+        return name
+    parts = {"name-head": name[:-NAME_TAIL], "name-tail": name[-NAME_TAIL:]}
+    spans = [html.Span(words, className=kind) for kind, words in parts.items()]
+    return html.Span(spans, className="name-parts")
 
 
 def _class_of(column: Column) -> str:

@@ -105,7 +105,7 @@ def register(app: Dash, context: PageContext) -> None:
         websocket=True,
     )
     def fill_top_bar(_: object) -> tuple[Any, ...]:
-        return top_bar_texts(context.snapshot, context.now_ms())
+        return _top_bar_texts(context)
 
     _register_in_browser(app)
 
@@ -162,11 +162,16 @@ def _register_in_browser(app: Dash) -> None:
         )  # fmt: skip
 
 
-def top_bar_texts(snapshot: OperatorSnapshot, now_ms: int) -> tuple[Any, ...]:
-    """Contents of the top bar's places, in the order of its callback's outputs."""
+def _top_bar_texts(context: PageContext) -> tuple[Any, ...]:
+    return top_bar_texts(context.snapshot, context.now_ms(), context.watched.name)
+
+
+def top_bar_texts(snapshot: OperatorSnapshot, now_ms: int, name: str = "") -> tuple[Any, ...]:
+    """Contents of the top bar's places, in the order of its callback's outputs; a cluster without
+    a ``name`` shows its id."""
     head = snapshot.headline
     return (
-        head.cluster.text,
+        html.Span(name or head.cluster.text, title=f"cluster {head.cluster.text}"),
         toned(head.brokers),
         head.controller.text,
         f"in {head.in_bytes.text}",
@@ -203,9 +208,7 @@ def _top_bar(context: PageContext) -> html.Header:
         if context.watched.is_read_only
         else []
     )
-    cluster, brokers, controller, into, out, health, moving, job = top_bar_texts(
-        context.snapshot, context.now_ms()
-    )
+    cluster, brokers, controller, into, out, health, moving, job = _top_bar_texts(context)
     return html.Header(
         [
             dcc.Link("partiscope", href="/overview", className="brand"),

@@ -65,9 +65,19 @@ _FURTHER: Final = {
     ids.BROWSE_HEADER: ("header", "Header", FILTER_HELP["header"]),
     ids.BROWSE_PATH: ("path", "JSON path", FILTER_HELP["json_path"]),
     ids.BROWSE_CEL: ("cel", "Expression (CEL)", FILTER_HELP["cel"]),
+    ids.BROWSE_LIMIT: ("limit", "Scan at most", f"records; without a number {SCAN_RECORDS:,}"),
 }
 _FORMATS: Final = {each.value: each.value for each in FORMATS}
 _PROGRESS_PARTS: Final = 1_000
+_HEADS: Final = html.Div(
+    [
+        html.Span(words, className=f"head-{name}")
+        for name, words in {
+            "place": "partition @ offset", "time": "time", "key": "key", "value": "value"
+        }.items()
+    ],
+    className="messages-head",
+)  # fmt: skip
 
 
 def layout(context: PageContext, path: ViewPath) -> list[Any]:
@@ -103,12 +113,9 @@ def _formats(context: PageContext, path: ViewPath) -> Formats:
 def _form(path: ViewPath, topic: str, formats: Formats, *, follows: bool) -> html.Div:
     query = path.query
     start, at = _start_of(path)
-    at_hint, until_hint = "offset or time: 10m, 2026-11-21T09:00", "time: 5m, 18:05"
-    limit = text_field(
-        ids.BROWSE_LIMIT, "Scan at most", f"{SCAN_RECORDS:,} records", query.get("limit", "")
-    )
+    at_hint, until_hint = "offset, 10m, 18:05", "5m, 18:05"
     further = [
-        text_field(field, label, hint, query.get(name, ""))
+        text_field(field, label, "", query.get(name, ""), description=hint)
         for field, (name, label, hint) in _FURTHER.items()
     ]
     is_open = any(query.get(name) for name, _, _ in _FURTHER.values())
@@ -120,7 +127,6 @@ def _form(path: ViewPath, topic: str, formats: Formats, *, follows: bool) -> htm
         text_field(ids.BROWSE_AT, "At", at_hint, at),
         text_field(ids.BROWSE_UNTIL, "Until", until_hint, query.get("until", "")),
         text_field(ids.BROWSE_WANTED, "Contains", "in key, value, header", query.get("q", "")),
-        limit,
         choice(ids.BROWSE_KEY_FORMAT, "Key format", _FORMATS, formats.key),
         choice(ids.BROWSE_VALUE_FORMAT, "Value format", _FORMATS, formats.value),
     ]
@@ -246,10 +252,11 @@ def _told(lines: Sequence[str]) -> html.Div | None:
 
 
 def messages(records: Sequence[FetchedRecord], seen: Seen) -> html.Div:
-    """One line each; a hundred of them are thousands of elements, which are sent as markup."""
+    """One line each below their heads; a hundred of them are thousands of elements, which are sent
+    as markup."""
     decoder = seen.decoder
     lines = [message_line(each, decoder.record(each), seen.formats) for each in records]
-    return still(html.Div(lines, className="messages"))
+    return still(html.Div([_HEADS, *lines], className="messages"))
 
 
 def _start_of(path: ViewPath) -> tuple[str, str]:

@@ -241,7 +241,7 @@ def rack_block(snapshot: OperatorSnapshot) -> Any:
 
 def group_block(snapshot: OperatorSnapshot) -> Any:
     """The groups that need to be looked at first."""
-    page = views.group_page(snapshot, TableQuery(limit=GROUPS_MAX))
+    page = views.group_page(snapshot, TableQuery(limit=GROUPS_MAX, hides_internal=True))
     if not page.rows:
         return empty("No consumer group has committed yet", "Groups appear with their first commit")
     return rows_table(page.rows, _GROUP_COLUMNS)
@@ -253,7 +253,8 @@ def history_figures(
     """Throughput of the cluster, and lag of the groups with the most of it."""
     cluster, marks = context.cluster, context.marks(span)
     moved = series.cluster_throughput(context.reader, cluster, span)
-    rows = views.group_page(snapshot, TableQuery(sort="-lag", limit=LAG_LINES_MAX)).rows
+    query = TableQuery(sort="-lag", limit=LAG_LINES_MAX, hides_internal=True)
+    rows = views.group_page(snapshot, query).rows
     lags = [
         series.total_lag(context.reader, cluster, row.key, span)
         for row in rows

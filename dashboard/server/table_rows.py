@@ -115,7 +115,7 @@ def query_of(given: Mapping[str, str]) -> TableQuery:
 
 
 def hides_internal(given: Mapping[str, str]) -> bool:
-    """Whether an address leaves out internal topics."""
+    """Whether an address leaves out internal topics and groups."""
     return given.get("internal") == "no"
 
 

@@ -53,7 +53,7 @@ class TopBar(Static):
             (1, Text(f"out {head.out_bytes.text}")),
             (2, Text(head.controller.text, style="dim")),
             (2, cell_text(self._snapshot.job_cell(now_ms))),
-            (3, Text(head.cluster.text, style="dim")),
+            *([] if self._watched.name else [(3, Text(head.cluster.text, style="dim"))]),
         ]
         return _fitted(parts, self.app.size.width)
 

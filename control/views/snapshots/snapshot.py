@@ -254,15 +254,17 @@ class _List:
     table: Callable[[OperatorSnapshot], pa.Table]
     scope: str = ""
     """Column of what a list can be narrowed to: a topic, a group."""
+    hidden_by: str = ""
+    """Column of names that hide internal rows, where the list may leave them out."""
 
 
 LISTS: Final[Mapping[str, _List]] = {
     it.kind.name: it
     for it in (
-        _List(TOPICS, lambda snapshot: snapshot.topic_table),
+        _List(TOPICS, lambda snapshot: snapshot.topic_table, hidden_by="topic"),
         _List(PARTITIONS, lambda snapshot: snapshot.partition_table, "topic"),
         _List(BROKERS, lambda snapshot: snapshot.broker_table),
-        _List(GROUPS, lambda snapshot: snapshot.group_table),
+        _List(GROUPS, lambda snapshot: snapshot.group_table, hidden_by="group_id"),
         _List(COMMITS, lambda snapshot: snapshot.commit_table, "group_id"),
     )
 }
@@ -280,9 +282,9 @@ def list_page(
     table = wanted.table(snapshot)
     if scope is not None and wanted.scope:
         table = _where(table, **{wanted.scope: scope})
-    hides = asked.hides_internal and name == TOPICS.name and INTERNAL_PREFIX not in asked.filter
+    hides = asked.hides_internal and wanted.hidden_by and INTERNAL_PREFIX not in asked.filter
     if hides:
-        table = table.filter(pc.invert(pc.starts_with(table["topic"], INTERNAL_PREFIX)))
+        table = table.filter(pc.invert(pc.starts_with(table[wanted.hidden_by], INTERNAL_PREFIX)))
     key = (name, scope, asked.filter, asked.sort, hides)
     return page_of(table, wanted.kind, asked, known=lambda find: snapshot.orders.of(key, find))
 

@@ -1,7 +1,7 @@
 """Declarations of tables and their columns, which all faces read.
 
 A column is declared once: id, title, unit, help, where its value stands and how it is written,
-by what it is sorted, exported and filtered, how wide it is and what stays on a narrow screen.
+by what it is sorted, exported and filtered, and what stays on a narrow screen.
 The page, the terminal, the command line, exports and docs/reference/columns.md follow.
 """
 
@@ -46,8 +46,6 @@ class Column:
     filters: Mapping[str, FilterField]
     """Its field of the filter language by each of its names: that of its head first, its id last.
     Choices of columns and of an order take the same names."""
-    width: int
-    """In pixels, on the page."""
     is_exception: bool
     """A view of one row has it only where it has a value."""
     is_time_left: bool
@@ -83,7 +81,6 @@ def column(
     is_elastic: bool = False,
     is_exception: bool = False,
     is_time_left: bool = False,
-    width: int = 0,
 ) -> Column:
     """Declare a column.
 
@@ -107,7 +104,6 @@ def column(
         sort=place if sort is None else sort,
         export=place,
         filters=dict.fromkeys((named, *filter.split(), id), found),
-        width=width or unit.width,
         is_exception=is_exception,
         is_time_left=is_time_left,
     )

@@ -40,7 +40,7 @@ class TableQuery:
     columns: str = ""
     """Names of the wanted columns, in order, between commas; empty: all of the table's."""
     hides_internal: bool = False
-    """A list of topics leaves out internal ones, unless the filter names one."""
+    """Lists of topics and groups leave out internal ones, unless the filter names one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,6 @@ class Unit:
     cell: Callable[[Any], Cell]
     kind: FieldKind = FieldKind.NUMBER
     is_number: bool = True
-    width: int = 70
-    """In pixels, on the page."""
 
 
 TEXT: Final = Unit(name="text", cell=cells.text_cell, kind=FieldKind.TEXT, is_number=False)
@@ -26,9 +24,9 @@ IDS: Final = Unit(name="ids", cell=cells.ids_cell, kind=FieldKind.IDS, is_number
 ID: Final = Unit(name="id", cell=cells.id_cell)
 COUNT: Final = Unit(name="count", cell=cells.count_cell)
 OFFSET: Final = Unit(name="offset", cell=cells.count_cell)
-BYTES: Final = Unit(name="bytes", cell=cells.bytes_cell, width=82)
-BYTE_RATE: Final = Unit(name="bytes per second", cell=cells.byte_rate_cell, width=86)
-RECORD_RATE: Final = Unit(name="records per second", cell=cells.record_rate_cell, width=86)
+BYTES: Final = Unit(name="bytes", cell=cells.bytes_cell)
+BYTE_RATE: Final = Unit(name="bytes per second", cell=cells.byte_rate_cell)
+RECORD_RATE: Final = Unit(name="records per second", cell=cells.record_rate_cell)
 PERCENT: Final = Unit(name="percent", cell=cells.percent_cell)
 DURATION: Final = Unit(name="milliseconds", cell=cells.duration_cell, kind=FieldKind.DURATION)
 AGE: Final = Unit(name="milliseconds", cell=cells.age_cell, kind=FieldKind.DURATION)

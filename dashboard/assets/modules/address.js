@@ -27,8 +27,8 @@ export function keepInUrl(values) {
   }
 }
 
-// Internal topics are listed where the address says so.
-export function internalTopics() {
+// Internal topics and groups are listed where the address says so.
+export function internalRows() {
   return new URLSearchParams(window.location.search).get("internal") === "yes" ? "yes" : "no";
 }
 

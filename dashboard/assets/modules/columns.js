@@ -1,8 +1,12 @@
-// Which columns of a table are shown: by the address, by this browser, by the width.
+// Which columns of a table are shown: by the address, by this browser, else those that have room.
 
 import { keepInUrl } from "./address.js";
-import { withGrids } from "./rows.js";
+import { fitTable } from "./fit.js";
+import { MARK_COLUMN } from "./marks.js";
+import { whenRowsCome, withGrids } from "./rows.js";
 import { inBrowser } from "./storage.js";
+
+const NARROW_PX = 620;
 
 // Columns by the operator's choice, which the address line keeps; null while there is none.
 function chosenColumns() {
@@ -12,46 +16,44 @@ function chosenColumns() {
 
 // Which columns this browser hides in tables of a kind; views leave out columns of their own.
 function hiddenColumns(id) {
-  return JSON.parse(inBrowser.get(id) || "[]");
+  return JSON.parse(inBrowser.get(id) || "null");
 }
 
 function keptColumns(id, options) {
   const hidden = hiddenColumns(id);
-  const kept = options.map((option) => option.value).filter((value) => !hidden.includes(value));
-  return kept.length < options.length ? kept : null;
+  return hidden && options.map((it) => it.value).filter((value) => !hidden.includes(value));
 }
 
 function keepColumns(id, options, wanted) {
   const values = options.map((option) => option.value);
-  const hidden = hiddenColumns(id).filter((value) => !values.includes(value));
+  const hidden = (hiddenColumns(id) || []).filter((value) => !values.includes(value));
   hidden.push(...values.filter((value) => !wanted.includes(value)));
-  if (hidden.length) inBrowser.set(id, JSON.stringify(hidden));
-  else inBrowser.remove(id);
+  inBrowser.set(id, JSON.stringify(hidden));
 }
 
 function columnWords(wanted, options) {
-  const shown = wanted ? wanted.length : options.length;
-  return shown === options.length ? "columns" : `columns ${shown} of ${options.length}`;
+  const isAll = wanted.length === options.length;
+  return isAll ? "columns" : `columns ${wanted.length} of ${options.length}`;
 }
+
+const fitted = {};
+const isFitted = (id, wanted) => fitted[id] && String(fitted[id]) === String(wanted);
 
 export function showColumns(api) {
   const box = document.querySelector(".grid[id]");
-  const width = box ? box.clientWidth : document.documentElement.clientWidth;
-  const limit = width && width < 620 ? 1 : 3;
+  if (!box) return;
   const chosen = chosenColumns();
-  const shown = [];
-  const hidden = [];
-  for (const column of api.getColumns() || []) {
-    const rank = Number((/rank-(\d)/.exec(String(column.getColDef().cellClass)) || [0, 1])[1]);
-    const id = column.getColId();
-    const isName = column.getPinned() === "left";
-    const isShown = isName || (chosen ? chosen.includes(id) : rank <= limit);
-    if (column.isVisible() !== isShown) (isShown ? shown : hidden).push(id);
-  }
-  if (shown.length) api.setColumnsVisible(shown, true);
-  if (hidden.length) api.setColumnsVisible(hidden, false);
-  if (limit === 1) lagInSight(api);
+  const shown = fitTable(api, box, chosen);
+  if (box.clientWidth < NARROW_PX && !chosen) lagInSight(api);
+  const id = "columns-" + box.id.replace(/^grid-/, "");
+  const first = api.getColumns().find((it) => it.getPinned() && it.getColId() !== MARK_COLUMN);
+  const others = shown.filter((it) => it !== MARK_COLUMN && (!first || it !== first.getColId()));
+  if (chosen || isFitted(id, others)) return;
+  fitted[id] = others;
+  window.dash_clientside.set_props(id, { value: others });
 }
+
+whenRowsCome(() => withGrids(showColumns));
 
 // A phone has no room for topic, partition, status and lag: of these four a status may be cut off.
 function lagInSight(api) {
@@ -61,18 +63,35 @@ function lagInSight(api) {
   if (ids.includes("partition") && ids.indexOf(lag) > place) api.moveColumns([lag], place);
 }
 
-// The address line names the columns that are shown; where a path names none, those that this
-// browser chose last for such a table, else all. Nothing has triggered a table's first call.
+// The address line names the columns that are chosen; where a path names none, those that this
+// browser chose last for such a table, else those that have room. Nothing has triggered a table's
+// first call.
 export function columnsChosen(wanted, options, id) {
   const isFirst = window.dash_clientside.callback_context.triggered.length === 0;
+  if (isFirst) delete fitted[id];
   const kept = isFirst && !chosenColumns() ? keptColumns(id, options) : null;
-  if (kept) {
+  if (kept && kept.length) {
+    keepInUrl({ cols: kept.join(",") });
     window.setTimeout(() => window.dash_clientside.set_props(id, { value: kept }));
     return columnWords(kept, options);
   }
-  const isAll = !wanted || wanted.length === options.length;
-  if (!isFirst && wanted) keepColumns(id, options, wanted);
-  keepInUrl({ cols: isAll ? "" : wanted.join(",") });
+  const shown = options.map((option) => option.value).filter((it) => (wanted || []).includes(it));
+  const isOwnChoice = !isFirst && (chosenColumns() || !isFitted(id, shown));
+  if (isOwnChoice) {
+    keepColumns(id, options, shown);
+    keepInUrl({ cols: shown.join(",") });
+  }
   withGrids(showColumns);
-  return columnWords(wanted, options);
+  return columnWords(shown, options);
 }
+
+// Back to the columns that have room.
+document.addEventListener("click", ({ target }) => {
+  const button = target.closest(".columns-fit");
+  if (!button) return;
+  const id = button.parentElement.querySelector(".column-list").id;
+  inBrowser.remove(id);
+  keepInUrl({ cols: "" });
+  delete fitted[id];
+  withGrids(showColumns);
+});

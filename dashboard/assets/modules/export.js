@@ -1,6 +1,6 @@
 // Saves the table of the view as a file.
 
-import { internalTopics, query } from "./address.js";
+import { internalRows, query } from "./address.js";
 import { scopeOf } from "./scope.js";
 import { toast } from "./toast.js";
 
@@ -12,7 +12,7 @@ export function exportTable(format) {
   const here_ = scopeOf(window.location.pathname);
   const limits = { scope: here_.topic || here_.group };
   for (const name of ["q", "sort", "cols", "at", "cluster"]) limits[name] = wanted.get(name);
-  limits.internal = internalTopics();
+  limits.internal = internalRows();
   const field = document.getElementById("filter-" + kind);
   if (field && field.value) limits.q = field.value;
   const link = document.createElement("a");

@@ -2,6 +2,7 @@
 
 import { keepInUrl, navigate } from "./address.js";
 import { showColumns } from "./columns.js";
+import { cutMiddle, keepWidth, overflow } from "./fit.js";
 import { MARK_COLUMN } from "./marks.js";
 import { askAnew, withGrids } from "./rows.js";
 import { select } from "./scope.js";
@@ -57,22 +58,13 @@ const ROW_PX = 34;
 const HEAD_PX = 38;
 const SCROLLBAR_PX = 14;
 const ROWS_MIN = 3;
-const BORDERS_PX = 3;
-
-// By so many pixels the columns are wider than the table; what gives way is as narrow as it may be.
-function widthTooMuch(api) {
-  const box = document.querySelector(".grid[id]");
-  const least = (column) => (column.getFlex() ? column.getMinWidth() : column.getActualWidth());
-  const widths = api.getAllDisplayedColumns().map(least);
-  return box ? widths.reduce((sum, width) => sum + width, 0) - box.clientWidth + BORDERS_PX : 0;
-}
 
 export const fitHeight = whileThere((params) => {
   const box = document.querySelector(".grid[id]");
   // While a filter or a sort is answered the table stays as tall as it is.
   if (!box || !params.api.isLastRowIndexKnown()) return;
   const rows = Math.max(params.api.getDisplayedRowCount(), ROWS_MIN);
-  const scrollbar = widthTooMuch(params.api) > 0 ? SCROLLBAR_PX : 0;
+  const scrollbar = overflow(params.api, box) > 0 ? SCROLLBAR_PX : 0;
   const wanted = HEAD_PX + rows * ROW_PX + scrollbar;
   box.style.maxHeight = wanted + "px";
   box.style.minHeight = Math.min(wanted, 320) + "px";
@@ -80,21 +72,7 @@ export const fitHeight = whileThere((params) => {
 
 const isName = (it) => it.getPinned() === "left" && it.getColId() !== MARK_COLUMN;
 
-// Names are shown whole where the other columns leave room; of long ones the beginning.
-const NAME_PX_MAX = 340;
-const NAME_PX_MIN = 150;
-const NAME_PX_NARROW = 112;
-
-export const fitNames = whileThere((params) => {
-  const [name] = params.api.getAllDisplayedColumns().filter((it) => isName(it));
-  if (!name || (window.innerWidth >= 620 && window.innerWidth < 1000)) return;
-  const isWide = window.innerWidth >= 1000;
-  if (isWide) params.api.autoSizeColumns([name]);
-  const room = Math.max(NAME_PX_MIN, name.getActualWidth() - widthTooMuch(params.api));
-  const most = isWide ? Math.min(NAME_PX_MAX, room) : NAME_PX_NARROW;
-  if (name.getActualWidth() <= most) return;
-  params.api.setColumnWidths([{ key: name, newWidth: most }]);
-});
+export { cutMiddle, keepWidth };
 
 export const keepSort = whileThere((params) => {
   const sorted = params.api.getColumnState().find((column) => column.sort);

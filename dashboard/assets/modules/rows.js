@@ -3,7 +3,7 @@
 // nothing to do with a jump, a sort or a refresh any more, which took the page's one thread longer
 // than the rows.
 
-import { internalTopics } from "./address.js";
+import { internalRows } from "./address.js";
 
 function addressOf(kind, scope, request) {
   const cluster = document.documentElement.dataset.cluster;
@@ -15,7 +15,7 @@ function addressOf(kind, scope, request) {
     q: field && field.value,
     sort: sorted && (sorted.sort === "desc" ? "-" : "") + sorted.colId,
     scope,
-    internal: kind === "topics" && internalTopics(),
+    internal: internalRows(),
     at: new URLSearchParams(window.location.search).get("at"),
   };
   const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
@@ -42,11 +42,17 @@ function tell(kind, words, isProblem) {
   window.dash_clientside.set_props(place.id, { children: words, className });
 }
 
+let afterRows = () => {};
+export const whenRowsCome = (act) => {
+  afterRows = act;
+};
+
 function sourceOf(kind, scope) {
   const getRows = async (request) => {
     try {
       const page = await fetched(addressOf(kind, scope, request));
       request.successCallback(page.rows, page.count);
+      afterRows();
       tell(kind, page.words, page.is_problem);
     } catch (error) {
       request.failCallback();

@@ -28,7 +28,7 @@ export function readTime(pathname, search, apply, now, back, at, range, before) 
   if (cause === "time-apply") time = { at: moment((at || "").trim()), range };
   else if (cause === "time-now" || cause === "past-now") time = {};
   else if (wanted.get("at") || wanted.get("range")) {
-    time = { at: wanted.get("at") || "", range: wanted.get("range") || "" };
+    time = { at: moment(wanted.get("at") || ""), range: wanted.get("range") || "" };
   }
   document.documentElement.dataset.past = time.at ? "yes" : "no";
   keepInUrl({ at: time.at, range: time.range === "10m" ? "" : time.range });

@@ -61,7 +61,7 @@ class OverviewScreen(HistoryScreen):
     def show(self, snapshot: OperatorSnapshot) -> None:
         """Every block."""
         brokers = broker_page(snapshot, TableQuery(limit=BROKERS_MAX))
-        groups = group_page(snapshot, TableQuery(limit=GROUPS_MAX))
+        groups = group_page(snapshot, TableQuery(limit=GROUPS_MAX, hides_internal=True))
         self.query_one(FindingsList).show(snapshot)
         self.put("#brokers-title", _totals(snapshot, brokers.total, self.line_width))
         self.query_one("#brokers", RowTable).show(brokers)
@@ -125,7 +125,8 @@ class OverviewScreen(HistoryScreen):
         history, width = self.services.history, self.line_width
         moved = cluster_throughput(history, cluster, frame.span)
         lines = [throughput_line(moved, frame, width)]
-        rows = group_page(self.session.snapshot, TableQuery(sort="-lag", limit=LAGS_MAX)).rows
+        query = TableQuery(sort="-lag", limit=LAGS_MAX, hides_internal=True)
+        rows = group_page(self.session.snapshot, query).rows
         names = [row.key for row in rows if row.lag.value]
         found = [total_lag(history, cluster, name, frame.span) for name in names]
         lines += [_lag_line(item, frame, width) for item in found]

@@ -20,6 +20,7 @@ class MarkedScreen(TableScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("m", "mark", "mark", show=False),
         Binding("asterisk", "mark_all", "mark all", show=False),
+        Binding("H", "internal", "internal ones", show=False),
     ]
 
     def __init__(self, path: ViewPath, session: TerminalSession) -> None:
@@ -40,6 +41,12 @@ class MarkedScreen(TableScreen):
     def forget_marks(self) -> None:
         """No row is marked any more."""
         self._mark(self.marked_here)
+
+    def action_internal(self) -> None:
+        """Show or hide internal rows."""
+        shown = "" if self.path.query.get("internal") == "yes" else "yes"
+        self.path = replace(self.path, query={**self.path.query, "internal": shown})
+        self.show_anew()
 
     def names(self, snapshot: OperatorSnapshot) -> Collection[str]:
         """Every name that a row may have."""
@@ -81,23 +88,13 @@ class MarkedScreen(TableScreen):
 class TopicsScreen(MarkedScreen):
     """All topics; internal ones where the path says so."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("H", "internal", "internal topics", show=False)
-    ]
-
-    def action_internal(self) -> None:
-        """Show or hide internal topics."""
-        shown = "" if self.path.query.get("internal") == "yes" else "yes"
-        self.path = replace(self.path, query={**self.path.query, "internal": shown})
-        self.show_anew()
-
     def names(self, snapshot: OperatorSnapshot) -> Collection[str]:
         """All topics."""
         return snapshot.cluster.topics
 
 
 class GroupsScreen(MarkedScreen):
-    """All groups."""
+    """All groups; internal ones where the path says so."""
 
     def names(self, snapshot: OperatorSnapshot) -> Collection[str]:
         """All groups."""
