@@ -179,6 +179,7 @@ PRODUCE_DONE: Final = "produce-done"
 CHECK_PLAN: Final = "check-plan"
 CHECK_FILE: Final = "check-file"
 CHECK_BUTTON: Final = "check-button"
+CHECK_RUN: Final = "check-run"
 CHECK_RESULT: Final = "check-result"
 PRODUCE_FILE: Final = "produce-file"
 PRODUCE_FILE_NONE: Final = "produce-file-none"
@@ -229,6 +230,7 @@ BROWSE_VALUE_FORMAT: Final = "browse-value-format"
 # What if, journal.
 LOSS: Final = "loss"
 LOSS_ANSWER: Final = "loss-answer"
+JOURNAL_FILTER: Final = "journal-filter"
 JOURNAL_TABLE: Final = "journal-table"
 
 # The palette, and the time of charts.

@@ -5,6 +5,7 @@ from dash import html
 from control.operations.preflight_check import Check
 from control.views.preflight_checks import TONES
 from control.views.tables.rows import SHAPES
+from dashboard.components.parts import linked_words
 
 
 def check_line(check: Check) -> html.Div:
@@ -14,7 +15,7 @@ def check_line(check: Check) -> html.Div:
         [
             html.Span(SHAPES[tone], className=f"finding-shape tone-{tone}"),
             html.Span(check.name, className="finding-title"),
-            html.Span(check.reason, className="finding-reason"),
+            html.Span(linked_words(check.reason), className="finding-reason"),
         ],
         className="check",
     )

@@ -8,6 +8,7 @@ from dash import html
 from control.kafka.errors import KafkaPortError
 from control.model.command_line import typed
 from control.operations.errors import OperationError
+from dashboard.components.parts import linked_words
 
 
 def text_field(component_id: str, label: str, hint: str = "", value: str = "", **more: Any) -> Any:
@@ -28,9 +29,9 @@ def choice(component_id: str, label: str, options: dict[str, str], value: str) -
 def problem(error: Exception) -> html.Div:
     """An error: what, why, and what to do next."""
     title, reason, step = parts_of(error)
-    lines = [html.P(title, className="empty-title"), html.P(reason, className="note")]
+    lines = [html.P(title, className="empty-title"), html.P(linked_words(reason), className="note")]
     if step:
-        lines.append(html.P(f"→ {step}", className="note"))
+        lines.append(html.P(["→ ", html.Span(linked_words(step))], className="note"))
     return html.Div(lines, className="finding edge-critical stacked", role="alert")
 
 

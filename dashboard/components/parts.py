@@ -9,6 +9,7 @@ import dash_mantine_components as dmc
 from dash import dcc, html
 
 from control.model.command_line import typed
+from control.views.next_links import linked
 from control.views.next_steps import action_of
 from control.views.tables.findings import FindingRow, in_words
 from control.views.tables.rows import SHAPES, Cell, Fact, Tone
@@ -109,7 +110,7 @@ def finding_line(row: FindingRow) -> html.Div:
                       title=row.severity.text),
             dcc.Link(_subject(row), href=f"/{row.path}", className="finding-subject"),
             *_title(row),
-            html.Span(row.reason.text, className="finding-reason"),
+            html.Span(linked_words(row.reason.text), className="finding-reason"),
             html.Span(row.since.text, className="finding-since"),
             _next_step(row),
             *_consequences(row),
@@ -136,7 +137,7 @@ def finding_words(row: FindingRow) -> html.Div:
             html.Span(row.severity.shape, className=f"finding-shape tone-{row.severity.tone}"),
             html.Span(_subject(row), className="finding-subject"),
             *_title(row),
-            html.Span(row.reason.text, className="finding-reason"),
+            html.Span(linked_words(row.reason.text), className="finding-reason"),
         ],
         className=f"finding edge-{row.severity.tone}",
     )
@@ -157,12 +158,19 @@ def _title(row: FindingRow) -> list[html.Span]:
     return [html.Span(row.title.text, className="finding-title")]
 
 
+def linked_words(text: str) -> Any:
+    """A text in which commands are links to the views that do the same."""
+    parts = [dcc.Link(it.words, href=f"/{it.path}") if it.path else it.words for it in linked(text)]
+    return parts if len(parts) > 1 else (parts or [""])[0]
+
+
 def _next_step(row: FindingRow) -> Any:
     """A link to what mends it, filled in, or a button that opens its form; words alone where it is
     not done here."""
-    action, words = action_of(row), f"{row.next_step.text} →"
+    action, step = action_of(row), row.next_step.text
     if not action.form and not action.path:
-        return html.Span(row.next_step.text, className="finding-step")
+        return html.Span(linked_words(step), className="finding-step")
+    words = "".join(it.words for it in linked(step)) + " →"
     if not action.form:
         return dcc.Link(words, href=f"/{action.path}", className="finding-step")
     return opener(
@@ -197,7 +205,7 @@ def empty(title: str, *steps: str) -> html.Div:
     return html.Div(
         [
             html.P(title, className="empty-title"),
-            html.Ul([html.Li(typed(step)) for step in steps]) if steps else None,
+            html.Ul([html.Li(linked_words(typed(step))) for step in steps]) if steps else None,
         ],
         className="empty",
         role="status",

@@ -9,7 +9,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from control.model.command_line import typed
-from control.operations.catalogue.moves.reassign import TASK_LABELS, Task
+from control.operations.catalogue.moves.reassign import Task
 from control.operations.errors import InvalidInputError
 from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import PlanCheck
@@ -24,11 +24,12 @@ from control.views.checked_plan import (
     worst_first,
 )
 from control.views.paths import ViewPath
+from control.views.plan_choices import PlanChoices
 from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.checks import check_line
 from dashboard.components.forms import good, problem
-from dashboard.components.parts import card, crumbs
+from dashboard.components.parts import card, crumbs, empty, redirect
 from dashboard.context import PageContext
 
 HINT = "Kafka's reassignment JSON, or what its tool prints with --generate"
@@ -91,6 +92,29 @@ def register(app: Dash, context: PageContext) -> None:
         except ClusterActionError as error:
             return problem(error)
 
+    @app.callback(
+        Output(ids.CHECK_RESULT, "children", allow_duplicate=True),
+        Output(ids.REDIRECT, "data", allow_duplicate=True),
+        Input(ids.CHECK_RUN, "n_clicks", allow_optional=True),
+        State(ids.CHECK_PLAN, "value"),
+        running=[(Output(ids.CHECK_RUN, "loading"), True, False)],
+        prevent_initial_call=True,
+        websocket=True,
+    )
+    async def open_review(clicks: int | None, text: str | None) -> Any:
+        if not clicks:
+            raise PreventUpdate
+        given = {"task": Task.BY_HAND, "by_hand": text or ""}
+        try:
+            plan = await context.actions.session.plan(given)
+        except ClusterActionError as error:
+            return problem(error), no_update
+        choices = PlanChoices.of_plan(plan)
+        if not choices.items:
+            return empty("Nothing to move: the replicas lie as the plan says"), no_update
+        query = {"task": Task.BY_HAND, "made": choices.chosen.name}
+        return no_update, redirect("check", str(ViewPath(view="plan", query=query)))
+
 
 def result(found: PlanCheck) -> list[Any]:
     """The verdict, figures, balance, checks."""
@@ -110,12 +134,11 @@ def result(found: PlanCheck) -> list[Any]:
     ]
 
 
-def _how_to_run() -> html.P:
-    """The way to the page that runs it, and the command that does."""
-    by_hand = ViewPath(view="plan", query={"task": Task.BY_HAND})
-    link = dcc.Link(TASK_LABELS[Task.BY_HAND], href=f"/{by_hand}")
+def _how_to_run() -> html.Div:
+    """The button that opens its review, where it is run, and the command that does."""
     command = typed("`partiscope reassign plan.json`").strip("`")
-    return html.P(["Run it: ", link, ", and paste it; or ", html.Code(command)], className="note")
+    note = html.P(["Run it there, or ", html.Code(command)], className="note")
+    return html.Div([dmc.Button("Review it", id=ids.CHECK_RUN), note], className="actions")
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> html.Div:

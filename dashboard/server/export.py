@@ -9,7 +9,8 @@ from fastapi.responses import PlainTextResponse, Response, StreamingResponse
 
 from control.views.plans import plan_files
 from control.views.snapshots.snapshot import LISTS, list_page
-from control.views.tables.export import ExportError, export
+from control.views.tables.export import ExportError, document, export
+from control.views.tables.journal import exported, matching
 from control.views.tables.query import TableQuery
 from dashboard.context import PageContext
 from dashboard.live.displayed_snapshot import displayed_snapshot
@@ -27,8 +28,9 @@ _TYPES: Final = {"csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 
 def register(server: FastAPI, context: PageContext) -> None:
-    """One route for all tables, one for plans."""
+    """One route for all tables, one for plans, one for the journal."""
     _register_plans(server, context)
+    _register_journal(server, context)
     turns = TableTurns()
     sending = _Sending()
 
@@ -88,6 +90,18 @@ def _file(
         media_type=_TYPES[suffix],
         headers={"content-disposition": name},
     )
+
+
+def _register_journal(server: FastAPI, context: PageContext) -> None:
+    @server.get("/export/journal.{format}", include_in_schema=False)
+    def answer(format: str, q: str = "") -> Response:  # noqa: A002
+        if format not in _TYPES:
+            return PlainTextResponse(f"400: a file is one of {', '.join(_TYPES)}\n", 400)
+        pieces = document(exported(matching(context.actions.moves.journal, q)), format)
+        name = f'attachment; filename="journal.{format}"'
+        return StreamingResponse(
+            pieces, media_type=_TYPES[format], headers={"content-disposition": name}
+        )
 
 
 def _register_plans(server: FastAPI, context: PageContext) -> None:

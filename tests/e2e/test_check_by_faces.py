@@ -97,3 +97,6 @@ def test_an_uploaded_plan_fills_the_field_and_is_judged(
     expect(result_of(faces)).to_be_empty()
     faces.page.get_by_role("button", name="Check", exact=True).click()
     expect(result_of(faces)).to_contain_text("The plan passes")
+    faces.page.get_by_role("button", name="Review it").click()
+    expect(faces.page.locator("#plan-review")).to_contain_text("orders-")
+    expect(faces.page.locator("#plan-confirm")).to_be_enabled()

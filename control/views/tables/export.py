@@ -41,7 +41,11 @@ def export(page_of: PageOf, query: TableQuery, *, format: str) -> Iterator[str]:
     page = page_of(replace(query, offset=0, limit=0))
     if page.problem:
         raise ExportError(page.problem)
-    table = exported(page)
+    return document(exported(page), format)
+
+
+def document(table: pa.Table, format: str) -> Iterator[str]:  # noqa: A002
+    """A table of plain values as one of ``FORMATS``, in pieces."""
     return _as_csv(table) if format == "csv" else _as_json(table)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from control.views import format as text
 from control.views.series import Span
 from control.views.tables import units
@@ -109,6 +111,31 @@ JOURNAL: Final = Table(
         column("operation", "operation", cell=worded(lambda line: line.operation_id)),
     ),
 )  # fmt: skip
+
+
+def matching(lines: Iterable[JournalLine], words: str) -> list[JournalLine]:
+    """The lines whose cells hold all of these words, whatever their case."""
+    wanted = words.casefold().split()
+    return [line for line in lines if all(map(_all_of(line).casefold().__contains__, wanted))]
+
+
+def _all_of(line: JournalLine) -> str:
+    return " ".join(_exported_cells(line).values())
+
+
+def _exported_cells(line: JournalLine) -> dict[str, str]:
+    """Texts of a line by column, with every value that it changed."""
+    told = JOURNAL.cells(line)
+    texts = {name: cell.text for name, cell in told.items()}
+    return texts | {"change": str(told["change"].value or "")}
+
+
+def exported(lines: Iterable[JournalLine]) -> pa.Table:
+    """The lines as files have them."""
+    rows = [_exported_cells(line) for line in lines]
+    return pa.table(
+        {it.id: pa.array([row[it.id] for row in rows], pa.string()) for it in JOURNAL.columns}
+    )
 
 
 def marks(lines: Iterable[JournalLine], span: Span) -> Sequence[Mark]:

@@ -40,21 +40,29 @@ function ageWords(ms) {
   return s < 7200 ? `${Math.round(s / 60)} min` : `${Math.round(s / 3600)} h`;
 }
 
+// The connection is lost where the server does not answer a plain request either; one that does is
+// late with its news, and the age counts on.
 function look() {
   const silentMs = performance.now() - beat.at;
-  if (silentMs < (beat.isTold ? SILENT_MS_MAX : FIRST_MS_MAX)) return;
-  if (!document.getElementById("age")) return;
-  beat.isLost = true;
-  document.documentElement.dataset.lost = "yes";
-  const age = beat.ageMs === null ? "" : ` · ${ageWords(beat.ageMs + silentMs)} ago`;
-  const words = `✖ connection lost${age}`;
-  window.dash_clientside.set_props("age", { children: words, className: "age tone-critical" });
+  const mostMs = beat.isTold ? SILENT_MS_MAX : FIRST_MS_MAX;
+  if (silentMs < mostMs / 2 || !document.getElementById("age")) return;
   rejoin();
+  if (silentMs < mostMs) return;
+  beat.isLost = true;
+  const isAnswered = beat.answeredAt > 0;
+  document.documentElement.dataset.lost = isAnswered ? "no" : "yes";
+  const age = beat.ageMs === null ? "" : `${ageWords(beat.ageMs + silentMs)} ago`;
+  const [words, tone] = isAnswered
+    ? [`▲ ${age || "no news"}`, "warning"]
+    : [`✖ connection lost${age && ` · ${age}`}`, "critical"];
+  window.dash_clientside.set_props("age", { children: words, className: `age tone-${tone}` });
 }
 
 // A server that answers plain requests again may still not be joined by Dash's own means.
 function rejoin() {
+  const since = beat.at;
   window.fetch("/assets/clusters.css", { cache: "no-store" }).then(() => {
+    if (beat.at !== since) return;
     beat.answeredAt = beat.answeredAt || performance.now();
     const isLate = performance.now() - beat.answeredAt > REJOIN_MS_MAX;
     if (beat.isLost && isLate) fetchView();

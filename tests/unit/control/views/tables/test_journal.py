@@ -1,11 +1,14 @@
 """Lines of the journal as rows and as marks on charts."""
 
+import json
 import re
 from dataclasses import replace
 
 from control.operations.bus.journal import JournalLine
 from control.views.series import Span
-from control.views.tables.journal import JOURNAL, MARKS_MAX, marks
+from control.views.tables.export import document
+from control.views.tables.journal import JOURNAL, MARKS_MAX, exported, marks, matching
+from tests.support.phrases import lacking
 
 
 def line(at_ms: int, operation_id: str = "mv-1", outcome: str = "done") -> JournalLine:
@@ -61,3 +64,16 @@ def test_too_many_marks_keep_the_newest() -> None:
     found = marks([line(at) for at in range(MARKS_MAX + 5)], Span(since_ms=0, until_ms=100))
 
     assert [mark.at_ms for mark in found] == list(range(5, MARKS_MAX + 5))
+
+
+def test_words_filter_lines_in_any_cell_and_a_file_has_every_value() -> None:
+    after = {"a": 2, "b": 3, "c": 4, "d": 5}
+    lines = [
+        replace(line(1, "do-1", "failed"), error="no such config", after=after),
+        replace(line(2, "do-2"), what="create topic =1+1"),
+    ]
+    assert [it.operation_id for it in matching(lines, "ADA d: config")] == ["do-1"]
+    assert matching(lines, "ada billing") == []
+    rows = json.loads("".join(document(exported(lines), "json")))
+    assert not lacking(rows[0]["change"], "a: 2", "d: 5")
+    assert rows[0]["outcome"] == "failed: no such config"

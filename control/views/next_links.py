@@ -1,0 +1,58 @@
+"""Commands that a text for operators names, as views: who reads it on a page cannot type there."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from control.views.paths import ViewPath
+
+_COMMAND: Final = re.compile(r"`partiscope (?P<words>[^`]*)`")
+_LISTS: Final = {
+    "moves": "Moves",
+    "journal": "Journal",
+    "topics": "Topics",
+    "groups": "Groups",
+    "brokers": "Brokers",
+    "plan": "Plan",
+    "status": "Overview",
+    "check": "Check",
+}
+"""Commands with a view of their own."""
+_NAMED: Final = {"moves": ("move", "move"), "topics": ("topic", "topic"),
+                 "groups": ("group", "group"), "brokers": ("broker", "broker")}  # fmt: skip
+_VIEWS: Final = {"status": "overview"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Words of a text; with a ``path`` they lead there."""
+
+    words: str
+    path: str = ""
+
+
+def linked(text: str) -> Iterator[Part]:
+    """The parts of a text. A command that starts a process has no view and stays as it is."""
+    at = 0
+    for found in _COMMAND.finditer(text):
+        if link := _link(found["words"].split()):
+            if found.start() > at:
+                yield Part(text[at : found.start()])
+            yield link
+            at = found.end()
+    if text[at:]:
+        yield Part(text[at:])
+
+
+def _link(words: list[str]) -> Part | None:
+    flags = next((n for n, word in enumerate(words) if word.startswith("-")), len(words))
+    command, *rest = words[:flags] or [""]
+    if command not in _LISTS:
+        return None
+    if command in _NAMED and len(rest) > 1 and rest[0] != "create":
+        view, parameter = _NAMED[command]
+        path = ViewPath(view=view, params={parameter: rest[1]})
+        verb = "" if rest[0] in ("show", "watch", "describe") else f"{rest[0]} "
+        return Part(f"{verb}{rest[1]}", str(path))
+    return Part(_LISTS[command], str(ViewPath(view=_VIEWS.get(command, command))))
