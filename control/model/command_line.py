@@ -11,13 +11,17 @@ from shlex import quote
 from typing import Final
 
 _TOLD: Final = re.compile(r"`partiscope (?P<name>[a-z][a-z-]*)(?P<rest>[^`]*)`")
-_FIGURES: Final = frozenset({"status", "brokers", "partitions", "what-if", "tui", "dashboard"})
+_LISTS: Final = frozenset({"topics list", "groups list"})
+_FIGURES: Final = _LISTS | frozenset(
+    {"status", "brokers", "partitions", "what-if", "tui", "dashboard"}
+)
 _OPERATIONS: Final = frozenset(
     {"moves", "reassign", "journal", "tui", "dashboard", "brokers drain"}
 )
 _WITH_OWN_FLAGS: Final = frozenset(
     {"brokers acks-lesson", "brokers cordon", "brokers uncordon", "brokers drain"}
     | {"brokers clear-throttles"}
+    | _LISTS
 )
 """They take other flags than the rest of their group."""
 _ABOUT_CLUSTER: Final = (

@@ -14,6 +14,7 @@ from control.operations.catalogue.groups.offset_targets import TARGET_HELP, targ
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.views.format import plural_text
 from control.views.group_facts import Fact, read_facts
+from control.views.snapshots.snapshot import group_page
 from control.views.tables.group_parts import (
     LISTED,
     OFFSETS,
@@ -25,15 +26,28 @@ from control.views.tables.group_parts import (
     offset_rows,
     share_offset_rows,
 )
+from control.views.tables.query import LIMIT_MAX
 from control.views.tables.rows import Row
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
-from partiscope.cli.shared.listing import cells_of
+from partiscope.cli.shared.listing import (
+    At,
+    Columns,
+    Csv,
+    Filter,
+    Limit,
+    Sort,
+    Wish,
+    cells_of,
+    show_list,
+    snapshot_for,
+)
 from partiscope.cli.shared.operations import Partitions, Reason, run_operations, several
 from partiscope.cli.shared.options import (
     Bootstrap,
     DryRun,
     Json,
+    Store,
     Yes,
     known_bootstrap,
     note,
@@ -55,15 +69,33 @@ def _admin(bootstrap: str | None) -> KafkaAdmin:
     return KafkaAdmin.to(known_bootstrap(settings_with(bootstrap=bootstrap)))
 
 
-@app.command("list", epilog="Example: partiscope groups list --json")
-def list_groups(bootstrap: Bootstrap = None, as_json: Json = False) -> None:
-    """Every group with its state."""
+@app.command("list", epilog="Example: partiscope groups list --sort -lag --filter status:STOP")
+def list_groups(
+    *,
+    filter_: Filter = "",
+    sort: Sort = "",
+    columns: Columns = "",
+    limit: Limit = LIMIT_MAX,
+    at: At = None,
+    bootstrap: Bootstrap = None,
+    store: Store = None,
+    csv: Csv = False,
+    as_json: Json = False,
+) -> None:
+    """Every group with its state; with a filter, an order, columns, CSV or a time also status, lag
+    and its trend, as the screens show them."""
+    wish = Wish(name="groups", filter=filter_, sort=sort, columns=columns, limit=limit, csv=csv,
+                as_json=as_json)  # fmt: skip
+    if at or wish.needs_figures:
+        snapshot = snapshot_for(bootstrap=bootstrap, store=store, at=at)
+        show_list(lambda query: group_page(snapshot, query), wish)
+        return
 
     async def run() -> tuple[ListedGroup, ...]:
         async with _admin(bootstrap) as admin:
             return await admin.groups.list_groups()
 
-    rows = listed_rows(asyncio.run(run()))
+    rows = listed_rows(asyncio.run(run()))[:limit]
     if as_json:
         write_json({"groups": [cells_of(row) for row in rows]})
     else:

@@ -22,6 +22,8 @@ from control.operations.catalogue.topics.delete_records import (
     before_problem,
 )
 from control.operations.catalogue.topics.topic_templates import TEMPLATE_HELP, Template
+from control.views.snapshots.snapshot import topic_page
+from control.views.tables.query import LIMIT_MAX
 from control.views.tables.topics import (
     LISTED_TOPICS,
     TOPIC_PARTITIONS,
@@ -30,6 +32,17 @@ from control.views.tables.topics import (
 )
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
+from partiscope.cli.shared.listing import (
+    At,
+    Columns,
+    Csv,
+    Filter,
+    Limit,
+    Sort,
+    Wish,
+    show_list,
+    snapshot_for,
+)
 from partiscope.cli.shared.operations import (
     Partitions,
     Reason,
@@ -41,6 +54,7 @@ from partiscope.cli.shared.options import (
     Bootstrap,
     DryRun,
     Json,
+    Store,
     Yes,
     known_bootstrap,
     settings_with,
@@ -65,20 +79,35 @@ def _admin(bootstrap: str | None) -> KafkaAdmin:
     return KafkaAdmin.to(known_bootstrap(settings_with(bootstrap=bootstrap)))
 
 
-@app.command("list", epilog="Example: partiscope topics list --json")
+@app.command("list", epilog="Example: partiscope topics list --sort -lag --filter 'bytes>1GiB'")
 def list_topics(
-    bootstrap: Bootstrap = None,
+    *,
+    filter_: Filter = "",
+    sort: Sort = "",
+    columns: Columns = "",
+    limit: Limit = LIMIT_MAX,
+    at: At = None,
     internal: Annotated[bool, typer.Option("--internal", help="Internal ones too.")] = False,
+    bootstrap: Bootstrap = None,
+    store: Store = None,
+    csv: Csv = False,
     as_json: Json = False,
 ) -> None:
-    """Every topic with its partitions and replication factor."""
+    """Every topic with its partitions and replication factor; with a filter, an order, columns, CSV
+    or a time also status, bytes, rates and lag, as the screens show them."""
+    wish = Wish(name="topics", filter=filter_, sort=sort, columns=columns, limit=limit, csv=csv,
+                as_json=as_json, hides_internal=not internal)  # fmt: skip
+    if at or wish.needs_figures:
+        snapshot = snapshot_for(bootstrap=bootstrap, store=store, at=at)
+        show_list(lambda query: topic_page(snapshot, query), wish)
+        return
 
     async def run() -> tuple[TopicMetadata, ...]:
         async with _admin(bootstrap) as admin:
             return await admin.topics()
 
     found = asyncio.run(run())
-    shown = [topic for topic in found if internal or not topic.name.startswith("__")]
+    shown = [topic for topic in found if internal or not topic.name.startswith("__")][:limit]
     if as_json:
         write_json({"topics": [_topic_document(topic) for topic in shown]})
         return

@@ -52,12 +52,21 @@ class Wish:
     limit: int = LIMIT_MAX
     csv: bool = False
     as_json: bool = False
+    hides_internal: bool = False
+
+    @property
+    def needs_figures(self) -> bool:
+        """Whether it asks for more than the brokers' own list of names."""
+        return bool(self.filter or self.sort or self.columns or self.csv)
 
     @property
     def query(self) -> TableQuery:
         """For ``control.views.tables.query``."""
         columns = "" if self.columns == ALL else self.columns
-        return TableQuery(filter=self.filter, sort=self.sort, columns=columns, limit=self.limit)
+        return TableQuery(
+            filter=self.filter, sort=self.sort, columns=columns, limit=self.limit,
+            hides_internal=self.hides_internal,
+        )  # fmt: skip
 
 
 def snapshot_for(

@@ -61,6 +61,12 @@ def write_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> Non
     _write(columns, [[visible(cell) for cell in row] for row in rows])
 
 
+def write_values(told: Sequence[tuple[Column, CellValue]]) -> None:
+    """Print one row for a program: values under the names of their columns."""
+    columns = [each for each, _ in told]
+    _write_plain(columns, [[_plain_value(*it) for it in told]])
+
+
 def mark(tone: Tone) -> str:
     """Its shape; its name for a program."""
     return tone.value if room() is None else SHAPES[tone]

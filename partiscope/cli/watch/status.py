@@ -33,7 +33,15 @@ from partiscope.cli.shared.options import (
     write_json,
     write_lines,
 )
-from partiscope.cli.shared.tables import figure, mark, words, write_rows, write_table
+from partiscope.cli.shared.tables import (
+    figure,
+    mark,
+    room,
+    words,
+    write_rows,
+    write_table,
+    write_values,
+)
 
 ROWS_MAX = 1_000
 SCHEMA = 1
@@ -98,13 +106,8 @@ def _finding_document(finding: Finding) -> dict[str, Any]:
 
 
 def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
-    head = snapshot.headline
-    cells = [head.cluster, head.brokers, head.controller, head.in_bytes, head.out_bytes]
-    cells += [head.moving] if head.moving.value else []
-    line = "  ".join(cell.text for cell in cells)
-    age = age_text(snapshot.age_ms(now_ms))
-    old = f"{mark(Tone.CRITICAL)} " if snapshot.is_stale(now_ms) else ""
-    write_lines(f"{line}  {old}{age}", "", "FINDINGS")
+    _print_head(snapshot, now_ms)
+    write_lines("", "FINDINGS")
     for row in snapshot.finding_rows:
         severity = mark(row.severity.tone)
         write_lines(
@@ -143,6 +146,28 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
         write_lines("", "METRICS JOB")
         width = max(len(it.title) for it in figures)
         write_lines(*(f"{it.title.ljust(width)}  {it.cell.text}" for it in figures))
+
+
+def _print_head(snapshot: OperatorSnapshot, now_ms: int) -> None:
+    """One line; for a program a figure under each head."""
+    head, age_ms = snapshot.headline, snapshot.age_ms(now_ms)
+    if room() is None:
+        told = (
+            (words("cluster"), head.cluster.value),
+            (words("brokers"), head.brokers.text.split()[0]),
+            (words("controller"), head.controller.value),
+            (figure("in_bytes_per_s"), head.in_bytes.value),
+            (figure("out_bytes_per_s"), head.out_bytes.value),
+            (figure("moving"), head.moving.value),
+            (figure("age_ms"), age_ms),
+        )
+        write_values(told)
+        return
+    cells = [head.cluster, head.brokers, head.controller, head.in_bytes, head.out_bytes]
+    cells += [head.moving] if head.moving.value else []
+    line = "  ".join(cell.text for cell in cells)
+    old = f"{mark(Tone.CRITICAL)} " if snapshot.is_stale(now_ms) else ""
+    write_lines(f"{line}  {old}{age_text(age_ms)}")
 
 
 def _print_page(page: Page, names: tuple[str, ...]) -> None:

@@ -14,7 +14,15 @@ from control.views.tables.rows import Cell
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.listing import At, cells_of, snapshot_for
 from partiscope.cli.shared.options import Bootstrap, Json, Store, write_json, write_lines
-from partiscope.cli.shared.tables import mark, write_page, write_rows
+from partiscope.cli.shared.tables import (
+    figure,
+    mark,
+    room,
+    words,
+    write_page,
+    write_rows,
+    write_values,
+)
 
 HIT_MAX: Final = 20
 """Partitions that people are shown, the worst first; --json has all."""
@@ -39,13 +47,8 @@ def what_if(
     if as_json:
         write_json(_document(answer))
         return
-    write_lines(
-        f"If {loss.words} fails: {_counted(answer.offline, 'more partition')} offline,",
-        f"{answer.under_min_isr.text} more below min.insync.replicas, "
-        f"{answer.new_leaders.text} with another leader,",
-        f"{_counted(answer.replicas, 'replica')} unreachable. Groups held up: {answer.groups.text}",
-        *("", "SURVIVORS"),
-    )
+    _print_counts(answer)
+    write_lines("", "SURVIVORS")
     write_rows(SURVIVORS.columns, answer.survivors)
     hit = hit_page(answer, TableQuery(limit=HIT_MAX))
     write_lines("", f"ITS PARTITIONS, as they would be ({plural_text(hit.total, 'partition')})")
@@ -54,6 +57,21 @@ def what_if(
         write_lines("", "FINDINGS that would be new")
         for row in answer.findings:
             write_lines(f"{mark(row.severity.tone)} {row.label.text}: {row.title.text}")
+
+
+def _print_counts(answer: WhatIf) -> None:
+    """Sentences; for a program a figure under each head."""
+    if room() is None:
+        counts = ("offline", "under_min_isr", "new_leaders", "replicas", "groups")
+        lost = (words(answer.loss.kind), answer.loss.value)
+        write_values([lost, *((figure(it), getattr(answer, it).value) for it in counts)])
+        return
+    write_lines(
+        f"If {answer.loss.words} fails: {_counted(answer.offline, 'more partition')} offline,",
+        f"{answer.under_min_isr.text} more below min.insync.replicas, "
+        f"{answer.new_leaders.text} with another leader,",
+        f"{_counted(answer.replicas, 'replica')} unreachable. Groups held up: {answer.groups.text}",
+    )
 
 
 def _loss(snapshot: OperatorSnapshot, kind: str, value: str) -> Loss:

@@ -154,10 +154,16 @@ def test_a_lost_broker_with_one_replica_is_told_in_the_singular(
     brokers = [{**shared, "broker": it, "is_fenced": False, "sampled_ms": 1} for it in (101, 102)]
     rows = {"brokers": brokers, "partitions": [{**shared, **partition}]}
     StoreBuilder(tmp_path / "store").write(rows)
-    assert run(["what-if", "--broker", "101", "--store", str(tmp_path / "store")]) == 0
-    told = capsys.readouterr().out
-    assert "If broker 101 fails: 1 more partition offline" in told
-    assert "\n1 replica unreachable" in told
+    command = ["what-if", "--broker", "101", "--store", str(tmp_path / "store")]
+    assert run(command) == 0
+    heads, figures = capsys.readouterr().out.splitlines()[:2]
+    told = dict(zip(heads.split("\t"), figures.split("\t"), strict=True))
+    assert (told["broker"], told["offline"], told["replicas"]) == ("101", "1", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    assert run(command) == 0
+    told_people = capsys.readouterr().out
+    assert "If broker 101 fails: 1 more partition offline" in told_people
+    assert "\n1 replica unreachable" in told_people
 
 
 @pytest.mark.parametrize("no_color", [False, True])
@@ -231,3 +237,30 @@ def test_a_pipe_has_figures_as_files_have_them(lines: Lines) -> None:
 
 def test_what_is_in_no_row_is_a_head_alone(lines: Lines) -> None:
     assert len(lines("partitions", "--filter", "lag<0")) == 1
+
+
+def test_topics_and_groups_are_listed_with_figures_where_these_are_asked_for(
+    lines: Lines, typed: Typed, capsys: Capture
+) -> None:
+    heads, *rows = lines("topics", "list", "--sort", "-bytes", "--csv")
+    assert heads.startswith("topic,status,")
+    sizes = [int(row["size_bytes"]) for row in csv.DictReader([heads, *rows])]
+    assert (len(sizes), sizes) == (3, sorted(sizes, reverse=True))
+    found = lines("groups", "list", "--filter", "group:group-1", "--columns", "lag,status")
+    assert [line.split("\t")[0] for line in found] == ["group", "group-1"]
+    assert found[0].split("\t") == ["group", "lag", "status"]
+    told = json.loads("\n".join(lines("groups", "--filter", "lag>0", "--sort", "-lag", "--json")))
+    lags = [row["lag"] for row in told["groups"]]
+    assert lags == sorted(lags, reverse=True)
+    assert told["matching"] == len(lags) < told["total"] == 3
+    assert typed("topics", "list", "--filter", "colour:red") == 2
+    assert "colour" in capsys.readouterr().err
+
+
+def test_the_head_of_status_in_a_pipe_is_figures_under_names(typed: Typed, capsys: Capture) -> None:
+    assert typed("status") in (0, 5)
+    heads, figures = capsys.readouterr().out.splitlines()[:2]
+    told = dict(zip(heads.split("\t"), figures.split("\t"), strict=True))
+    assert told["brokers"] == "3/3"
+    assert float(told["in_bytes_per_s"]) >= 0
+    assert int(told["age_ms"]) >= 0
