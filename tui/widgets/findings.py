@@ -56,9 +56,10 @@ class FindingsList(OptionList):
             return None
         return self._rows[at]
 
-    def show(self, snapshot: OperatorSnapshot) -> None:
-        """The findings of a snapshot; one calm line when there are none."""
-        self._rows = snapshot.finding_rows[: self._shown_max]
+    def show(self, snapshot: OperatorSnapshot, *, room: int = 0) -> None:
+        """The findings of a snapshot, more of them where there is ``room`` for more lines; one calm
+        line when there are none."""
+        self._rows = snapshot.finding_rows[: max(self._shown_max, room)]
         total = len(snapshot.finding_rows)
         title = f"FINDINGS {total}" if total else "FINDINGS none"
         if self.border_title != title:

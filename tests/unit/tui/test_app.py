@@ -54,6 +54,28 @@ async def test_the_overview_shows_findings_brokers_and_groups(services: Services
         )
 
 
+async def test_a_tall_terminal_shows_more_findings_and_a_resize_is_followed(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = synthetic_rows(SyntheticSizes(topics=12, partitions=1, groups=9), at_ms=NOW_MS)
+    for broker in rows["brokers"]:
+        broker["is_fenced"] = True
+    StoreBuilder(tmp_path).write(rows)
+    app = PartiscopeApp(services)
+    async with app.run_test(size=(120, 60)) as pilot:
+        findings = app.screen.query_one(FindingsList)
+        await settle(pilot, lambda: findings.option_count >= 3, "the findings")
+        shown, racks = findings.option_count, app.screen.query_one("#racks")
+        assert racks.display
+        monkeypatch.setattr(findings, "_shown_max", 1)
+        await pilot.resize_terminal(120, 24)
+        await settle(pilot, lambda: findings.option_count == 1, "the worst")
+        assert not racks.display
+        await pilot.resize_terminal(120, 60)
+        await settle(pilot, lambda: findings.option_count == shown, "all of them")
+        assert racks.display
+
+
 async def test_the_first_view_shows_the_first_figures_once(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,10 @@ from tui.widgets.sparkline import bar
 BROKERS_MAX: Final = 100
 GROUPS_MAX: Final = 50
 LAGS_MAX: Final = 2
+TABLE_LINES_MAX: Final = 12
+"""Of brokers, groups and racks; the style sheet says the same."""
+OTHER_LINES: Final = 12
+"""Bars, titles and charts."""
 RACKS_FROM_LINES: Final = 30
 """On a lower screen brokers and groups need the room."""
 
@@ -62,13 +66,21 @@ class OverviewScreen(HistoryScreen):
         """Every block."""
         brokers = broker_page(snapshot, TableQuery(limit=BROKERS_MAX))
         groups = group_page(snapshot, TableQuery(limit=GROUPS_MAX, hides_internal=True))
-        self.query_one(FindingsList).show(snapshot)
         self.put("#brokers-title", _totals(snapshot, brokers.total, self.line_width))
         self.query_one("#brokers", RowTable).show(brokers)
         self.put("#bytes", self._bytes(list(brokers.rows)))
-        self._racks(rack_rows(brokers.rows) if brokers.total <= BROKERS_MAX else ())
+        racks = rack_rows(brokers.rows) if brokers.total <= BROKERS_MAX else ()
+        self._racks(racks)
         self._title("groups", groups.total)
         self.query_one("#groups", RowTable).show(groups)
+        tables = (min(len(it) + 1, TABLE_LINES_MAX) for it in (brokers.rows, groups.rows, racks))
+        room = self.app.size.height - sum(tables) - OTHER_LINES
+        self.query_one(FindingsList).show(snapshot, room=room)
+
+    def on_resize(self) -> None:
+        """Findings and racks by the room there is now."""
+        if self._put:
+            self.show(self.session.snapshot)
 
     @property
     def group_here(self) -> str:
