@@ -26,7 +26,9 @@ def clusters(store: Store = None, data: Data = None, as_json: Json = False) -> N
     """Every watched cluster: health, findings, brokers, partitions, groups by status, lag, age."""
     target = target_with(data=data, store=store)
     now_ms = time.time_ns() // 1_000_000
-    rows = cluster_rows(_snapshots(target, now_ms), now_ms=now_ms)
+    snapshots = _snapshots(target, now_ms)
+    built_ms = max((snapshot.built_ms for _, snapshot in snapshots), default=now_ms)
+    rows = cluster_rows(snapshots, now_ms=built_ms)
     if as_json:
         write_json({"clusters": [_document(row.cells) for row in rows]})
         return

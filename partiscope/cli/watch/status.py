@@ -53,12 +53,11 @@ def status(
 ) -> None:
     """Cluster, findings, groups, age of the data; exit 5 when a critical finding stands."""
     target = target_with(data=data, bootstrap=bootstrap, store=store)
-    now_ms = time.time_ns() // 1_000_000
-    snapshot = snapshot_of(target, now_ms, with_operations=True)
+    snapshot = snapshot_of(target, time.time_ns() // 1_000_000, with_operations=True)
     if as_json:
-        write_json(_document(snapshot, now_ms))
+        write_json(_document(snapshot, snapshot.built_ms))
     else:
-        _print(snapshot, now_ms)
+        _print(snapshot, snapshot.built_ms)
     if any(finding.severity is Severity.CRITICAL for finding in snapshot.findings):
         raise typer.Exit(Exit.CRITICAL_FINDING)
     if target.unreached is not None:

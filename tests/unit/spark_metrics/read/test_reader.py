@@ -1,5 +1,7 @@
 """The reader against stores written by the job's own writer."""
 
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +10,7 @@ import pytest
 
 from control.views.format import phrase
 from control.views.snapshots.feed import damaged_history
-from spark_metrics.store.layout import MANIFEST
+from spark_metrics.store.layout import MANIFEST, encode_manifest
 from spark_metrics.window.aggregates import (
     BROKER_HISTORY,
     COMMIT_HISTORY,
@@ -73,6 +75,17 @@ def test_a_chart_draws_the_rest_of_a_spoilt_file_and_names_it(tmp_path: Path, sp
     (found,) = damaged_history(reader)
     assert spoilt in phrase(found.reason, found.facts)
     assert [*damaged_history(AggregatesReader(str(tmp_path)))] == []
+
+
+def test_now_is_the_jobs_time_where_its_host_is_off(tmp_path: Path) -> None:
+    manifest = StoreBuilder(tmp_path).write_synthetic(SIZES)
+    off = replace(manifest, clock_skew_ms=7_200_000)
+    (tmp_path / MANIFEST).write_bytes(encode_manifest(off))
+    reader = AggregatesReader(str(tmp_path))
+    now = reader.now()
+    assert now is not None
+    assert now.clock_skew_ms == 7_200_000
+    assert reader.now_ms() == pytest.approx(time.time() * 1_000 - 7_200_000, abs=60_000)
 
 
 def test_a_file_that_the_job_has_replaced_is_no_damage(tmp_path: Path) -> None:
