@@ -149,7 +149,7 @@ class JobState:
         if self.clock is None:
             return replace(self, clock=JobClock.begun(tick))
         clock = self.clock.at(tick)
-        if clock.is_settled or not self.clock.is_settled:
+        if tick.boot == self.clock.tick.boot:
             return replace(self, clock=clock)
         return replace(self, clock=clock, clocks=unproven(self.clocks), reached_ms=None)
 

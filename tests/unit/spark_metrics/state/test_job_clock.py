@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from spark_metrics.state.job_clock import CATCHES_UP, JobClock, Tick
+from spark_metrics.state.job_state import JobState
 from spark_metrics.state.rounds import SourceKey
 from spark_metrics.state.source_clocks import SEEN_MIN, Seen, SourceClock, compare_clocks
 
@@ -64,6 +65,18 @@ def test_a_settled_clock_counts_by_the_steady_one() -> None:
     booted = clock.at(replace(tick(9_000, boot="b"), steady_ms=1))
     assert (booted.now_ms, booted.is_settled) == (T0_MS + 9_000, False)
     assert clock.at(tick(0, wall_off_ms=-DAY_MS, boot="b")).now_ms == T0_MS, "never back"
+
+
+def test_what_was_measured_before_a_boot_proves_nothing_after_it() -> None:
+    key = SourceKey("c", 0)
+    clocks = {key: SourceClock(cluster="c", broker=0, skew_ms=45_000, least=(1,), most=(2,))}
+    for is_settled in (True, False):
+        clock = replace(JobClock.begun(tick(0)), is_settled=is_settled)
+        before = JobState(clock=clock, clocks=clocks, reached_ms=T0_MS)
+        same, booted = before.begun(tick(1_000)), before.begun(tick(1_000, boot="b"))
+        assert (same.clocks, same.reached_ms) == (clocks, T0_MS)
+        assert (booted.clocks[key].most, booted.reached_ms) == ((), None)
+        assert booted.clocks[key].skew_ms == 45_000
 
 
 def test_the_watermark_goes_by_most_sources_and_never_back() -> None:
