@@ -15,7 +15,7 @@ function addressOf(kind, scope, request) {
     q: field && field.value,
     sort: sorted && (sorted.sort === "desc" ? "-" : "") + sorted.colId,
     scope,
-    internal: internalRows(),
+    internal: ["topics", "groups"].includes(kind) && internalRows(),
     at: new URLSearchParams(window.location.search).get("at"),
   };
   const query = new URLSearchParams(Object.entries(wanted).filter(([, value]) => value));
