@@ -11,13 +11,10 @@ from shlex import quote
 from typing import Final
 
 _TOLD: Final = re.compile(r"`partiscope (?P<name>[a-z][a-z-]*)(?P<rest>[^`]*)`")
+_SCREENS: Final = frozenset({"tui", "dashboard", "exporter"})
 _LISTS: Final = frozenset({"topics list", "groups list"})
-_FIGURES: Final = _LISTS | frozenset(
-    {"status", "brokers", "partitions", "what-if", "tui", "dashboard"}
-)
-_OPERATIONS: Final = frozenset(
-    {"moves", "reassign", "journal", "tui", "dashboard", "brokers drain"}
-)
+_FIGURES: Final = _SCREENS | _LISTS | {"status", "brokers", "partitions", "what-if"}
+_OPERATIONS: Final = _SCREENS | {"moves", "reassign", "journal", "brokers drain"}
 _WITH_OWN_FLAGS: Final = frozenset(
     {"brokers acks-lesson", "brokers cordon", "brokers uncordon", "brokers drain"}
     | {"brokers clear-throttles"}
