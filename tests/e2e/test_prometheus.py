@@ -16,6 +16,7 @@ from tests.support.installation import Installation
 from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports
 from tests.support.prometheus import Prometheus
+from tests.support.scraped import Scraped
 from tests.support.settle import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.spark, pytest.mark.timeout(900)]
@@ -57,10 +58,37 @@ def prometheus(
         yield prometheus
 
 
+@pytest.fixture(scope="module")
+def committed(up: Installation) -> None:
+    """A topic, and a group that has read a part of it."""
+    _produce_and_commit(up.bootstrap)
+
+
+@pytest.mark.usefixtures("committed")
+def test_page_and_exporter_tell_offsets_and_lag_as_they_are(
+    up: Installation, exporter: str
+) -> None:
+    for address in (up.page.removeprefix("http://"), exporter):
+
+        def lag(address: str = address) -> list[float]:
+            return Scraped.from_server(address).all("kafka_consumergroup_lag_sum", topic=TOPIC)
+
+        wait_until(lambda: bool(lag()), "the lag is told", story=up.story)
+        told = Scraped.from_server(address)
+        assert lag() == [RECORDS - COMMITTED]
+        assert told.value("kafka_topic_partition_current_offset", topic=TOPIC) == RECORDS
+        assert told.value("kafka_topic_partition_replicas", topic=TOPIC) == 3
+        assert told.value("kafka_consumergroup_current_offset", topic=TOPIC) == COMMITTED
+        assert told.value("kafka_brokers") == up.brokers
+        assert told.value("partiscope_figures_stale") == 0
+        assert SEEN in told.values_of("kafka_consumergroup_lag_sum", "consumergroup")
+
+
+@pytest.mark.soak  # Prometheus itself takes minutes to build
+@pytest.mark.usefixtures("committed")
 def test_prometheus_finds_offsets_and_lag_as_they_are(
     up: Installation, prometheus: Prometheus
 ) -> None:
-    _produce_and_commit(up.bootstrap)
     lag = f'kafka_consumergroup_lag_sum{{topic="{TOPIC}"}}'
     wait_until(lambda: len(prometheus.query(lag)) == 2, "both tell the lag", story=up.story)
 
@@ -76,6 +104,7 @@ def test_prometheus_finds_offsets_and_lag_as_they_are(
     assert prometheus.errors() == []
 
 
+@pytest.mark.soak
 def test_every_type_is_known_to_prometheus(prometheus: Prometheus) -> None:
     """The scraper negotiates OpenMetrics, and takes every line of it."""
     assert prometheus.query("up") == [(labels, 1.0) for labels, _ in prometheus.query("up")]

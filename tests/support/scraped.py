@@ -1,6 +1,8 @@
 """Expositions as a scraper reads them: by the parsers of prometheus-client, which wrote none."""
 
 from collections.abc import Iterable
+from typing import Final
+from urllib.request import Request, urlopen
 
 from prometheus_client import parser
 from prometheus_client.metrics_core import Metric
@@ -8,6 +10,9 @@ from prometheus_client.openmetrics import parser as open_parser
 
 from control.exposition.exposition import Written
 from control.exposition.series import Format
+from tests.support.patience import WAIT_S
+
+OPENMETRICS: Final = "application/openmetrics-text;version=1.0.0"
 
 
 class Scraped:
@@ -24,11 +29,22 @@ class Scraped:
     @classmethod
     def of(cls, written: Written) -> "Scraped":
         """Of both formats, which must tell the same."""
-        open_text = written.text(Format.OPENMETRICS).decode() + "# EOF\n"
-        told = cls(open_parser.text_string_to_metric_families(open_text))  # type: ignore[no-untyped-call]
+        told = cls._open(written.text(Format.OPENMETRICS).decode() + "# EOF\n")
         plain = cls(parser.text_string_to_metric_families(written.text(Format.PLAIN).decode()))
         assert told.series == plain.series
         return told
+
+    @classmethod
+    def from_server(cls, address: str) -> "Scraped":
+        """Of ``host:port``, asked as Prometheus asks."""
+        asked = Request(f"http://{address}/metrics", headers={"Accept": OPENMETRICS})
+        with urlopen(asked, timeout=WAIT_S) as answer:
+            assert answer.headers["content-type"].startswith("application/openmetrics-text")
+            return cls._open(answer.read().decode())
+
+    @classmethod
+    def _open(cls, text: str) -> "Scraped":
+        return cls(open_parser.text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
 
     @property
     def names(self) -> frozenset[str]:
