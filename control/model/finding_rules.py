@@ -1,7 +1,7 @@
 """The rules: each takes a snapshot and yields findings. ``find_all`` runs them in order."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -492,7 +492,11 @@ def find_clocks(evidence: Evidence) -> Iterator[Finding]:
     heard = brokers.filter(pc.is_valid(brokers["clock_skew_ms"])).to_pylist()
     skews = [row["clock_skew_ms"] for row in heard]
     if job_ms and _are_alike([*skews, job_ms]):
-        yield _clock_finding("all clocks", "job", job_ms, "the time before they were set")
+        yield replace(
+            _clock_finding("all clocks", "job", job_ms, "the time before they were set"),
+            next_step="Set them if they are wrong. If they are right now, restart the metrics "
+            "job's host: the job takes its time from them then",
+        )
         return
     if job_ms:
         yield _clock_finding("the metrics job's host", "job", job_ms, "those of most brokers")

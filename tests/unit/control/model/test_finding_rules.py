@@ -481,6 +481,7 @@ def test_a_finding_tells_whose_clock_is_off(
     found = find(brokers=brokers, health=[{**health, "clock_skew_ms": job_ms}])
     clocks = [it for it in found if it.kind == "clock"]
     assert sorted(f"{it.label}: {phrase(it.title, it.facts)}" for it in clocks) == sorted(told)
+    assert all(("restart" in it.next_step) == (it.label == "all clocks") for it in clocks)
 
 
 def _lacking() -> dict[str, Any]:
