@@ -91,6 +91,12 @@ FAULTS: Final = """() => {
     if (pen.measureText(field.placeholder).width > room + 1)
       found.push(`cut: placeholder ${field.placeholder}`);
   }
+  for (const head of document.querySelectorAll(".ag-header-cell[col-id]")) {
+    const column = head.getAttribute("col-id");
+    const cells = [...head.closest(".ag-root").querySelectorAll(`.ag-cell[col-id="${column}"]`)];
+    if (cells.some((cell) => !cell.getBoundingClientRect().width))
+      found.push(`a head without cells: ${column}`);
+  }
   const { scrollWidth } = document.documentElement;
   if (scrollWidth > innerWidth) found.push(`wider than its window: ${scrollWidth}`);
   return found;
