@@ -17,6 +17,7 @@ from tests.support.isolation import MACHINE, isolate, working_directory
 from tests.support.kafka_zookeeper import ZOOKEEPER_KAFKA_VERSION
 from tests.support.patience import SLOWNESS, patience_s
 from tests.support.watchdog import pytest_runtest_protocol as pytest_runtest_protocol
+from tests.support.watchdog import pytest_xdist_make_scheduler as pytest_xdist_make_scheduler
 
 # The same examples at every run: a change is judged by what it changed. `make soak` explores.
 settings.register_profile("steady", derandomize=True, database=None, deadline=None)

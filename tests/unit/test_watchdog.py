@@ -15,16 +15,19 @@ import pytest
 from tests.support import watchdog
 watchdog.FURTHER_S = 1.0
 
-def test_before():
-    pass
+@pytest.mark.parametrize("number", range(20))
+def test_before(number):
+    time.sleep(0.02)
 
 @pytest.mark.timeout(0.2)
 def test_hangs():
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
     time.sleep(10_000)
 
-def test_after():
-    pass
+@pytest.mark.xdist_group("one")
+@pytest.mark.parametrize("number", range(20))
+def test_after(number):
+    time.sleep(0.02)
 """
 
 
@@ -44,9 +47,9 @@ def _run(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_beside_others_the_rest_goes_on(tmp_path: Path) -> None:
-    ran = _run(tmp_path, "-n", "1")
+    ran = _run(tmp_path, "-n", "2", "--dist", "loadgroup", "--no-loadscope-reorder")
     assert ran.returncode == 1
-    assert "2 passed" in ran.stdout
+    assert "1 failed, 40 passed" in ran.stdout
     assert "crashed while running" in ran.stdout
     assert "test_hangs" in ran.stdout
 
