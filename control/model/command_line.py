@@ -48,7 +48,7 @@ class CommandFlags:
             (self.data, command != "broker"),
             (self.cluster, command in _ABOUT_CLUSTER),
             (self.bus, command in _OPERATIONS),
-            (self.store, command in _FIGURES | {"clusters", "export"}),
+            (self.store, command in _FIGURES | {"clusters", "export", "history"}),
         )
         return tuple(flag for flag, is_taken in takes if flag and is_taken)
 

@@ -189,6 +189,12 @@ COMMANDS: Final = (
         example="partiscope journal --since 1d",
     ),
     Command(
+        name="history",
+        folder="watch",
+        summary="Ask history by SQL: tables, times, spans.",
+        example='partiscope history "SELECT max(lag) FROM group_history"',
+    ),
+    Command(
         name="export",
         folder="watch",
         summary="Export history as Delta tables for other engines.",

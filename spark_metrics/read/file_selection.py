@@ -38,6 +38,14 @@ def files_for(files: Sequence[HistoryFile], span: HistoryRange) -> Choice:
     return Choice(files=[file.path for file in within], bucket_ms=bucket_ms(span, SPANS_MS[chosen]))
 
 
+def files_of_span(
+    files: Sequence[HistoryFile], span: str, since_ms: int, until_ms: int
+) -> list[HistoryFile]:
+    """Those of one span that reach into these times, and of finer ones what is not in it yet."""
+    times = HistoryRange(since_ms=since_ms, until_ms=until_ms, points_max=1)
+    return [file for file in _of(files, span) if _overlaps(file, times)]
+
+
 def range_at(files: Sequence[HistoryFile], at_ms: int, interval_ms: int) -> HistoryRange | None:
     """Where to look for the newest points at or before a time; None: nothing of it is kept."""
     span = _span_at(files, at_ms)

@@ -96,7 +96,7 @@ class OpenedStore:
         def ask(whole: Sequence[str]) -> pa.Table:
             return self._answer(query, lambda it: open_history(it, self.files, whole, stored))
 
-        return self._around_damage(paths, ask)
+        return self.around_damage(paths, ask)
 
     def run_for(
         self,
@@ -116,14 +116,14 @@ class OpenedStore:
         """
         if not keys:
             return self.run(query, paths, stored)
-        rows = self._around_damage(paths, lambda whole: self._lookup.rows(whole, keys, stored))
+        rows = self.around_damage(paths, lambda whole: self._lookup.rows(whole, keys, stored))
         if rows is None:
             return self.run(query, paths, stored)
         if rows.num_rows <= ROWS_MAX:
             return merge(rows)
         return self._answer(query, lambda it: it.register("history", rows))
 
-    def _around_damage(self, paths: Sequence[str], ask: Callable[[Sequence[str]], _T]) -> _T:
+    def around_damage(self, paths: Sequence[str], ask: Callable[[Sequence[str]], _T]) -> _T:
         """Ask of the files that can be read. What the others are is found out once, for that means
         to read them to their ends."""
         whole = [path for path in paths if path not in self._damaged]

@@ -4,17 +4,17 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Required, TypedDict, Unpack
+from typing import Any, Final, Required, TypedDict, Unpack
 
 import pyarrow as pa
 
 from spark_metrics.history.point_merge import merged_few
 from spark_metrics.history.sql import HistoryRange, most_lag, points
-from spark_metrics.read.file_selection import files_for
+from spark_metrics.read.file_selection import files_for, files_of_span
 from spark_metrics.read.open_store import OpenedStore
 from spark_metrics.read.past_state import newest_points, now_tables_of
-from spark_metrics.store.layout import Manifest
-from spark_metrics.window.history_points import ALL_BROKERS, SHAPES
+from spark_metrics.store.layout import GRACE_MS, Manifest
+from spark_metrics.window.history_points import ALL_BROKERS, HISTORY_TABLES, SHAPES, SPANS_MS
 from spark_metrics.window.tables import COMMITS, NOW_TABLES
 
 
@@ -32,6 +32,29 @@ class Aggregates:
     job's."""
     gap_since_ms: int | None = None
     """Of a moment at which nothing was measured: when the state was told, before it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryFiles:
+    """The Parquet files of one table of history in one version of the store.
+
+    A file never changes. It stays for ``KEPT_MS`` after the last version that names it: start to
+    read within that time, or link or copy the files first. A file that is gone has been merged
+    into another: ask again.
+    """
+
+    version: int
+    table: str
+    schema: Any
+    """Of every file (``HISTORY_TABLES``): columns in this order; null: unknown."""
+    paths: Sequence[str]
+    """Whole paths; of a bucket, URLs."""
+    rows: int
+    """Of all files; those of the first and the last may lie outside the times that were asked."""
+
+
+KEPT_MS: Final = GRACE_MS
+"""How long a file that no version names any more stays readable."""
 
 
 class Asked(TypedDict, total=False):
@@ -162,6 +185,41 @@ class AggregatesReader:
     def job_history(self, **asked: Unpack[Asked]) -> pa.Table:
         """Rows of ``JOB_HISTORY``: the health of the metrics job itself."""
         return self._history("job_history", {}, **asked)
+
+    def history_files(
+        self, table: str, *, span: str, since_ms: int = 0, until_ms: int = 1 << 62
+    ) -> HistoryFiles | None:
+        """The files that hold each reading of these times once, for an engine of one's own.
+
+        Args:
+            table: one of ``HISTORY_TABLES``.
+            span: what a row stands for: ``fine`` (a reading; kept for two hours), ``minute``
+                (seven days) or ``hour`` (400 days). The newest readings, which are not merged
+                into the span yet, are rows of a finer one.
+            since_ms, until_ms: milliseconds since the epoch, both included. Files are chosen by
+                them, rows are not: filter ``at_ms``.
+
+        Returns:
+            Paths and schema; None where there is no store yet.
+
+        Raises:
+            ValueError: no such table or span.
+        """
+        for name, known in ((table, HISTORY_TABLES), (span, SPANS_MS)):
+            if name not in known:
+                raise ValueError(f"{name!r} is none of {', '.join(known)}")
+
+        def read(manifest: Manifest) -> HistoryFiles:
+            found = files_of_span(manifest.history.get(table, ()), span, since_ms, until_ms)
+            return HistoryFiles(
+                version=manifest.version,
+                table=table,
+                schema=HISTORY_TABLES[table],
+                paths=[self._opened.files.url_of(file.path) for file in found],
+                rows=sum(file.rows for file in found),
+            )
+
+        return self._opened.again(read)
 
     def _read_now(self, manifest: Manifest) -> Aggregates:
         if self._cached is not None and self._cached.version == manifest.version:

@@ -56,6 +56,10 @@ class StoreFiles:
     def absolute(self, path: str) -> str:
         return f"{self.root}/{path}"
 
+    def url_of(self, path: str) -> str:
+        """The file as another engine names it: its whole path, or its URL in a bucket."""
+        return self.absolute(path) if self.is_local else f"{_without_options(self.url)}/{path}"
+
     def read_bytes(self, path: str) -> bytes | None:
         """The whole file, of one moment; None where there is none."""
         try:
@@ -198,6 +202,11 @@ class StoreFiles:
             self.system.delete_file(self.absolute(path))
         except FileNotFoundError:
             return
+
+
+def _without_options(url: str) -> str:
+    """A URL without what pyarrow alone reads: ``?region=…``."""
+    return url.partition("?")[0].rstrip("/")
 
 
 def _of_objects(url: str, ask: Callable[[Any], _T]) -> _T:

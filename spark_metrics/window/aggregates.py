@@ -12,9 +12,10 @@ since the epoch, UTC. Every row carries the time at which its source read it.
     now.tables["partitions"]                # an Arrow table of exactly the schema PARTITIONS
     reader.topic_history(cluster=..., topic=..., since_ms=..., until_ms=...)
     reader.as_of(cluster=..., at_ms=...)    # "now" as it was then
+    reader.history_files("commit_history", span="minute")   # for an engine of your own
 """
 
-from spark_metrics.read.reader import Aggregates, AggregatesReader
+from spark_metrics.read.reader import Aggregates, AggregatesReader, HistoryFiles
 from spark_metrics.store.existing import set_aside_folders
 from spark_metrics.window.errors import MetricsError, StoreUnreadableError
 from spark_metrics.window.history_points import (
@@ -55,6 +56,7 @@ __all__ = [
     "TOPIC_HISTORY",
     "Aggregates",
     "AggregatesReader",
+    "HistoryFiles",
     "MetricsError",
     "StoreUnreadableError",
     "set_aside_folders",

@@ -5,6 +5,8 @@ MetricsError            carries what happened, why, and what to do next
 │   └── StoreAwayError          a folder of it is not mounted, or was moved
 ├── StoreTakenError         another metrics job writes the same store
 ├── StoreUnfitError         two jobs could write the same store, unseen
+├── SqlError                SQL over history is wrong, or would do more than read
+├── SqlLimitError           SQL over history takes more time or memory than it may
 ├── ExportError             Delta tables cannot be read or written
 ├── JarsError               Spark's Kafka connector cannot be had
 ├── SparkStartError         Spark, or the master that was named, cannot be had
@@ -38,6 +40,20 @@ class StoreTakenError(MetricsError):
 
 class StoreUnfitError(MetricsError):
     """The system that holds the store cannot put a file only if it is absent."""
+
+
+class SqlError(MetricsError):
+    """SQL over history is wrong, or would do more than read."""
+
+    def __init__(self, why: str, *, what_next: str) -> None:
+        super().__init__("history cannot answer this SQL", why=why, what_next=what_next)
+
+
+class SqlLimitError(MetricsError):
+    """SQL over history takes more time or memory than it may."""
+
+    def __init__(self, why: str, *, what_next: str) -> None:
+        super().__init__("the SQL over history was ended", why=why, what_next=what_next)
 
 
 class ExportError(MetricsError):

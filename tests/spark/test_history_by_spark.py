@@ -8,6 +8,7 @@ from pyspark.sql import SparkSession
 
 from spark_metrics.store import indexed_parquet
 from spark_metrics.store.files import Order, StoreFiles
+from tests.support.history_examples import must_read, write_examples
 
 pytestmark = [
     pytest.mark.spark,
@@ -37,3 +38,10 @@ def test_spark_reads_a_file_in_stretches(
         assert len(list(indexed_parquet.footers(source))) == 7
     read = spark.read.parquet(files.absolute("history.parquet")).orderBy("at_ms")
     assert [row.asDict() for row in read.collect()] == table.to_pylist()
+
+
+def test_spark_reads_the_files_of_a_version_as_documented(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    assert spark is SparkSession.getActiveSession()
+    must_read(write_examples(tmp_path), "PySpark")

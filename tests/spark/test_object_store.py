@@ -16,11 +16,12 @@ from deltalake import DeltaTable
 
 import spark_metrics.store.writer as store_writer
 from spark_metrics.history.export import export_history
+from spark_metrics.read.history_sql import ask_history
 from spark_metrics.store.files import StoreFiles
 from spark_metrics.store.layout import COMMITS, Manifest, successor_path
 from spark_metrics.store.writer import StoreWriter
 from spark_metrics.window.aggregates import AggregatesReader
-from spark_metrics.window.errors import StoreTakenError
+from spark_metrics.window.errors import SqlError, StoreTakenError
 from tests.spark.test_job import (
     TOPIC,
     Samples,
@@ -107,6 +108,25 @@ def test_history_is_exported_into_a_bucket(s3: S3Server, tmp_path: Path) -> None
             1,
             [0, 1],
         )
+
+
+def test_sql_reads_history_in_a_bucket(s3: S3Server) -> None:
+    builder = StoreBuilder(s3.url("store"))
+    for second in range(2):
+        point = {"cluster": CLUSTER, "broker": 101, "at_ms": second, "leaders": second}
+        builder.write({}, broker_history=[point])
+    sql = "SELECT span, sum(leaders) AS leaders FROM broker_history GROUP BY ALL"
+    answer = ask_history(s3.url("store"), sql)
+    assert answer is not None
+    assert answer.rows.to_pylist() == [{"span": "fine", "leaders": 1}]
+    none = ask_history(s3.url("store"), "SELECT count(*) AS n FROM broker_history, job_history")
+    assert none is not None
+    assert none.rows.to_pylist() == [{"n": 0}]
+    with pytest.raises(SqlError):
+        ask_history(s3.url("store"), "FROM read_text('/etc/passwd')")
+    files = AggregatesReader(s3.url("store")).history_files("broker_history", span="hour")
+    assert files is not None
+    assert {path.rpartition("/")[0] for path in files.paths} == {f"{s3.url('store')}/history"}
 
 
 def test_kill_9_of_the_job_neither_loses_nor_doubles(

@@ -50,15 +50,17 @@ def words(title: str, *, rank: int = 1, is_long: bool = False) -> Column:
     return column(title, title, rank=rank, is_long=is_long)
 
 
-def write_table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under their heads."""
+def write_table(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], *, is_chosen: bool = False
+) -> None:
+    """Print rows under their heads; ``is_chosen``: as for ``write_rows``."""
     if room() is None:
         _write_plain(
             columns,
             ([_plain_text(*it) for it in zip(columns, row, strict=True)] for row in rows),
         )
         return
-    _write(columns, [[visible(cell) for cell in row] for row in rows])
+    _write(columns, [[visible(cell) for cell in row] for row in rows], is_chosen=is_chosen)
 
 
 def write_values(told: Sequence[tuple[Column, CellValue]]) -> None:
