@@ -1,6 +1,7 @@
 """SQL over history: what it answers, what it cannot reach, and where it ends."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,26 @@ def test_the_rest_of_a_spoilt_file_is_answered(tmp_path: Path, spoil: str) -> No
     assert answer.rows["rows"].to_pylist() == [sum(it.rows for it in files) - files[1].rows]
     assert [*answer.damaged_files] == [files[1].path]
     assert answered(str(tmp_path), "SELECT count(*) FROM job_history").damaged_files == {}
+
+
+def test_files_that_the_job_replaces_meanwhile_are_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = StoreBuilder(tmp_path)
+    older = builder.write_synthetic(SIZES, history_s=10, at_ms=AT_MS)
+    newest = builder.write_synthetic(SIZES, history_s=10, at_ms=AT_MS + 20_000)
+    gone = replace(older.history["group_history"][0], path="history/group_history-merged.parquet")
+    manifests = [replace(older, history={"group_history": [gone]})]
+    read = OpenedStore.manifest
+    monkeypatch.setattr(
+        OpenedStore, "manifest", lambda self: manifests.pop() if manifests else read(self)
+    )
+    answer = answered(str(tmp_path), "SELECT count(*) AS rows FROM group_history")
+    assert not manifests
+    assert answer.rows["rows"].to_pylist() == [
+        sum(it.rows for it in newest.history["group_history"])
+    ]
+    assert answer.damaged_files == {}
 
 
 def test_files_of_a_span_hold_each_reading_once(store: str) -> None:
