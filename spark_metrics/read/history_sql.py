@@ -189,6 +189,8 @@ def require_select(sql: str) -> None:
     """
     import duckdb
 
+    if not sql.isascii() and sql.encode(errors="ignore").decode() != sql:
+        raise SqlError("it holds bytes that are not UTF-8", what_next="Write the SELECT as UTF-8")
     try:
         statements = duckdb.extract_statements(sql)
     except duckdb.Error as error:

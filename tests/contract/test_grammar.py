@@ -11,9 +11,9 @@ from partiscope.cli.app import run
 from partiscope.cli.commands import COMMANDS, loaded
 from partiscope.cli.shared.exits import Exit
 from tests.contract.group_clients import produce
+from tests.contract.test_odd_words import SERVE
 
 Typed = Callable[..., tuple[int, str, str]]
-SERVE = {"up", "cluster", "broker", "metrics", "executor", "collect", "dashboard", "tui", "demo"}
 CHANGE = (
     "topics create", "topics alter", "topics delete", "groups alter", "groups delete", "elect",
     "reassign",

@@ -17,7 +17,8 @@ from partiscope.cli.shared.streams import settle_streams
 from tests.support.cluster import LocalCluster
 
 SERVE: Final = frozenset(
-    {"up", "cluster", "broker", "metrics", "executor", "collect", "dashboard", "tui", "demo"}
+    {"up", "cluster", "broker", "metrics", "executor", "collect", "demo"}
+    | {"dashboard", "exporter", "tui"}
 )
 """They go on until they are ended: only with words that they must refuse."""
 ODD_ADDRESSES: Final = (

@@ -223,7 +223,10 @@ class CreateTopic(Operation):
         has too few brokers."""
         held = dict.fromkeys((broker.id for broker in brokers), 0)
         numbers = await _numbers(admin, self)
-        if numbers is None or numbers[0] > _PLACED_MAX or numbers[1] > len(held):
+        if numbers is None:
+            return self
+        partitions, factor = numbers
+        if not (1 <= partitions <= _PLACED_MAX and 1 <= factor <= len(held)):
             return self
         there = Counter(
             replica
@@ -233,7 +236,6 @@ class CreateTopic(Operation):
         )
         racks = Racks(of={broker.id: broker.rack for broker in brokers})
         held = {broker: there[broker] for broker in held}
-        partitions, factor = numbers
         replicas = await asyncio.to_thread(
             placed, held, racks, partitions=partitions, factor=factor
         )

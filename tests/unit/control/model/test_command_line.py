@@ -31,7 +31,7 @@ def _flags() -> Iterator[None]:
         ("segments orders 3", "segments orders 3 --data /srv/ps"),
         ("up --bootstrap k:1", "up --bootstrap k:1"),
         ("up --data /other", "up --data /other"),
-        ("topics list --bootstrap k:1", "topics list --bootstrap k:1 --data /srv/ps"),
+        ("topics list --bootstrap k:1", "topics list --bootstrap k:1 --data /srv/ps --store /s"),
         ("broker --config f", "broker --config f"),
     ],
 )
