@@ -9,14 +9,15 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import wraps
 from importlib import import_module
-from inspect import Parameter, signature
+from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+
+from partiscope.cli.shared.grammar import with_flag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,23 +324,16 @@ def _offering_data(function: Callable[..., Any]) -> Callable[..., Any]:
     """``--data`` for a command that has none of its own: what runs from there is found."""
     from partiscope.cli.shared.options import Data, check_data_directory
 
-    own = signature(function)
-    if "data" in own.parameters:
+    if "data" in signature(function).parameters:
         return function
 
-    @wraps(function)
-    def with_data(*args: Any, data: Path | None = None, **flags: Any) -> Any:
+    def act(data: Path | None, call: Callable[[], Any]) -> Any:
         if data is not None:
             check_data_directory(data)
             os.environ["PARTISCOPE_DATA"] = str(data)
-        return function(*args, **flags)
+        return call()
 
-    offered = Parameter("data", Parameter.KEYWORD_ONLY, default=None, annotation=Data)
-    with_data.__signature__ = own.replace(  # type: ignore[attr-defined]
-        parameters=[*own.parameters.values(), offered]
-    )
-    with_data.__annotations__ = {**function.__annotations__, "data": Data}
-    return with_data
+    return with_flag(function, "data", Data, act)
 
 
 def _print_version(is_wanted: bool) -> None:

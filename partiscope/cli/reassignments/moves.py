@@ -5,7 +5,7 @@ import json
 import sys
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -56,6 +56,7 @@ from partiscope.cli.shared.options import (
     write_lines,
 )
 from partiscope.cli.shared.tables import write_progress, write_rows
+from partiscope.cli.shared.watching import watchable
 from partiscope.identity import cluster_by_name, watched_here
 from partiscope.settings import load_settings
 
@@ -82,6 +83,12 @@ _STATUS = {
 }
 
 
+def _check_watch(flags: dict[str, Any]) -> None:
+    if flags.get("action", Action.LIST) not in (Action.LIST, Action.SHOW):
+        raise CommandError("--watch goes with `moves list` and `moves show`", Exit.WRONG_USE)
+
+
+@watchable(_check_watch)
 def moves(
     action: Annotated[Action, typer.Argument(help="What to do.")] = Action.LIST,
     move: Annotated[

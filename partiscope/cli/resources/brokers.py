@@ -31,6 +31,7 @@ from partiscope.cli.shared.listing import (
 from partiscope.cli.shared.operations import Reason, run_operations
 from partiscope.cli.shared.options import Bootstrap, DryRun, Json, Store, Yes, write_json
 from partiscope.cli.shared.tables import write_figures, write_rows
+from partiscope.cli.shared.watching import watchable
 
 app = typer.Typer(
     cls=ListByDefault,
@@ -45,6 +46,7 @@ LogDirs = Annotated[
 
 
 @app.command("list", epilog="Example: partiscope brokers list --sort -skew --filter 'disk>80'")
+@watchable()
 def list_brokers(
     *,
     filter_: Filter = "",

@@ -55,6 +55,7 @@ from partiscope.cli.shared.options import (
     write_json,
 )
 from partiscope.cli.shared.tables import write_rows
+from partiscope.cli.shared.watching import watchable
 
 app = typer.Typer(
     cls=ListByDefault,
@@ -70,6 +71,7 @@ def _admin(bootstrap: str | None) -> KafkaAdmin:
 
 
 @app.command("list", epilog="Example: partiscope groups list --sort -lag --filter status:STOP")
+@watchable()
 def list_groups(
     *,
     filter_: Filter = "",

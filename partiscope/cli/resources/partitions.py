@@ -32,6 +32,7 @@ from partiscope.cli.shared.listing import (
 )
 from partiscope.cli.shared.options import Bootstrap, Json, Store, write_json, write_lines
 from partiscope.cli.shared.tables import write_figures, write_rows
+from partiscope.cli.shared.watching import watchable
 
 app = typer.Typer(
     cls=ListByDefault,
@@ -43,6 +44,7 @@ Partition = Annotated[int, typer.Argument(min=0, help="Number of the partition."
 
 
 @app.command("list", epilog="Example: partiscope partitions list --filter 'status:under' --csv")
+@watchable()
 def list_partitions(
     *,
     topic: Annotated[str | None, typer.Option(help="Only those of this topic.")] = None,

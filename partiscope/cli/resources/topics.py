@@ -62,6 +62,7 @@ from partiscope.cli.shared.options import (
     write_lines,
 )
 from partiscope.cli.shared.tables import write_rows
+from partiscope.cli.shared.watching import watchable
 
 app = typer.Typer(
     cls=ListByDefault,
@@ -80,6 +81,7 @@ def _admin(bootstrap: str | None) -> KafkaAdmin:
 
 
 @app.command("list", epilog="Example: partiscope topics list --sort -lag --filter 'bytes>1GiB'")
+@watchable()
 def list_topics(
     *,
     filter_: Filter = "",

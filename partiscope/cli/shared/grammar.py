@@ -1,8 +1,13 @@
-"""Grammar of command groups: create, alter, delete, describe, and list by default."""
+"""Grammar of commands: create, alter, delete, describe, and list by default; flags of many."""
 
+from collections.abc import Callable
+from functools import partial, wraps
+from inspect import Parameter, signature
 from typing import Any
 
 from typer.core import TyperGroup
+
+Function = Callable[..., Any]
 
 
 class ListByDefault(TyperGroup):
@@ -13,3 +18,23 @@ class ListByDefault(TyperGroup):
         if not ctx.resilient_parsing and not is_help and (not args or args[0][:1] == "-"):
             args = ["list", *args]
         return super().parse_args(ctx, args)
+
+
+def with_flag(
+    function: Function, name: str, annotation: Any, act: Callable[[Any, partial[Any]], Any]
+) -> Function:
+    """The function of a command with one flag more; ``act`` gets the flag's value (None: it was not
+    given) and the call that would have been made without it."""
+    own = signature(function)
+
+    @wraps(function)
+    def flagged(*args: Any, **flags: Any) -> Any:
+        value = flags.pop(name, None)
+        return act(value, partial(function, *args, **flags))
+
+    offered = Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    flagged.__signature__ = own.replace(  # type: ignore[attr-defined]
+        parameters=[*own.parameters.values(), offered]
+    )
+    flagged.__annotations__ = {**function.__annotations__, name: annotation}
+    return flagged

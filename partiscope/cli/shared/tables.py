@@ -182,7 +182,7 @@ def _write(
         sys.stdout.write("(none)\n")
         return
     heads = [visible(each.title) for each in columns]
-    widths = [max(map(_width, column)) for column in zip(heads, *rows, strict=True)]
+    widths = [max(map(shown_width, column)) for column in zip(heads, *rows, strict=True)]
     width = room()
     shown = dict(enumerate(widths))
     if width is not None:
@@ -231,7 +231,7 @@ def _text(row: Row, column: Column) -> str:
     return row.cell(column.id).shaped(is_number=column.is_number)
 
 
-def _width(text: str) -> int:
+def shown_width(text: str) -> int:
     """Cells that a terminal gives it: two for a wide character, none for a combining one."""
     if text.isascii():
         return len(text)
@@ -241,7 +241,7 @@ def _width(text: str) -> int:
 
 
 def _cut(text: str, width: int) -> str:
-    if _width(text) <= width:
+    if shown_width(text) <= width:
         return text
     from tui.names import cut_middle
 
@@ -250,7 +250,7 @@ def _cut(text: str, width: int) -> str:
 
 def _padded(text: str, width: int, column: Column) -> str:
     text = _cut(text, width)
-    blank = " " * (width - _width(text))
+    blank = " " * (width - shown_width(text))
     return f"{blank}{text}" if column.is_number else f"{text}{blank}"
 
 

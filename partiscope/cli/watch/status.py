@@ -42,12 +42,14 @@ from partiscope.cli.shared.tables import (
     write_table,
     write_values,
 )
+from partiscope.cli.shared.watching import watchable
 
 ROWS_MAX = 1_000
 SCHEMA = 1
 """Of the JSON document (docs/reference/status.schema.json): keys come, none goes or changes."""
 
 
+@watchable()
 def status(
     store: Store = None, bootstrap: Bootstrap = None, data: Data = None, as_json: Json = False
 ) -> None:
