@@ -9,7 +9,17 @@ from contextlib import contextmanager, suppress
 def main() -> None:
     """Entry point: runs a command and turns what went wrong into words and an exit status."""
     arguments = sys.argv[1:]
+    sys.meta_path.insert(0, _NoPandas())
     sys.exit(_run_tui(arguments) if arguments[:1] == ["tui"] else _run_whole(arguments))
+
+
+class _NoPandas:
+    """Hides pandas, which PyArrow loads with its first array: 0.3 s of CPU. Only Spark's job needs
+    it, which is a program of its own."""
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
 
 
 def _run_whole(arguments: list[str]) -> int:

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -264,3 +265,16 @@ def test_every_command_says_in_help_what_the_list_of_commands_says() -> None:
     for command in COMMANDS:
         assert len(f"  {command.name:<10}  {command.summary}") <= 80
         assert loaded(command).help, command.name
+
+
+def test_no_command_waits_for_pandas(tmp_path: Path) -> None:
+    """PyArrow would load it with the first array, wherever it is installed, as it is here."""
+    code = (
+        "import sys; sys.argv = ['partiscope', '--version']; from partiscope.cli.app import main\n"
+        "try: main()\n"
+        "except SystemExit: import pyarrow; pyarrow.array([1]); print('pandas' in sys.modules)"
+    )
+    command = (sys.executable, "-c", code)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert find_spec("pandas") is not None
+    assert done.stdout.splitlines()[-1] == "False"
