@@ -1,5 +1,6 @@
 """``partiscope``: the only executable. Ctrl-C is heeded before what takes long is loaded."""
 
+import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -8,6 +9,10 @@ from contextlib import contextmanager, suppress
 
 def main() -> None:
     """Entry point: runs a command and turns what went wrong into words and an exit status."""
+    if os.environ.get("_PARTISCOPE_COMPLETE") in ("complete_bash", "complete_zsh", "complete_fish"):
+        from partiscope.cli.shell_completion import complete
+
+        sys.exit(complete())
     arguments = sys.argv[1:]
     sys.meta_path.insert(0, _NoPandas())
     sys.exit(_run_tui(arguments) if arguments[:1] == ["tui"] else _run_whole(arguments))
