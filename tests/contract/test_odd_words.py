@@ -16,10 +16,7 @@ from partiscope.cli.shared.exits import Exit
 from partiscope.cli.shared.streams import settle_streams
 from tests.support.cluster import LocalCluster
 
-SERVE: Final = frozenset(
-    {"up", "cluster", "broker", "metrics", "executor", "collect", "demo"}
-    | {"dashboard", "exporter", "tui"}
-)
+SERVE: Final = frozenset({it.name for it in COMMANDS if it.is_service} | {"tui"})
 """They go on until they are ended: only with words that they must refuse."""
 ODD_ADDRESSES: Final = (
     "127.0.0.1:99999", "127.0.0.1:0", "127.0.0.1:-1", "127.0.0.1:", ":9092", "nonsense", "a b:1",
