@@ -21,6 +21,7 @@ from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(180)]
 
 TOPIC: Final = "topic-1"
+IDS: Final = {"prod": CLUSTER_ID, "test": "T"}
 SETTINGS: Final = """
 [clusters.prod]
 bootstrap = "{bootstrap}"
@@ -45,15 +46,14 @@ def server(prod: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     folder = tmp_path_factory.mktemp("clusters")
     at_ms = time.time_ns() // 1_000_000
     now: dict[str, list[dict[str, object]]] = {}
-    for name, topics in ((CLUSTER_ID, 3), ("T", 5)):
+    for name, topics in ((IDS["prod"], 3), (IDS["test"], 5)):
         sizes = SyntheticSizes(topics=topics, partitions=2, groups=1)
         for table, rows in synthetic_rows(sizes, at_ms=at_ms).items():
             now.setdefault(table, []).extend({**row, "cluster": name} for row in rows)
     now["health"] = now["health"][:1]
     StoreBuilder(folder / "store").write(now)
     watched = tuple(
-        Watched(bootstrap=name, cluster_id=cluster_id)
-        for name, cluster_id in (("prod", CLUSTER_ID), ("test", "T"))
+        Watched(bootstrap=name, cluster_id=cluster_id) for name, cluster_id in IDS.items()
     )
     Installation(bus=prod.bootstrap, watched=watched).save(folder / "data")
     (folder / "partiscope.toml").write_text(SETTINGS.format(bootstrap=prod.bootstrap))
@@ -67,12 +67,13 @@ def _shows(page: Page, cluster: str, topics: int) -> None:
     rows = page.locator("#grid-topics .ag-center-cols-container .ag-row")
     expect(rows).to_have_count(topics)
     expect(page.locator("#head-cluster")).to_have_text(cluster)
+    expect(page.locator("#head-cluster span")).to_have_attribute("title", f"cluster {IDS[cluster]}")
 
 
 def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageServer) -> None:
     errors: list[str] = []
     page = open_page(browser, f"{server.url}/topics", errors)
-    _shows(page, CLUSTER_ID, 3)
+    _shows(page, "prod", 3)
     assert page.url.endswith("/topics?cluster=prod"), "the first one, and the address says so"
     band = page.locator(".cluster-band")
     expect(band).to_have_text("PRODUCTION prod")
@@ -81,18 +82,18 @@ def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageS
     expect(page.locator("h1")).to_have_text("Brokers")
     assert page.url.endswith("/brokers?cluster=prod"), "links carry it on"
     page.go_back()
-    _shows(page, CLUSTER_ID, 3)
+    _shows(page, "prod", 3)
 
     other = open_page(browser, f"{server.url}/topics?cluster=test", errors)
-    _shows(other, "T", 5)
+    _shows(other, "test", 5)
     expect(other.locator(".cluster-band")).to_have_text("")
     expect(other.get_by_text("read-only", exact=True)).to_be_visible()
-    _shows(page, CLUSTER_ID, 3)
+    _shows(page, "prod", 3)
 
     page.keyboard.press("c")
     page.keyboard.press("Enter")
     page.wait_for_url("**/topics?cluster=test")
-    _shows(page, "T", 5)
+    _shows(page, "test", 5)
     page.keyboard.press("g")
     page.keyboard.press("c")
     rows = page.locator("#all-clusters tbody tr")
@@ -101,7 +102,7 @@ def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageS
     expect(page.locator('[data-key="test"] td').nth(6)).to_have_text("5")
     page.get_by_role("link", name="prod", exact=True).click()
     page.wait_for_url("**/overview?cluster=prod")
-    expect(page.locator("#head-cluster")).to_have_text(CLUSTER_ID)
+    expect(page.locator("#head-cluster")).to_have_text("prod")
     page.goto(f"{server.url}/topics?cluster=test")
     assert page.request.get(f"{server.url}/overview?cluster=nowhere").status == 404
     exported = page.request.get(f"{server.url}/export/topics.csv?cluster=prod").text()
@@ -116,7 +117,7 @@ def test_production_is_changed_by_its_name_alone(
 ) -> None:
     errors: list[str] = []
     page = open_page(browser, f"{server.url}/topics?cluster=prod", errors)
-    _shows(page, CLUSTER_ID, 3)
+    _shows(page, "prod", 3)
     page.keyboard.press("n")
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("fresh")

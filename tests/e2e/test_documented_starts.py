@@ -39,7 +39,9 @@ BLOCKS: Final = [
     for number, lines in enumerate(documented_shell_lines(document))
     if any(map(is_start, lines)) and not re.search("--master|s3://", " ".join(lines))
 ]
-BESIDE_A_CLUSTER: Final = re.compile(r"partiscope (metrics|executor|collect|dashboard|demo)\b")
+BESIDE_A_CLUSTER: Final = re.compile(
+    r"partiscope (metrics|executor|collect|dashboard|exporter|demo)\b"
+)
 OTHER_CLUSTER: Final = urlsafe_b64encode(b"partiscope-other").decode().rstrip("=")
 READY: Final = r"^(?:ready|waiting)\b"
 

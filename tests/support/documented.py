@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from partiscope.cli.commands import COMMANDS
 from tests.support.node_cluster import ROOT
 
 DOCUMENTS: Final = (
@@ -25,7 +26,7 @@ _SHELL: Final = re.compile(
 """Lines of blocks that begin so are typed into a shell; others are output, pictures, settings."""
 _START: Final = re.compile(
     r"(?:\.venv/bin/)?partiscope "
-    r"(?:up|cluster|broker|metrics|executor|collect|dashboard|demo)(?: |$)"
+    rf"(?:{'|'.join(it.name for it in COMMANDS if it.is_service)})(?: |$)"
     r"|(?:git pull && )?make up\b"
 )
 
