@@ -9,7 +9,7 @@ from typing import Final
 
 CHARACTERS_MAX: Final = 253
 _NAME: Final = re.compile(rf"[^\s:/@\[\]\x00-\x1f\x7f\ud800-\udfff]{{1,{CHARACTERS_MAX}}}")
-_ADDRESS: Final = re.compile(r"[0-9a-fA-F:.]+(%\w+)?")
+_ADDRESS: Final = re.compile(r"[0-9a-fA-F:.]+(%[\w.-]+)?")
 """Of version 6, without its brackets."""
 
 
