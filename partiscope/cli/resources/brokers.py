@@ -11,7 +11,7 @@ from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.views.snapshots.snapshot import broker_page
 from control.views.tables.brokers import LOG_DIRS, log_dir_rows, several_log_dirs
 from control.views.tables.export import values_of
-from control.views.tables.query import LIMIT_MAX, TableQuery
+from control.views.tables.query import TableQuery
 from partiscope.cli.reassignments.drain import Broker, drain
 from partiscope.cli.resources.acks_lesson import acks_lesson
 from partiscope.cli.shared.exits import CommandError, Exit
@@ -52,7 +52,7 @@ def list_brokers(
     filter_: Filter = "",
     sort: Sort = "",
     columns: Columns = "",
-    limit: Limit = LIMIT_MAX,
+    limit: Limit = None,
     at: At = None,
     bootstrap: Bootstrap = None,
     store: Store = None,

@@ -26,7 +26,6 @@ from control.views.tables.group_parts import (
     offset_rows,
     share_offset_rows,
 )
-from control.views.tables.query import LIMIT_MAX
 from control.views.tables.rows import Row
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
@@ -77,15 +76,15 @@ def list_groups(
     filter_: Filter = "",
     sort: Sort = "",
     columns: Columns = "",
-    limit: Limit = LIMIT_MAX,
+    limit: Limit = None,
     at: At = None,
     bootstrap: Bootstrap = None,
     store: Store = None,
     csv: Csv = False,
     as_json: Json = False,
 ) -> None:
-    """Every group with its state; with a filter, an order, columns, CSV or a time also status, lag
-    and its trend, as the screens show them."""
+    """Every group with its state; with a filter, an order, columns, a limit, CSV or a time also
+    status, lag and its trend, as the screens show them."""
     wish = Wish(name="groups", filter=filter_, sort=sort, columns=columns, limit=limit, csv=csv,
                 as_json=as_json)  # fmt: skip
     if at or wish.needs_figures:
@@ -97,7 +96,7 @@ def list_groups(
         async with _admin(bootstrap) as admin:
             return await admin.groups.list_groups()
 
-    rows = listed_rows(asyncio.run(run()))[:limit]
+    rows = listed_rows(asyncio.run(run()))
     if as_json:
         write_json({"groups": [cells_of(row) for row in rows]})
     else:

@@ -15,7 +15,7 @@ from control.views.snapshots.snapshot import (
 from control.views.tables.commits import GROUPS_OF_PARTITION
 from control.views.tables.export import values_of
 from control.views.tables.partition_parts import REPLICAS
-from control.views.tables.query import LIMIT_MAX, TableQuery
+from control.views.tables.query import TableQuery
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
 from partiscope.cli.shared.listing import (
@@ -51,7 +51,7 @@ def list_partitions(
     filter_: Filter = "",
     sort: Sort = "",
     columns: Columns = "",
-    limit: Limit = LIMIT_MAX,
+    limit: Limit = None,
     at: At = None,
     bootstrap: Bootstrap = None,
     store: Store = None,

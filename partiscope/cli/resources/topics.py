@@ -23,7 +23,6 @@ from control.operations.catalogue.topics.delete_records import (
 )
 from control.operations.catalogue.topics.topic_templates import TEMPLATE_HELP, Template
 from control.views.snapshots.snapshot import topic_page
-from control.views.tables.query import LIMIT_MAX
 from control.views.tables.topics import (
     LISTED_TOPICS,
     TOPIC_PARTITIONS,
@@ -87,7 +86,7 @@ def list_topics(
     filter_: Filter = "",
     sort: Sort = "",
     columns: Columns = "",
-    limit: Limit = LIMIT_MAX,
+    limit: Limit = None,
     at: At = None,
     internal: Annotated[bool, typer.Option("--internal", help="Internal ones too.")] = False,
     bootstrap: Bootstrap = None,
@@ -95,8 +94,8 @@ def list_topics(
     csv: Csv = False,
     as_json: Json = False,
 ) -> None:
-    """Every topic with its partitions and replication factor; with a filter, an order, columns, CSV
-    or a time also status, bytes, rates and lag, as the screens show them."""
+    """Every topic with its partitions and replication factor; with a filter, an order, columns,
+    a limit, CSV or a time also status, bytes, rates and lag, as the screens show them."""
     wish = Wish(name="topics", filter=filter_, sort=sort, columns=columns, limit=limit, csv=csv,
                 as_json=as_json, hides_internal=not internal)  # fmt: skip
     if at or wish.needs_figures:
@@ -109,7 +108,7 @@ def list_topics(
             return await admin.topics()
 
     found = asyncio.run(run())
-    shown = [topic for topic in found if internal or not topic.name.startswith("__")][:limit]
+    shown = [topic for topic in found if internal or not topic.name.startswith("__")]
     if as_json:
         write_json({"topics": [_topic_document(topic) for topic in shown]})
         return

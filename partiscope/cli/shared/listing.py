@@ -32,7 +32,7 @@ Columns = Annotated[
     str,
     typer.Option(metavar="NAME,…", help="Columns to show, or `all`.  [default: those that fit]"),
 ]
-Limit = Annotated[int, typer.Option(min=1, max=LIMIT_MAX, help="Rows to show at most.")]
+Limit = Annotated[int | None, typer.Option(min=1, max=LIMIT_MAX, help="Rows to show at most.")]
 Csv = Annotated[bool, typer.Option("--csv", help="CSV of all rows on stdout.")]
 At = Annotated[
     str | None, typer.Option(metavar="TIME", help="Show the state at this time: " + TIME_HELP)
@@ -49,7 +49,8 @@ class Wish:
     filter: str = ""
     sort: str = ""
     columns: str = ""
-    limit: int = LIMIT_MAX
+    limit: int | None = None
+    """None: as many as a table shows at most."""
     csv: bool = False
     as_json: bool = False
     hides_internal: bool = False
@@ -57,14 +58,14 @@ class Wish:
     @property
     def needs_figures(self) -> bool:
         """Whether it asks for more than the brokers' own list of names."""
-        return bool(self.filter or self.sort or self.columns or self.csv)
+        return bool(self.filter or self.sort or self.columns or self.csv or self.limit)
 
     @property
     def query(self) -> TableQuery:
         """For ``control.views.tables.query``."""
         columns = "" if self.columns == ALL else self.columns
         return TableQuery(
-            filter=self.filter, sort=self.sort, columns=columns, limit=self.limit,
+            filter=self.filter, sort=self.sort, columns=columns, limit=self.limit or LIMIT_MAX,
             hides_internal=self.hides_internal,
         )  # fmt: skip
 

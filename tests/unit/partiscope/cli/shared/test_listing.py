@@ -15,10 +15,12 @@ import pytest
 
 from control.views.tables.brokers import BROKERS
 from control.views.tables.partitions import PARTITIONS
+from control.views.tables.query import LIMIT_MAX
 from partiscope.cli.app import run
 from tests.support.phrases import lacking
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tests.unit.control.clusters import log_dir
+from tests.unit.control.kafka.scripted_cluster import ScriptedCluster
 from tests.unit.partiscope.cli.test_told import store
 
 __all__ = ["store"]
@@ -264,3 +266,17 @@ def test_the_head_of_status_in_a_pipe_is_figures_under_names(typed: Typed, capsy
     assert told["brokers"] == "3/3"
     assert float(told["in_bytes_per_s"]) >= 0
     assert int(told["age_ms"]) >= 0
+
+
+def test_a_list_of_names_is_never_cut(typed: Typed, capsys: Capture) -> None:
+    """Programs read it for all topics of a large cluster."""
+    names = [f"topic-{number:04}" for number in range(LIMIT_MAX + 100)]
+    with ScriptedCluster(topics={name: {0: (1,)} for name in names}) as cluster:
+        assert typed("topics", "list", "--bootstrap", cluster.bootstrap, "--json") == 0
+    told = json.loads(capsys.readouterr().out)["topics"]
+    assert sorted(topic["topic"] for topic in told) == names
+
+
+def test_a_limit_asks_for_figures_which_tell_how_many_there_are(lines: Lines) -> None:
+    told = json.loads("\n".join(lines("topics", "list", "--limit", "1", "--json")))
+    assert told["total"] == 3
