@@ -7,9 +7,8 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from broker.host_name import is_host_name
+from control.kafka.connection.settings import quoted
 
-SHOWN_CHARACTERS_MAX: Final = 80
-"""Of a value that is quoted in an error."""
 TEXT_CHARACTERS_MAX: Final = 4_096
 DEPTH_MAX: Final = 20
 INT32_MAX: Final = 2**31 - 1
@@ -42,12 +41,6 @@ SettingPath = Annotated[Path, BeforeValidator(_require_path)]
 Host = Annotated[str, AfterValidator(_require_host)]
 
 
-def shown(value: object) -> str:
-    """A value as an error quotes it: on one line, and cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= SHOWN_CHARACTERS_MAX else f"{text[:SHOWN_CHARACTERS_MAX]}…"
-
-
 def require_plain_texts(value: Any, path: str = "", depth: int = 0) -> None:
     """Names and texts of a tree of settings are bounded, and hold no control characters.
 
@@ -55,7 +48,7 @@ def require_plain_texts(value: Any, path: str = "", depth: int = 0) -> None:
         ValueError: one is not, or the tree is nested deeper than any setting.
     """
     if depth > DEPTH_MAX:
-        raise ValueError(f"{path[:SHOWN_CHARACTERS_MAX]}… is nested deeper than any setting")
+        raise ValueError(f"{quoted(path)} is nested deeper than any setting")
     if isinstance(value, str) and len(value) > TEXT_CHARACTERS_MAX:
         raise ValueError(f"{path} is longer than {TEXT_CHARACTERS_MAX:,} characters")
     if isinstance(value, str) and (control := _CONTROL.search(value)):
@@ -67,5 +60,5 @@ def require_plain_texts(value: Any, path: str = "", depth: int = 0) -> None:
     if isinstance(value, dict):
         for name, item in value.items():
             if isinstance(name, str) and _CONTROL.search(name):
-                raise ValueError(f"the name {shown(name)} holds a control character: remove it")
+                raise ValueError(f"the name {quoted(name)} holds a control character: remove it")
             require_plain_texts(item, f"{path}.{name}" if path else str(name), depth + 1)

@@ -32,7 +32,7 @@ from pydantic_settings import (
 
 from broker.named_file import NamedFileError, read_text
 from control.exposition.limits import SERIES_MAX, USUAL, Limits
-from control.kafka.connection.settings import KafkaSettings, without_user
+from control.kafka.connection.settings import KafkaSettings, quoted
 from control.model.ids import ClusterId
 from control.model.units import parse_duration
 from control.model.watched_cluster import COLORS, JOURNAL_HOLD_S, is_of_any
@@ -44,7 +44,6 @@ from partiscope.setting_types import (
     SettingPath,
     Text,
     require_plain_texts,
-    shown,
 )
 from spark_metrics.window.store_url import require_no_password
 
@@ -303,7 +302,7 @@ class Settings(BaseSettings):
             return self._cluster_by_address(name)
         known = ", ".join(sorted(self.clusters)) or "none"
         raise SettingsError(
-            f"there is no cluster {shown(name)} in the settings (known: {known}). Write "
+            f"there is no cluster {quoted(name)} in the settings (known: {known}). Write "
             f"HOST:PORT, or add [clusters.{name}] with its bootstrap to the file."
         )
 
@@ -373,8 +372,7 @@ def _plain_error(error: ErrorDetails, model: type[BaseModel]) -> str:
     given = error.get("input")
     is_shown = isinstance(given, str | int | float) and not _SECRET.search(path)
     is_shown = is_shown and repr(given) not in words
-    quoted = shown(without_user(given) if isinstance(given, str) else given)
-    return f"{path}{f' = {quoted}' if is_shown else ''}: {words}" if path else words
+    return f"{path}{f' = {quoted(given)}' if is_shown else ''}: {words}" if path else words
 
 
 def unknown_setting(path: str, name: str, known: Iterable[str]) -> str:

@@ -1,11 +1,11 @@
 """Is the metrics job in time, and has it read everything? Findings, and when they are due."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import pyarrow.compute as pc
 
-from control.model.finding import Finding
+from control.model.finding import Finding, Operation
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import Severity
 
@@ -46,6 +46,26 @@ def find_job_delay(snapshot: ClusterSnapshot) -> Iterator[Finding]:
             next_step="Give it more cores (--master local[N]), or sample less often",
             facts={"batch": health.batch_ms, "interval": interval_ms},
         )
+
+
+def find_damaged_history(files: Mapping[str, str]) -> Iterator[Finding]:
+    """Files of history that are spoilt or gone, by path with the reason: charts lack what was
+    there."""
+    if not files:
+        return
+    path, why = min(files.items())
+    yield Finding(
+        kind="history-damaged",
+        severity=Severity.WARNING,
+        subject="job",
+        label="history",
+        title="{count:plural:file} cannot be read",
+        reason="Charts lack what was in {path}: {why}. They show all other figures",
+        next_step="Put the file back from a backup of the store, or leave it: the metrics job sets "
+        "it aside when it merges history",
+        operation=Operation.OUTSIDE,
+        facts={"count": len(files), "path": path, "why": why},
+    )
 
 
 def find_job_errors(snapshot: ClusterSnapshot) -> Iterator[Finding]:

@@ -24,8 +24,9 @@ from dashboard.server.origin_check import App, Message, Receive, Scope, Send
 ANSWERS_BYTES_MAX: Final = 4 << 20
 """Of some 20 kB each; those of the last versions, for all views that are open."""
 INBOX_MAX: Final = 256
-INBOX_BYTES_MAX: Final = 32 << 20
-"""Messages of one page that Dash has not taken yet; the page's socket waits then."""
+INBOX_CHARACTERS_MAX: Final = 32 << 20
+"""Messages of one page that Dash has not taken yet; the page's socket waits then. A character takes
+1 to 4 bytes of memory."""
 SHARED_CHARACTERS_MAX: Final = 64 << 10
 """A longer question is never shared: what waits for an answer is not in the inbox."""
 
@@ -82,25 +83,25 @@ class CallbackSharing:
 
 
 class _Inbox:
-    """Messages that Dash has not taken yet, bounded in number and in bytes."""
+    """Messages that Dash has not taken yet, bounded in number and in length."""
 
     def __init__(self) -> None:
         self._messages: asyncio.Queue[Message] = asyncio.Queue(INBOX_MAX)
-        self._bytes = 0
+        self._characters = 0
         self._has_room = asyncio.Event()
 
     async def put(self, message: Message) -> None:
         """Waits until there is room."""
-        while self._bytes >= INBOX_BYTES_MAX:
+        while self._characters >= INBOX_CHARACTERS_MAX:
             self._has_room.clear()
             await self._has_room.wait()
-        self._bytes += _size(message)
+        self._characters += _size(message)
         await self._messages.put(message)
 
     async def get(self) -> Message:
         """Waits until there is a message."""
         message = await self._messages.get()
-        self._bytes -= _size(message)
+        self._characters -= _size(message)
         self._has_room.set()
         return message
 

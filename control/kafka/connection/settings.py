@@ -11,7 +11,7 @@ from broker.host_name import is_host_name
 PORT_MAX: Final = 65_535
 _ADDRESS: Final = re.compile(r"(?:\[([^\[\]]+)\]|([^:]+)):([0-9]+)")
 """An address of version 6 stands in brackets."""
-_SHOWN_CHARACTERS_MAX: Final = 80
+QUOTED_CHARACTERS_MAX: Final = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,16 +97,18 @@ def without_user(text: str) -> str:
     return f"{scheme}{slashes}…@{tail}" if at and slashes else f"…@{tail}" if at else text
 
 
+def quoted(value: object) -> str:
+    """A value of the settings as an error shows it: on one line, cut where it is long, without the
+    user and password of an address or URL."""
+    text = repr(without_user(value.strip()) if isinstance(value, str) else value)
+    return text if len(text) <= QUOTED_CHARACTERS_MAX else f"{text[:QUOTED_CHARACTERS_MAX]}…"
+
+
 def _parse_address(entry: str) -> tuple[str, int]:
     found = _ADDRESS.fullmatch(entry.strip())
     host = (found[1] or found[2]) if found else ""
     if not found or not is_host_name(host) or (found[1] and ":" not in host):
-        raise ValueError(f"{_quoted(entry)} is not an address of the form HOST:PORT")
+        raise ValueError(f"{quoted(entry)} is not an address of the form HOST:PORT")
     if len(found[3]) > 5 or not 1 <= int(found[3]) <= PORT_MAX:
-        raise ValueError(f"{_quoted(entry)} has no port from 1 to {PORT_MAX}")
+        raise ValueError(f"{quoted(entry)} has no port from 1 to {PORT_MAX}")
     return host, int(found[3])
-
-
-def _quoted(entry: str) -> str:
-    text = repr(without_user(entry.strip()))
-    return text if len(text) <= _SHOWN_CHARACTERS_MAX else f"{text[:_SHOWN_CHARACTERS_MAX]}…"

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +20,7 @@ from control.kafka.connection.broker_probe import BrokerProbe
 from control.model.finding import Finding, Operation, sorted_findings
 from control.model.freshness import doubtful_brokers
 from control.model.ids import ClusterId
+from control.model.job_health import find_damaged_history
 from control.model.status import Severity
 from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.collector_findings import report_watch
@@ -220,7 +221,7 @@ class SnapshotFeed:
             answering=answering,
             operations=(
                 *(() if self._operations is None else self._operations.findings),
-                *damaged_history(self._history),
+                *find_damaged_history({} if self._history is None else self._history.damaged_files),
             ),
             moves=() if self._operations is None else self._operations.moves,
         )
@@ -291,26 +292,6 @@ def _unexpected(error: Exception, *, now_ms: int) -> Finding:
         operation=Operation.OUTSIDE,
         since_ms=now_ms,
         facts={"error": type(error).__name__, "why": str(error)[:WHY_CHARACTERS] or "no reason"},
-    )
-
-
-def damaged_history(history: StoreReader | None) -> Iterator[Finding]:
-    """Tells that charts lack what was in files of history that are spoilt."""
-    files = {} if history is None else dict(history.damaged_files)
-    if not files:
-        return
-    path, why = min(files.items())
-    yield Finding(
-        kind="history-damaged",
-        severity=Severity.WARNING,
-        subject="job",
-        label="history",
-        title="{count:plural:file} cannot be read",
-        reason="Charts lack what was in {path}: {why}. They show all other figures",
-        next_step="Put the file back from a backup of the store, or leave it: the metrics job sets "
-        "it aside when it merges history",
-        operation=Operation.OUTSIDE,
-        facts={"count": len(files), "path": path, "why": why},
     )
 
 

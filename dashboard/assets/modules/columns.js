@@ -1,12 +1,10 @@
 // Which columns of a table are shown: by the address, by this browser, else those that have room.
 
 import { keepInUrl } from "./address.js";
-import { fitTable } from "./fit.js";
+import { NARROW_PX, fitTable } from "./fit.js";
 import { MARK_COLUMN } from "./marks.js";
 import { whenRowsCome, withGrids } from "./rows.js";
 import { inBrowser } from "./storage.js";
-
-const NARROW_PX = 620;
 
 // Columns by the operator's choice, which the address line keeps; null while there is none.
 function chosenColumns() {

@@ -6,7 +6,7 @@ import { MARK_COLUMN } from "./marks.js";
 const PADDING_PX = 16;
 const HANDLE_PX = 6;
 const ARROW_PX = 22;
-const NARROW_PX = 620;
+export const NARROW_PX = 620;
 const NAME_PX_MIN = { narrow: 112, wide: 150 };
 const NAME_SHARE = 0.25;
 const TEXT_PX_MAX = 260;

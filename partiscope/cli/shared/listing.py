@@ -32,7 +32,10 @@ Columns = Annotated[
     str,
     typer.Option(metavar="NAME,…", help="Columns to show, or `all`.  [default: those that fit]"),
 ]
-Limit = Annotated[int | None, typer.Option(min=1, max=LIMIT_MAX, help="Rows to show at most.")]
+Limit = Annotated[
+    int | None,
+    typer.Option(min=1, max=LIMIT_MAX, help=f"Rows to show at most; a table has {LIMIT_MAX:,}."),
+]
 Csv = Annotated[bool, typer.Option("--csv", help="CSV of all rows on stdout.")]
 At = Annotated[
     str | None, typer.Option(metavar="TIME", help="Show the state at this time: " + TIME_HELP)

@@ -9,7 +9,7 @@ import pytest
 from dashboard import ids
 from dashboard.server.callback_sharing import (
     CALLBACKS,
-    INBOX_BYTES_MAX,
+    INBOX_CHARACTERS_MAX,
     INBOX_MAX,
     SHARED_CHARACTERS_MAX,
     CallbackSharing,
@@ -263,7 +263,7 @@ async def test_a_page_that_says_much_at_once_waits_before_it_fills_the_memory() 
     task = asyncio.ensure_future(CallbackSharing(never, lambda: 0)(SCOPE, receive, send))
     for _ in range(100):
         await asyncio.sleep(0)
-    assert taken <= INBOX_BYTES_MAX // (16 << 20) + 1
+    assert taken <= INBOX_CHARACTERS_MAX // (16 << 20) + 1
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

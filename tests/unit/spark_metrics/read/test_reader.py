@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from control.model.job_health import find_damaged_history
 from control.views.format import phrase
-from control.views.snapshots.feed import damaged_history
 from spark_metrics.store.layout import MANIFEST, encode_manifest
 from spark_metrics.window.aggregates import (
     BROKER_HISTORY,
@@ -72,9 +72,9 @@ def test_a_chart_draws_the_rest_of_a_spoilt_file_and_names_it(tmp_path: Path, sp
     assert past is not None
     assert {*drawn["at_ms"].to_pylist()} <= whole
     assert [*reader.damaged_files] == [spoilt]
-    (found,) = damaged_history(reader)
+    (found,) = find_damaged_history(reader.damaged_files)
     assert spoilt in phrase(found.reason, found.facts)
-    assert [*damaged_history(AggregatesReader(str(tmp_path)))] == []
+    assert [*find_damaged_history(AggregatesReader(str(tmp_path)).damaged_files)] == []
 
 
 def test_now_is_the_jobs_time_where_its_host_is_off(tmp_path: Path) -> None:
