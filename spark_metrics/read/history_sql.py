@@ -7,10 +7,11 @@ Python; its settings are locked before the SQL is parsed.
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -74,7 +75,9 @@ class _Statement:
         self._opened = opened
         self._sql = sql
         self._limits = limits
+        self._opening = Lock()
         self._connection: duckdb.DuckDBPyConnection | None = None
+        """While it is open: a closed one cannot be interrupted. Changed under `_opening`."""
         self._is_ended = False
 
     def run(self) -> SqlAnswer | None:
@@ -107,8 +110,9 @@ class _Statement:
         self._is_ended = True
         until_s = time.monotonic() + END_WAIT_S
         while thread.is_alive() and time.monotonic() < until_s:
-            if (connection := self._connection) is not None:
-                connection.interrupt()
+            with self._opening:
+                if self._connection is not None:
+                    self._connection.interrupt()
             thread.join(0.05)
 
     def _answer(self) -> SqlAnswer | None:
@@ -140,8 +144,10 @@ class _Statement:
 
         memory = f"{self._limits.memory_bytes}B"
         try:
-            with duckdb.connect(config={**_ISOLATED, "memory_limit": memory}) as connection:
-                self._connection = connection
+            with (
+                duckdb.connect(config={**_ISOLATED, "memory_limit": memory}) as connection,
+                self._interruptible(connection),
+            ):
                 _open_tables(connection, self._opened.files, files)
                 reader = connection.sql(self._sql).to_arrow_reader(BATCH_ROWS)
                 return self._taken(reader)
@@ -151,8 +157,16 @@ class _Statement:
             raise _refused(error, self._sql) from error
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise QueryError(str(error)) from error
+
+    @contextmanager
+    def _interruptible(self, connection: "duckdb.DuckDBPyConnection") -> Iterator[None]:
+        with self._opening:
+            self._connection = connection
+        try:
+            yield
         finally:
-            self._connection = None
+            with self._opening:
+                self._connection = None
 
     def _taken(self, reader: pa.RecordBatchReader) -> tuple[pa.Table, bool]:
         """The rows, within the limits of rows and of bytes."""

@@ -19,6 +19,7 @@ from confluent_kafka import Producer
 
 from partiscope.cli.app import run
 from partiscope.cli.shared.exits import Exit
+from tests.support import history_examples
 from tests.support.documented import DOCUMENTS, documented_shell_lines, is_start, words_of
 from tests.support.installation import Installation
 from tests.support.kafka_eyes import KafkaEyes
@@ -249,7 +250,8 @@ def test_python_of_the_documents_reads_what_it_says(product: Installation) -> No
         for file in DOCUMENTS
         for it in re.findall(r"```python\n(.*?)```", file.read_text(), re.S)
     ]
-    (block,) = blocks
+    block, *others = blocks
+    assert set(others) == set(history_examples.blocks().values())
     typed = block.replace("data/store", str(product.data / "store"))
     named: dict[str, Any] = {}
 

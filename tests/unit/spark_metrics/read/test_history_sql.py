@@ -1,6 +1,8 @@
 """SQL over history: what it answers, what it cannot reach, and where it ends."""
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -143,6 +145,24 @@ def test_time_is_limited(store: str) -> None:
         ask_history(store, ENDLESS, SqlLimits(seconds=0.5))
     assert "0.5 s" in ended.value.why
     assert time.monotonic() - begun_s < 20
+
+
+def test_time_is_over_while_the_connection_closes(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect = duckdb.connect
+
+    @contextmanager
+    def slow_to_go(**options: Any) -> Iterator[duckdb.DuckDBPyConnection]:
+        try:
+            with connect(**options) as connection:
+                yield connection
+        finally:
+            time.sleep(1)
+
+    monkeypatch.setattr(duckdb, "connect", slow_to_go)
+    with pytest.raises(SqlLimitError):
+        ask_history(store, ENDLESS, SqlLimits(seconds=0.5))
 
 
 @pytest.mark.parametrize(
