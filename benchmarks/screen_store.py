@@ -32,6 +32,9 @@ FACTOR: Final = 3
 GROUPS: Final = 200
 PAST_POINTS: Final = 20
 PAST_STEP_MS: Final = 15_000
+POLL_S: Final = 0.25
+"""How often the page looks for a new version (``control/views/snapshots/feed.py``). Versions come
+at any time between two looks, lest all wait as long as the first."""
 _TIMES: Final = ("read_ms", "sampled_ms", "commit_ms", "end_read_ms", "newest_round_ms",
                  "written_ms")  # fmt: skip
 _RATES: Final = ("in_records_per_s", "in_bytes_per_s", "out_bytes_per_s")
@@ -86,7 +89,7 @@ class LivingStore:
             time.sleep(0.01)
 
     def _live(self) -> None:
-        while not self._stop.wait(self.interval_s):
+        while not self._stop.wait(self.interval_s + self._dice.uniform(-0.5, 0.5) * POLL_S):
             now_ms = _now_ms()
             tables = {name: self._moved(table, now_ms) for name, table in self._tables.items()}
             self._commit(tables, [now_ms])

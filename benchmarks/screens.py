@@ -33,6 +33,7 @@ ACTS: Final = 40
 VISITS: Final = 3
 BROWSERS: Final = 10
 REFRESHES_SEEN: Final = 3
+REFRESHES_TIMED: Final = 20
 ROUNDS: Final = 3
 """So often CPU is measured with one page and with ten, in turn, of one server."""
 OVERVIEW: Final = "#heat-map .heat-plot img"
@@ -129,10 +130,11 @@ def _refresh(browser: Browser, url: str, store: LivingStore) -> int:
     probe.open("overview", OVERVIEW)
     probe.page.wait_for_timeout(store.interval_s * 1000)
     count = len(store.commits)
-    seen = probe.refreshes(REFRESHES_SEEN * store.interval_s + 1)
+    seen = probe.refreshes(REFRESHES_TIMED * store.interval_s + 1)
     commits = store.commits[count:]
     probe.close()
     waits = [min((at - commit for at in seen if at >= commit), default=60) for commit in commits]
+    note(f"refresh: {min(waits) * 1000:.0f} to {max(waits) * 1000:.0f} ms of {len(waits)} versions")
     return round(statistics.median(waits) * 1000)
 
 
