@@ -13,7 +13,7 @@ decides what follows an error that nobody expected:
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
@@ -91,6 +91,14 @@ class Slices:
         if time.perf_counter() - self._since_s > SLICE_S:
             await asyncio.sleep(0)
             self._since_s = time.perf_counter()
+
+    async def all(self, items: Iterable[T]) -> list[T]:
+        """The items; others are served while they are made."""
+        made = list[T]()
+        for item in items:
+            made.append(item)
+            await self.pause()
+        return made
 
 
 class Tasks:

@@ -26,8 +26,8 @@ from broker.metadata.image import NO_LEADER, MetadataImage, PartitionImage
 from broker.metadata.records import MetadataRecord
 
 ELECTIONS_MAX: Final = 1_000
-CHANGES_MAX: Final = 500
-"""Partitions that one decision about a broker changes; each node replays them in some 10 ms."""
+CHANGES_MAX: Final = 200
+"""Partitions that one decision about a broker changes; each node replays them in some 5 ms."""
 
 IsUncleanEnabled = Callable[[str], bool]
 TopicPartition = tuple[str, int]
@@ -180,29 +180,28 @@ def _imbalanced_brokers(image: MetadataImage, percentage_max: int) -> set[int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectLeaders:
-    """Elect on request; `partitions` None means all, which then answers only for changes."""
+    """Elect on request."""
 
     is_unclean: bool
-    partitions: Sequence[TopicPartition] | None
+    partitions: Sequence[TopicPartition]
+    is_named: bool = True
+    """Whether these were asked for, or all: then only changes and failures are answered."""
 
 
 def decide_elect_leaders(
     command: ElectLeaders, image: MetadataImage
 ) -> Decision[dict[TopicPartition, Verdict[int]]]:
     """The new leader, or why there is none, for each partition."""
-    if command.partitions is not None:
-        wanted = list(dict.fromkeys(command.partitions))
-    else:
-        wanted = [(p.topic, p.partition) for p in all_partitions(image)]
+    is_active = active_in(image)
     records: list[MetadataRecord] = []
     verdicts: dict[TopicPartition, Verdict[int]] = {}
-    for topic, number in wanted:
-        verdict = _elect_one(command, image, (topic, number), records)
-        is_boring = isinstance(verdict, Rejected) and isinstance(
+    for wanted in dict.fromkeys(command.partitions):
+        verdict = _elect_one(command, image, wanted, is_active, records)
+        is_needless = isinstance(verdict, Rejected) and isinstance(
             verdict.error, ElectionNotNeededError
         )
-        if command.partitions is not None or not is_boring:
-            verdicts[topic, number] = verdict
+        if command.is_named or not is_needless:
+            verdicts[wanted] = verdict
     return Decision(tuple(records), verdicts)
 
 
@@ -210,6 +209,7 @@ def _elect_one(
     command: ElectLeaders,
     image: MetadataImage,
     wanted: TopicPartition,
+    is_active: IsActive,
     records: list[MetadataRecord],
 ) -> Verdict[int]:
     partition = image.partition(*wanted)
@@ -219,7 +219,7 @@ def _elect_one(
     if error is not None:
         return Rejected(error)
     election = Election.UNCLEAN if command.is_unclean else Election.PREFERRED
-    record = build_change(partition, PartitionChange(election=election), active_in(image))
+    record = build_change(partition, PartitionChange(election=election), is_active)
     leader = changed_partition(partition, record).leader
     if command.is_unclean and leader == NO_LEADER:
         return Rejected(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Generic, Protocol, TypeVar
 
-from broker.background import Tasks, log_failure
+from broker.background import Slices, Tasks, log_failure
 from broker.coordinator.config import partition_for
 from broker.coordinator.errors import CoordinatorError
 from broker.log.partition_log import PartitionLog
@@ -161,25 +161,25 @@ class CoordinatorRuntime(Generic[S]):
         offset, end = log.log_start_offset, log.log_end_offset
         while offset < end:
             chunk = log.read_bytes(offset, max_bytes=self._step_bytes, max_offset=end)
-            next_offset = replay_chunk(shard, chunk, offset)
+            next_offset = await replay_chunk(shard, chunk, offset)
             if next_offset == offset:
                 break
             offset = next_offset
-            # A long log must not hold up the other connections.
-            await asyncio.sleep(0)
         return shard
 
 
-def replay_chunk(shard: CoordinatorShard, chunk: bytes, offset: int) -> int:
+async def replay_chunk(shard: CoordinatorShard, chunk: bytes, offset: int) -> int:
     """Apply the records at or past `offset`; returns the offset to read next. What a damaged batch
-    holds is left out: an older state is better than a partition without a coordinator."""
-    view = memoryview(chunk)
+    holds is left out: an older state is better than a partition without a coordinator. One batch
+    may hold thousands; others are served in between."""
+    view, slices = memoryview(chunk), Slices()
     for header, position in iter_batch_headers(view):
         if not header.is_control:
             try:
                 for record in iter_records(view[position : position + header.size_bytes]):
                     if record.offset >= offset:
                         shard.replay(record)
+                    await slices.pause()
             except MalformedRecordsError as error:
                 _LOG.error(
                     "%s: up to %d records of offsets %d to %d are left out: %s",
@@ -190,4 +190,5 @@ def replay_chunk(shard: CoordinatorShard, chunk: bytes, offset: int) -> int:
                     error,
                 )
         offset = max(offset, header.last_offset + 1)
+    await asyncio.sleep(0)  # a long log is many chunks
     return offset

@@ -109,7 +109,8 @@ class GroupMetadataManager:
     async def _store(self, located: LocatedGroup, snapshot: GroupSnapshot) -> None:
         try:
             record = (encode_group_key(snapshot.group_id), encode_group_value(snapshot))
-            error = (await self._writer.append(located.shard.index, [record])).error
+            batch = self._writer.build_batch([record])
+            error = (await self._writer.append(located.shard.index, batch)).error
         except Exception:
             self._stored(
                 located, snapshot, CoordinatorError.UNKNOWN_SERVER_ERROR

@@ -55,13 +55,16 @@ class PartitionWriter:
         self._codec = codec
         self._timeout_ms = timeout_ms
 
-    async def append(self, partition: int, records: Sequence[KeyValue]) -> Appended:
-        """Append all records as one batch and wait until it is durable."""
+    def build_batch(self, records: Sequence[KeyValue]) -> bytes:
+        """One batch of all records, as of now; a thread may build a large one."""
         now_ms = self._clock.wall_ms()
-        batch = build_batch(
+        return build_batch(
             [NewRecord(key=k, value=v, timestamp=now_ms) for k, v in records],
             codec=self._codec,
         )
+
+    async def append(self, partition: int, batch: bytes) -> Appended:
+        """Append a batch and wait until it is durable."""
         result = await self._replicas.append_and_wait(
             self._topic,
             partition,

@@ -13,27 +13,30 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
+from broker.background import Slices
+from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.offsets.committed_offsets import TopicPartition
 from broker.coordinator.offsets.offset_manager import CommitRequested
 from broker.coordinator.records import NO_EXPIRY_MS, CommittedOffset
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import asked_topic_name
-from broker.protocol import codec
 
 API_KEY = 8
 
 
 @handles(api_key=API_KEY, versions=(2, 10))
-async def handle_offset_commit(request: Request, node: NodeServices) -> Any:
+async def handle_offset_commit(request: Request, node: NodeServices) -> LargeAnswer:
     """Commit what exists, refuse the rest, one verdict per partition."""
     message = request.message
     image = node.metadata.image
     names = [asked_topic_name(image, topic) for topic in message.topics]
-    known = dict(_known_offsets(message, names, node))
-    verdicts: dict[TopicPartition, ErrorCode] = {}
+    slices = Slices()
+    known = dict(await slices.all(_known_offsets(message, names, node)))
+    verdicts: Mapping[TopicPartition, CoordinatorError] = {}
     if known:
-        committed = await node.groups.offsets.commit(
+        verdicts = await node.groups.offsets.commit(
             CommitRequested(
                 group_id=message.group_id,
                 member_id=message.member_id,
@@ -42,12 +45,15 @@ async def handle_offset_commit(request: Request, node: NodeServices) -> Any:
                 offsets=known,
             )
         )
-        verdicts = {key: error.code for key, error in committed.items()}
-    topics = [
-        _topic_answer(topic, name, verdicts)
+    topics: list[dict[str, Any]] = [
+        {
+            "name": name or "",
+            "topic_id": getattr(topic, "topic_id", None),
+            "partitions": await slices.all(_partition_answers(topic, name, verdicts)),
+        }
         for topic, name in zip(message.topics, names, strict=True)
     ]
-    return codec.build_response(API_KEY, request.api_version, topics=topics)
+    return LargeAnswer(sum(len(topic["partitions"]) for topic in topics), topics=topics)
 
 
 def _known_offsets(
@@ -78,16 +84,13 @@ def _expire_ms(message: Any, now_ms: int) -> int:
     return now_ms + int(retention.total_seconds() * 1000)
 
 
-def _topic_answer(
-    topic: Any, name: str | None, verdicts: Mapping[TopicPartition, ErrorCode]
-) -> dict[str, Any]:
+def _partition_answers(
+    topic: Any, name: str | None, verdicts: Mapping[TopicPartition, CoordinatorError]
+) -> Iterator[dict[str, Any]]:
     missing = ErrorCode.unknown_topic_or_partition if name else ErrorCode.unknown_topic_id
-    partitions = [
-        {
+    for partition in topic.partitions:
+        verdict = verdicts.get((name or "", partition.partition_index))
+        yield {
             "partition_index": partition.partition_index,
-            "error_code": verdicts.get((name or "", partition.partition_index), missing),
+            "error_code": missing if verdict is None else verdict.code,
         }
-        for partition in topic.partitions
-    ]
-    topic_id = getattr(topic, "topic_id", None)
-    return {"name": name or "", "topic_id": topic_id, "partitions": partitions}

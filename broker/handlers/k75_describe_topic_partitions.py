@@ -32,7 +32,7 @@ View = Callable[[TopicImage, list[int]], dict[str, Any]]
 
 
 @handles(api_key=API_KEY, versions=(0, 0))
-def handle_describe_topic_partitions(request: Request, node: NodeServices) -> LargeAnswer:
+async def handle_describe_topic_partitions(request: Request, node: NodeServices) -> LargeAnswer:
     """One page of topics and partitions."""
     message = request.message
     image = node.metadata.image

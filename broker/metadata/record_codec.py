@@ -1,5 +1,6 @@
 """Bytes of metadata records: Kafka's flexible-version encoding, from a table of schemas."""
 
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Final
@@ -33,12 +34,14 @@ class Type:
     read: Read
 
 
-def _integer(size_bytes: int, *, signed: bool = True) -> Type:
+def _integer(code: str) -> Type:
+    layout = struct.Struct(f">{code}")
+
     def write(out: bytearray, value: int) -> None:
-        out += int(value).to_bytes(size_bytes, "big", signed=signed)
+        out += layout.pack(value)
 
     def read(cursor: Cursor) -> int:
-        return int.from_bytes(cursor.take(size_bytes), "big", signed=signed)
+        return cursor.unpack(layout)[0]
 
     return Type(write, read)
 
@@ -51,13 +54,12 @@ def _array(item: Type) -> Type:
 
     def read(cursor: Cursor) -> tuple[Any, ...] | None:
         count = cursor.length(True)
-        return None if count < 0 else tuple(item.read(cursor) for _ in range(count))
+        return None if count < 0 else tuple([item.read(cursor) for _ in range(count)])
 
     return Type(write, read)
 
 
-INT8, INT16, INT32, INT64 = (_integer(size) for size in (1, 2, 4, 8))
-UINT16: Final = _integer(2, signed=False)
+INT8, INT16, INT32, INT64, UINT16 = map(_integer, "bhiqH")
 BOOL: Final = Type(lambda out, v: out.append(int(v)), lambda cursor: bool(cursor.take(1)[0]))
 STRING: Final = Type(
     lambda out, v: out.extend(encode_string(v, True)), lambda cursor: cursor.nullable_string(True)

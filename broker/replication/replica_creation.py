@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Final
 from uuid import UUID
 
-from broker.background import Tasks, attempt, log_failure
+from broker.background import Slices, Tasks, attempt, log_failure
 from broker.log.errors import LogError
 from broker.log.load.new_log_directory import discard_directory, prepare_directory
 from broker.log.log_manager import LogManager
@@ -81,10 +81,12 @@ class ReplicaCreation:
         prepared = await asyncio.gather(
             *(loop.run_in_executor(threads, self._prepare, key) for key in keys)
         )
+        slices = Slices()
         for key, topic_id in zip(keys, prepared, strict=True):
             if key in self._waiting:
                 del self._waiting[key]
                 attempt("creation of replicas", self._create, key, topic_id)
+            await slices.pause()
 
     def _prepare(self, key: Key) -> UUID | None:
         """In a thread. The topic that it was prepared for. What the disk refuses is told when the

@@ -14,6 +14,7 @@ An explicit expiry in the record (OffsetCommit up to v4) wins over all of them.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from broker.coordinator.groups.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
 from broker.coordinator.groups.group_state import ClassicGroup, GroupState
@@ -22,9 +23,9 @@ from broker.coordinator.records import NO_EXPIRY_MS, CommittedOffset
 TopicPartition = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredOffset:
-    """A committed offset and where its record lies in __consumer_offsets."""
+class StoredOffset(NamedTuple):
+    """A committed offset and where its record lies in __consumer_offsets. A tuple, since one
+    request may store thousands at a stretch."""
 
     committed: CommittedOffset
     log_offset: int

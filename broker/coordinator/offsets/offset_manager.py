@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from broker.background import Slices
+from broker.background import Slices, in_thread_if_large
 from broker.clock import Clock
 from broker.coordinator.config import GroupConfig
 from broker.coordinator.coordinator_runtime import CoordinatorRuntime
@@ -25,8 +25,10 @@ from broker.coordinator.records import (
     encode_offset_value,
 )
 
-TOMBSTONE_KEYS_BYTES_MAX: Final = 256 * 1024
-"""Of one batch: well below the smallest max.message.bytes in use, however long names are."""
+TOMBSTONE_KEYS_BYTES_MAX: Final = 16 * 1024
+"""Of one batch, which is made and appended at a stretch, lest it hits a newer commit: some 5 ms."""
+OFFSET_BYTES: Final = 16
+"""Of one partition in a request, about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +75,28 @@ class OffsetManager:
 
     async def commit(self, request: CommitRequested) -> Mapping[TopicPartition, CoordinatorError]:
         """Store offsets of one group, all or none, except those with too much metadata."""
-        limit = self._config.offset_metadata_max_bytes
-        fitting = {k: v for k, v in request.offsets.items() if len(v.metadata.encode()) <= limit}
-        verdicts = dict.fromkeys(request.offsets, CoordinatorError.OFFSET_METADATA_TOO_LARGE)
+        size_bytes = len(request.offsets) * OFFSET_BYTES
+        fitting, batch = await in_thread_if_large(size_bytes, self._build_batch, request)
+        # The group is asked just before the append: it may have changed meanwhile.
         located = self._find_committer(request)
         if isinstance(located, CoordinatorError):
             return dict.fromkeys(request.offsets, located)
-        error = await self._store(located, fitting) if fitting else CoordinatorError.NONE
+        error = await self._store(located, fitting, batch) if fitting else CoordinatorError.NONE
+        verdicts = dict.fromkeys(request.offsets, CoordinatorError.OFFSET_METADATA_TOO_LARGE)
         verdicts.update(dict.fromkeys(fitting, error))
         return verdicts
+
+    def _build_batch(
+        self, request: CommitRequested
+    ) -> tuple[Mapping[TopicPartition, CommittedOffset], bytes]:
+        """Offsets whose metadata is not too long, and their batch (empty where there are none)."""
+        limit = self._config.offset_metadata_max_bytes
+        fitting = {k: v for k, v in request.offsets.items() if len(v.metadata.encode()) <= limit}
+        records = [
+            (_offset_key(request.group_id, key), encode_offset_value(committed))
+            for key, committed in fitting.items()
+        ]
+        return fitting, self._writer.build_batch(records) if records else b""
 
     def _find_committer(self, request: CommitRequested) -> LocatedGroup | CoordinatorError:
         shard = self._runtime.locate(request.group_id)
@@ -117,17 +132,15 @@ class OffsetManager:
         return CoordinatorError.NONE
 
     async def _store(
-        self, located: LocatedGroup, offsets: Mapping[TopicPartition, CommittedOffset]
+        self,
+        located: LocatedGroup,
+        offsets: Mapping[TopicPartition, CommittedOffset],
+        batch: bytes,
     ) -> CoordinatorError:
-        group_id = located.entry.group.group_id
-        records = [
-            (_offset_key(group_id, key), encode_offset_value(committed))
-            for key, committed in offsets.items()
-        ]
-        appended = await self._writer.append(located.shard.index, records)
+        appended = await self._writer.append(located.shard.index, batch)
         if appended.error is CoordinatorError.NONE and located.shard.is_loaded:
             # Should the group have been deleted meanwhile, the log has it anew, and so do we.
-            entry = located.shard.create_entry(group_id)
+            entry = located.shard.create_entry(located.entry.group.group_id)
             for position, (key, committed) in enumerate(offsets.items()):
                 entry.offsets.put(key, committed, appended.base_offset + position)
         return appended.error
@@ -180,7 +193,8 @@ class OffsetManager:
         if error is not CoordinatorError.NONE:
             return error
         tombstone = (encode_group_key(located.entry.group.group_id), None)
-        appended = await self._writer.append(located.shard.index, [tombstone])
+        batch = self._writer.build_batch([tombstone])
+        appended = await self._writer.append(located.shard.index, batch)
         # Who joined or committed meanwhile stays.
         is_idle = located.entry.group.state is GroupState.EMPTY and not located.entry.offsets
         if appended.error is CoordinatorError.NONE and is_idle:
@@ -192,8 +206,9 @@ class OffsetManager:
     ) -> CoordinatorError:
         """Write tombstones in batches of bounded size, and forget what they cover."""
         group_id = located.entry.group.group_id
-        waiting = deque(keys)
+        waiting, slices = deque(keys), Slices()
         while waiting:
+            await slices.pause()
             known: list[TopicPartition] = []
             tombstones: list[KeyValue] = []
             size_bytes = 0
@@ -206,7 +221,8 @@ class OffsetManager:
                 size_bytes += len(tombstones[-1][0])
             if not tombstones:
                 break
-            appended = await self._writer.append(located.shard.index, tombstones)
+            batch = self._writer.build_batch(tombstones)
+            appended = await self._writer.append(located.shard.index, batch)
             if appended.error is not CoordinatorError.NONE:
                 return appended.error
             for key in known:

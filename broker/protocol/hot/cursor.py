@@ -60,6 +60,10 @@ class Cursor:
 
     def uvarint(self) -> int:
         """An unsigned varint of at most five bytes."""
+        start = self.position
+        if start < self._end and self._view[start] < 0x80:  # as nearly all are
+            self.position = start + 1
+            return self._view[start]
         result = shift = 0
         for _ in range(_VARINT_BYTES_MAX):
             if self.position >= self._end:

@@ -250,9 +250,13 @@ def test_rebalance_leaves_alone_what_is_within_the_percentage() -> None:
 
 
 def elect(
-    image: MetadataImage, *, unclean: bool, partitions: list[tuple[str, int]] | None
+    image: MetadataImage,
+    *,
+    unclean: bool,
+    partitions: list[tuple[str, int]],
+    is_named: bool = True,
 ) -> dict[tuple[str, int], object]:
-    command = ElectLeaders(is_unclean=unclean, partitions=partitions)
+    command = ElectLeaders(is_unclean=unclean, partitions=partitions, is_named=is_named)
     verdicts = decide_elect_leaders(command, image).response
     return {
         key: verdict.value if isinstance(verdict, Accepted) else type(verdict.error)
@@ -271,7 +275,7 @@ def test_preferred_election_on_request() -> None:
         ("t", 2): ElectionNotNeededError,
         ("t", 3): UnknownTopicError,
     }
-    assert elect(image, unclean=False, partitions=None) == {
+    assert elect(image, unclean=False, partitions=wanted[:3], is_named=False) == {
         ("t", 0): 1,
         ("t", 1): PreferredLeaderNotAvailableError,
     }

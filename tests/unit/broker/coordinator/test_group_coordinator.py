@@ -282,7 +282,7 @@ async def test_others_are_served_while_many_groups_are_made(
         0, ManualClock(), GroupConfig(), loaded=no_groups, unloaded=lambda _: None
     )
     for offset in range(AT_ONCE_MAX + 1):
-        replay_chunk(shard, commit(b"%05d" % offset, offset), offset)
+        await replay_chunk(shard, commit(b"%05d" % offset, offset), offset)
     loading = asyncio.create_task(shard.on_loaded())
     await asyncio.sleep(0)
     served.set()
@@ -297,7 +297,7 @@ async def test_a_damaged_batch_of_the_offsets_topic_does_not_hide_the_others() -
     shard = GroupCoordinatorShard(
         0, ManualClock(), GroupConfig(), loaded=no_groups, unloaded=lambda _: None
     )
-    next_offset = replay_chunk(shard, commit(b"a", 0) + bytes(spoilt) + commit(b"c", 2), 0)
+    next_offset = await replay_chunk(shard, commit(b"a", 0) + bytes(spoilt) + commit(b"c", 2), 0)
     assert next_offset == 3
     await shard.on_loaded()
     assert sorted(shard.entries) == ["a", "c"]

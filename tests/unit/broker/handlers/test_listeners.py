@@ -92,10 +92,10 @@ def test_the_controller_that_is_told_has_the_listener() -> None:
     ]
 
 
-def test_described_partitions_tell_a_leader_without_the_listener() -> None:
+async def test_described_partitions_tell_a_leader_without_the_listener() -> None:
     request = request_of(75, 0, through="INTERNAL", topics=[{"name": "orders"}])
-    answer = handle_describe_topic_partitions(request, node_with(two_listeners())).build(75, 0)
-    errors = [it.error_code for it in answer.topics[0].partitions]
+    answer = await handle_describe_topic_partitions(request, node_with(two_listeners()))
+    errors = [it.error_code for it in answer.build(75, 0).topics[0].partitions]
     assert errors == [ErrorCode.none, ErrorCode.none, ErrorCode.listener_not_found]
 
 

@@ -166,14 +166,14 @@ def test_describe_cluster(version: int) -> None:
         assert refused.error_code is ErrorCode.mismatched_endpoint_type
 
 
-def test_topic_partitions_come_in_pages() -> None:
+async def test_topic_partitions_come_in_pages() -> None:
     node = node_with(cluster_image(ORDERS, AUDIT))
     asked: dict[str, Any] = {"topics": [{"name": n} for n in ("orders", "none", "audit")]}
     seen: list[tuple[str, int]] = []
     cursor: dict[str, Any] | None = None
     for _ in range(10):
         request = request_of(75, 0, **asked, response_partition_limit=2, cursor=cursor)
-        got = handle_describe_topic_partitions(request, node).build(75, 0)
+        got = (await handle_describe_topic_partitions(request, node)).build(75, 0)
         codec.encode_response(75, 0, 1, got)
         seen += [(t.name, p.partition_index) for t in got.topics for p in t.partitions]
         assert sum(len(topic.partitions) for topic in got.topics) <= 2
