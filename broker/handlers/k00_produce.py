@@ -22,6 +22,7 @@ from broker.handlers.partition_errors import (
 )
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
+from broker.log.errors import RecordsRejectedError
 from broker.log.log_validator import AppendInfo
 from broker.metadata.topic_names import INTERNAL_TOPICS
 from broker.protocol.compression import ZSTD
@@ -118,12 +119,14 @@ class _Operation:
         else:
             image = self._node.metadata.image
             error = located_error(image, topic, partition, result.error)
+            refused = result.error
             results[place] = ProduceResult(
                 partition,
                 int(partition_error_code(error)),
                 log_start_offset=result.log_start_offset,
                 error_message=str(error) or None,
                 leader=leader_hint(image, topic, partition, error),
+                record_errors=refused.records if isinstance(refused, RecordsRejectedError) else {},
             )
         self.maybe_answer()
 

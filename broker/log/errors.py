@@ -24,6 +24,7 @@ LogError
 """
 
 import errno
+from collections.abc import Mapping
 
 
 class LogError(Exception):
@@ -35,7 +36,12 @@ class ForbiddenLogError(LogError):
 
 
 class RecordsRejectedError(LogError):
-    """A batch that may not enter the log; nothing was written."""
+    """A batch that may not enter the log; nothing was written. `records` says of single records,
+    by their number in the batch, why they may not."""
+
+    def __init__(self, reason: str, records: Mapping[int, str] | None = None) -> None:
+        super().__init__(reason)
+        self.records: Mapping[int, str] = records or {}
 
 
 class CorruptBatchError(RecordsRejectedError):

@@ -196,15 +196,18 @@ def _check_format(batch: memoryview, header: BatchHeader) -> None:
 
 
 def _check_batch(batch: memoryview, header: BatchHeader, rules: LeaderRules) -> None:
-    config = rules.config
     _check_size(header.size_bytes, rules)
     _check_format(batch, header)
     if header.records_count != header.last_offset_delta + 1:
         raise InvalidRecordError(
             f"{header.records_count} records cannot span {header.last_offset_delta + 1} offsets"
         )
-    if not rules.is_from_client:
-        return
+    if rules.is_from_client:
+        _check_client_batch(batch, header, rules)
+
+
+def _check_client_batch(batch: memoryview, header: BatchHeader, rules: LeaderRules) -> None:
+    config = rules.config
     if header.base_offset:
         raise InvalidRecordError(f"a batch comes with base offset {header.base_offset}, not 0")
     if header.producer_id >= 0 > header.base_sequence:
@@ -218,11 +221,13 @@ def _check_batch(batch: memoryview, header: BatchHeader, rules: LeaderRules) -> 
     if header.is_transactional:
         # Nobody could end the transaction: readers and compaction would wait for it for ever.
         raise InvalidRecordError("transactions are not served")
-    _check_timestamps(header, config, rules.now_ms)
+    if header.is_log_append_time:
+        raise InvalidTimestampError("clients may not mark a batch as LogAppendTime")
     if rules.are_records_checked:
         _check_records(batch, header)
-    if config.is_compacted:
-        _check_keys(batch)
+    times = _Times.of(config, rules.now_ms)
+    if config.is_compacted or times.may_exclude(header):
+        _check_each_record(batch, header, times, config)
 
 
 def _check_records(batch: memoryview, header: BatchHeader) -> None:
@@ -251,30 +256,61 @@ def _recompressed(batch: memoryview, header: BatchHeader, rules: LeaderRules) ->
     return memoryview(stored)
 
 
-def _check_timestamps(header: BatchHeader, config: LogConfig, now_ms: int) -> None:
-    if header.is_log_append_time:
-        raise InvalidTimestampError("clients may not mark a batch as LogAppendTime")
-    if config.is_log_append_time or header.max_timestamp == NO_TIMESTAMP:
-        return
-    if header.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
-        raise InvalidTimestampError(
-            f"timestamp {header.max_timestamp} is {header.max_timestamp - now_ms} ms in the "
-            f"future; message.timestamp.after.max.ms={config.message_timestamp_after_max_ms}"
-        )
-    before_max_ms = config.message_timestamp_before_max_ms
-    if before_max_ms != INT64_MAX and now_ms - header.base_timestamp > before_max_ms:
-        raise InvalidTimestampError(
-            f"timestamp {header.base_timestamp} is {now_ms - header.base_timestamp} ms old; "
-            f"message.timestamp.before.max.ms={before_max_ms}"
+class _Times(NamedTuple):
+    """The timestamps that a topic takes, in ms; both are within."""
+
+    first: int = -INT64_MAX
+    last: int = INT64_MAX
+
+    @classmethod
+    def of(cls, config: LogConfig, now_ms: int) -> "_Times":
+        if config.is_log_append_time:
+            return cls()
+        return cls(
+            now_ms - config.message_timestamp_before_max_ms,
+            now_ms + config.message_timestamp_after_max_ms,
         )
 
+    def may_exclude(self, header: BatchHeader) -> bool:
+        """Whether the batch may hold a record that is too old or too new: a header does not tell
+        its oldest one."""
+        return self.first > 0 or header.max_timestamp > self.last
 
-def _check_keys(batch: memoryview) -> None:
+
+def _check_each_record(
+    batch: memoryview, header: BatchHeader, times: _Times, config: LogConfig
+) -> None:
+    """Each record that this topic may not hold is told, in Kafka's words."""
+    refused: dict[int, str] = {}
+    is_late = False
     try:
-        if any(record.key is None for record in iter_records(batch)):
-            raise InvalidRecordError("a compacted topic takes no record without key")
+        for number, record in enumerate(iter_records(batch)):
+            if config.is_compacted and record.key is None:
+                refused[number] = "Compacted topic cannot accept message without key"
+            elif record.timestamp != NO_TIMESTAMP and not (
+                times.first <= record.timestamp <= times.last
+            ):
+                is_late = True
+                refused[number] = (
+                    f"Timestamp {record.timestamp} of message with offset {number} is out of "
+                    f"range. The timestamp should be within [{times.first}, {times.last}]"
+                )
     except MalformedRecordsError as error:
         raise InvalidRecordError(str(error)) from error
+    if is_late:
+        reason = "One or more records have been rejected due to invalid timestamp"
+        raise InvalidTimestampError(reason, refused)
+    if refused:
+        first = "; ".join(f"record {number}: {why}" for number, why in [*refused.items()][:3])
+        raise InvalidRecordError(
+            f"One or more records have been rejected due to {len(refused)} record errors in total, "
+            f"and only showing the first three errors at most: {first}",
+            refused,
+        )
+    if header.max_timestamp > times.last:
+        raise InvalidTimestampError(
+            f"the batch tells a timestamp of {header.max_timestamp}, which none of its records has"
+        )
 
 
 def _restamped(

@@ -10,11 +10,15 @@ from broker.protocol.records import NewRecord, build_batch
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from tests.contract.operations_rig import unique
+from tests.support.settle import wait_until
 from tests.support.wire import ask, metadata, wait_for_topic
 
 PRODUCE = (0, 9)
 INVALID_RECORD = 87
+INVALID_TIMESTAMP = 32
 NO_ERROR = 0
+NOT_YET = (3, 5, 6)
+"""UNKNOWN_TOPIC_OR_PARTITION, LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER."""
 
 
 def batch() -> bytes:
@@ -57,3 +61,46 @@ async def test_a_failure_without_acks_ends_the_connection(bootstrap: str, topic:
     _, another = leader_and_another(bootstrap, topic)
     with pytest.raises(ConnectionError, match="closed the connection"):
         produce(another, topic, batch(), acks=0)
+
+
+def settled(bootstrap: str, topic: str, records: bytes) -> Any:
+    """The answer of a leader that knows that it leads: it may have been told last."""
+    answers: list[Any] = []
+
+    def is_answered() -> bool:
+        leader, _ = leader_and_another(bootstrap, topic)
+        answer = produce(leader, topic, records, acks=1).responses[0].partition_responses[0]
+        answers.append(answer)
+        return int(answer.error_code) not in NOT_YET
+
+    wait_until(is_answered, f"{topic} has a leader")
+    return answers[-1]
+
+
+async def test_each_record_that_is_refused_is_told(bootstrap: str, admin: KafkaAdmin) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    late_ms = now_ms + 7_200_000
+    keyed, keyless, late = (b"k", now_ms), (None, now_ms), (b"k", late_ms)
+    no_key, out_of_range = "without key", "is out of range"
+    compacted, timed = {"cleanup.policy": "compact"}, {"message.timestamp.after.max.ms": "3600000"}
+    cases: list[tuple[dict[str, str], list[tuple[bytes | None, int]], int, dict[int, str]]] = [
+        (compacted, [keyed, keyless, keyed, keyless], INVALID_RECORD, {1: no_key, 3: no_key}),
+        (compacted, [(None, late_ms)], INVALID_RECORD, {0: no_key}),
+        (compacted, [keyless, late], INVALID_TIMESTAMP, {0: no_key, 1: out_of_range}),
+        (timed, [keyed, keyless, late], INVALID_TIMESTAMP, {2: out_of_range}),
+        (timed, [keyed, keyless], NO_ERROR, {}),
+    ]
+    for configs, rows, code, refused in cases:
+        name = unique("each")
+        new = NewTopic(name=name, partitions=1, replication_factor=1, configs=configs)
+        await admin.create_topic(new)
+        wait_for_topic(bootstrap, name, 1)
+        records = build_batch(
+            [NewRecord(key=key, value=b"v", timestamp=at, headers=()) for key, at in rows]
+        )
+        answer = settled(bootstrap, name, records)
+        assert int(answer.error_code) == code
+        told = {it.batch_index: it.batch_index_error_message for it in answer.record_errors}
+        assert told.keys() == refused.keys()
+        assert all(why in told[number] for number, why in refused.items())
+        assert ("one or more records" in str(answer.error_message).lower()) is bool(refused)

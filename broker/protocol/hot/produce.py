@@ -5,7 +5,8 @@ hints, 13 names topics by id.
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from broker.protocol.errors import RequestHeader
@@ -59,6 +60,8 @@ class ProduceResult(NamedTuple):
     log_start_offset: int = -1
     error_message: str | None = None
     leader: LeaderHint | None = None
+    record_errors: Mapping[int, str] = MappingProxyType({})
+    """Why single records were refused, by their number in the batch."""
 
 
 def decode_produce(header: RequestHeader, frame: memoryview) -> ProduceRequest:
@@ -127,7 +130,12 @@ def _encode_result(result: ProduceResult, version: int) -> bytes:
     if version < 8:
         return encoded
     is_flexible = version >= 9
-    encoded += encode_length(0, is_flexible) + encode_string(result.error_message, is_flexible)
+    encoded += encode_length(len(result.record_errors), is_flexible)
+    for number, why in result.record_errors.items():
+        encoded += _I32.pack(number) + encode_string(why, is_flexible)
+        if is_flexible:
+            encoded += b"\x00"
+    encoded += encode_string(result.error_message, is_flexible)
     if not is_flexible:
         return encoded
     if version >= 10 and result.leader is not None:

@@ -81,7 +81,7 @@ async def test_metadata_has_a_limit(rig: Rig) -> None:
     [
         (NotEnoughReplicasError(), CoordinatorError.COORDINATOR_NOT_AVAILABLE),
         (NotLeaderError(), CoordinatorError.NOT_COORDINATOR),
-        (BatchTooLargeError(), CoordinatorError.INVALID_COMMIT_OFFSET_SIZE),
+        (BatchTooLargeError("too large"), CoordinatorError.INVALID_COMMIT_OFFSET_SIZE),
     ],
 )
 async def test_what_is_not_durable_is_not_shown(

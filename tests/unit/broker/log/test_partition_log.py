@@ -181,8 +181,9 @@ def test_old_timestamps_and_large_segments_are_refused_where_the_topic_says_so(
     tmp_path: Path,
 ) -> None:
     log = open_log(tmp_path, replace(CONFIG, message_timestamp_before_max_ms=1000))
-    with pytest.raises(InvalidTimestampError, match="1001 ms old"):
+    with pytest.raises(InvalidTimestampError) as refused:
         append(log, batch(timestamp=NOW_MS - 1001))
+    assert [*refused.value.records] == [0]
     log.config = LogConfig(segment_bytes=100)
     with pytest.raises(BatchTooLargeError, match=r"segment\.bytes=100"):
         append(log, batch(value=bytes(100)))
@@ -190,8 +191,9 @@ def test_old_timestamps_and_large_segments_are_refused_where_the_topic_says_so(
 
 def test_a_compacted_topic_takes_no_record_without_key(tmp_path: Path) -> None:
     log = open_log(tmp_path, replace(CONFIG, cleanup_policy=frozenset({"compact"})))
-    with pytest.raises(InvalidRecordError, match="without key"):
+    with pytest.raises(InvalidRecordError) as refused:
         append(log, batch())
+    assert [*refused.value.records] == [0]
     append(log, batch(key=b"k"))
 
 
