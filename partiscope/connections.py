@@ -156,7 +156,7 @@ class ConnectionSettings(BaseModel):
         return settings
 
     def _password(self) -> str | None:
-        return _secret(self.password, self.password_file)
+        return plain_secret(self.password, self.password_file)
 
     def _token(self) -> Token | None:
         if self.oauth_token_file is not None:
@@ -178,7 +178,7 @@ class ConnectionSettings(BaseModel):
         )
 
     def _ssl_context(self) -> ssl.SSLContext:
-        context = _tls_context(
+        context = tls_context(
             self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile, _plain(self.ssl_key_password)
         )
         context.check_hostname = self.ssl_check_hostname
@@ -229,9 +229,9 @@ class SchemaRegistryConnection(BaseModel):
         return RegistrySettings(
             url=self.url,
             username=self.username,
-            password=_secret(self.password, self.password_file),
-            token=_secret(self.token, self.token_file),
-            ssl_context=_tls_context(*files, None) if is_tls else None,
+            password=plain_secret(self.password, self.password_file),
+            token=plain_secret(self.token, self.token_file),
+            ssl_context=tls_context(*files, None) if is_tls else None,
             timeout_s=self.timeout_ms / 1000,
         )
 
@@ -240,14 +240,19 @@ def _plain(secret: SecretStr | None) -> str | None:
     return None if secret is None else secret.get_secret_value()
 
 
-def _secret(secret: SecretStr | None, file: Path | None) -> str | None:
+def plain_secret(secret: SecretStr | None, file: Path | None) -> str | None:
     """The first line of the file, else the secret that was written."""
     return _plain(secret) if file is None else read_first_line(file)
 
 
-def _tls_context(
+def tls_context(
     cafile: Path | None, certfile: Path | None, keyfile: Path | None, password: str | None
 ) -> ssl.SSLContext:
+    """Trust and client certificate of a connection.
+
+    Raises:
+        ValueError: a file cannot be read, or is not PEM.
+    """
     if keyfile is not None and certfile is None:
         raise ValueError(f"ssl_keyfile {str(keyfile)!r} needs ssl_certfile, its certificate")
     if trusted := os.environ.get(_TRUSTED_BY_ALL):

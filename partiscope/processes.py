@@ -60,6 +60,18 @@ def executor_part(settings: Settings, bus: str) -> Part:
     )
 
 
+def alerts_part(settings: Settings, bus: str) -> Part:
+    """The process that delivers alerts."""
+    return Part(
+        name="alerts",
+        command=(
+            *(*PYTHON, "partiscope", "alerts", "run"),
+            *("--bus", bus, "--store", settings.store),
+        ),
+        log_file=_log(settings.data, "alerts"),
+    )
+
+
 def dashboard_part(settings: Settings, bus: str) -> Part:
     """The web page."""
     flags = {

@@ -126,6 +126,8 @@ async def start_everything(
     bus = layout.bootstrap
     await _start_brokers(supervisor, layout, settings)
     acting = [processes.executor_part(settings, bus)]
+    if settings.alerts.rules:
+        acting.append(processes.alerts_part(settings, bus))
     if with_demo:
         acting.append(processes.demo_part(settings, bus))
 

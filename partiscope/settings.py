@@ -36,6 +36,7 @@ from control.kafka.connection.settings import KafkaSettings, quoted
 from control.model.ids import ClusterId
 from control.model.units import parse_duration
 from control.model.watched_cluster import COLORS, JOURNAL_HOLD_S, is_of_any
+from partiscope.alert_settings import AlertsSettings
 from partiscope.connections import ConnectionSettings, SchemaRegistryConnection
 from partiscope.proof_keys import KEY_FILE
 from partiscope.setting_types import (
@@ -247,6 +248,7 @@ class Settings(BaseSettings):
     prometheus: PrometheusSettings = Field(default_factory=PrometheusSettings)
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
     proof: ProofSettings = Field(default_factory=ProofSettings)
+    alerts: AlertsSettings = Field(default_factory=AlertsSettings)
 
     @property
     def key_file(self) -> Path:

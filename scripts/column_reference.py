@@ -12,6 +12,7 @@ from typing import Final
 
 from command_reference import ROOT, write_or_check
 
+from control.views.alert_tables import ALERT_RULES, ALERTS, EPISODES, SILENCES
 from control.views.cluster.all_clusters import CLUSTERS
 from control.views.cluster.racks import RACKS
 from control.views.cluster.what_if import SURVIVORS
@@ -56,7 +57,8 @@ The whole table is on the screen. Configs and messages have filters of their own
 """
 OTHERS: Final = (LOG_DIRS, REPLICAS, SEGMENTS, MEMBERS, LISTED, OFFSETS, SHARE_OFFSETS,
                  LISTED_TOPICS, TOPIC_PARTITIONS, FINDINGS, RACKS, SURVIVORS, CLUSTERS, MOVES,
-                 MOVING, CHANGES, PLAN_BROKERS, JOURNAL, CONFIGS, MESSAGES)  # fmt: skip
+                 MOVING, CHANGES, PLAN_BROKERS, JOURNAL, CONFIGS, MESSAGES,
+                 ALERTS, ALERT_RULES, SILENCES, EPISODES)  # fmt: skip
 
 
 def written() -> str:

@@ -13,12 +13,19 @@ from typing import Final
 _TOLD: Final = re.compile(r"`partiscope (?P<name>[a-z][a-z-]*)(?P<rest>[^`]*)`")
 _SCREENS: Final = frozenset({"tui", "dashboard", "exporter"})
 _LISTS: Final = frozenset({"topics list", "groups list"})
-_FIGURES: Final = _SCREENS | _LISTS | {"status", "brokers", "partitions", "what-if"}
-_OPERATIONS: Final = _SCREENS | {"moves", "reassign", "journal", "brokers drain"}
+_ALERTS: Final = frozenset(
+    {"alerts list", "alerts describe", "alerts silences", "alerts silence", "alerts unsilence"}
+    | {"alerts run"}
+)
+_ALERT_TRIALS: Final = frozenset({"alerts check", "alerts backtest", "alerts run"})
+_FIGURES: Final = _SCREENS | _LISTS | _ALERT_TRIALS | {"status", "brokers", "partitions", "what-if"}
+_OPERATIONS: Final = _SCREENS | _ALERTS | {"moves", "reassign", "journal", "brokers drain"}
 _WITH_OWN_FLAGS: Final = frozenset(
     {"brokers acks-lesson", "brokers cordon", "brokers uncordon", "brokers drain"}
     | {"brokers clear-throttles"}
     | _LISTS
+    | _ALERTS
+    | _ALERT_TRIALS
 )
 """They take other flags than the rest of their group."""
 _ABOUT_CLUSTER: Final = (

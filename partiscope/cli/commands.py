@@ -107,6 +107,13 @@ COMMANDS: Final = (
         example="partiscope status --json",
     ),
     Command(
+        name="alerts",
+        folder="watch",
+        summary="List alerts and rules; silence, test, try on history.",
+        example="partiscope alerts backtest --since 7d",
+        is_group=True,
+    ),
+    Command(
         name="clusters",
         folder="watch",
         summary="List the watched clusters side by side.",

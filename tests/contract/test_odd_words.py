@@ -16,7 +16,7 @@ from partiscope.cli.shared.exits import Exit
 from partiscope.cli.shared.streams import settle_streams
 from tests.support.cluster import LocalCluster
 
-SERVE: Final = frozenset({it.name for it in COMMANDS if it.is_service} | {"tui"})
+SERVE: Final = frozenset({it.name for it in COMMANDS if it.is_service} | {"tui", "alerts run"})
 """They go on until they are ended: only with words that they must refuse."""
 ODD_ADDRESSES: Final = (
     "127.0.0.1:99999", "127.0.0.1:0", "127.0.0.1:-1", "127.0.0.1:", ":9092", "nonsense", "a b:1",
@@ -44,7 +44,7 @@ class Leaf:
 
     @property
     def is_server(self) -> bool:
-        return self.words[0] in SERVE
+        return not SERVE.isdisjoint({self.words[0], " ".join(self.words)})
 
     def has(self, option: str) -> bool:
         return any(option in param.opts for param in self.params)

@@ -41,6 +41,10 @@ NOT_TYPED: Final = {
     "the commands that are told",
     "python -m spark_metrics.job.set_up": "`make setup` ran it, or no test of Spark runs",
     "python -m benchmarks.": "hours; its words are read below",
+    "partiscope alerts run": "it runs until it is ended; tests/contract/test_alert_delivery.py",
+    "partiscope alerts test": "needs a receiver; tests/contract/test_alert_commands.py",
+    "partiscope alerts backtest": "needs rules; tests/contract/test_alert_commands.py",
+    "partiscope alerts unsilence": "needs a silence; tests/contract/test_alert_delivery.py",
     "make ": "`make up` is typed in test_documented_starts; others are read below",
 }
 """By their first words."""

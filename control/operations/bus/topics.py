@@ -52,13 +52,13 @@ _KEPT: Final = {
     "retention.bytes": "-1",
     "max.message.bytes": str(_RECORD_MAX),
 }
-_COMPACTED: Final = {
+COMPACTED: Final = {
     **_KEPT,
     "cleanup.policy": "compact",
     "segment.bytes": str(_RECORD_MAX + (1 << 20)),
     "min.cleanable.dirty.ratio": "0.1",
 }
-_CONFIGS: Final = {OPERATIONS_TOPIC: _COMPACTED, EVENTS_TOPIC: _COMPACTED}
+_CONFIGS: Final = {OPERATIONS_TOPIC: COMPACTED, EVENTS_TOPIC: COMPACTED}
 """A segment is compacted once another one follows it, and holds one record at least."""
 PROGRESS: Final = b"/progress"
 """How the keys of events end that tell progress."""
@@ -159,7 +159,7 @@ class Bus:
     async def publish_command(self, command: Command) -> None:
         """Durable when it returns; one that was read without proof gets none."""
         key, value = _key_of_command(command), encode_command(command)
-        await self._send(COMMANDS, key, value, is_proven=not command.is_foreign)
+        await self.send(COMMANDS, key, value, is_proven=not command.is_foreign)
 
     async def are_commands_compacted(self) -> bool:
         """False: the topic is an older release's, which kept all."""
@@ -170,11 +170,11 @@ class Bus:
     async def compact_commands(self) -> None:
         """From now on the newest command of each key is kept."""
         async with KafkaAdmin.to(self.settings) as admin:
-            await admin.alter_configs(_COMMANDS_CONFIG, _COMPACTED)
+            await admin.alter_configs(_COMMANDS_CONFIG, COMPACTED)
 
     async def publish_event(self, event: Event) -> None:
         """Durable when it returns."""
-        await self._send(EVENTS, _key_of(event), encode_event(event))
+        await self.send(EVENTS, _key_of(event), encode_event(event))
 
     async def read_commands(self, *, of: str | None = None) -> tuple[list[Command], int]:
         """All commands, or those of one operation, oldest first, and the offset behind the last;
@@ -255,13 +255,20 @@ class Bus:
             except UnreachableError as error:
                 await outage.wait_after(error)
 
-    async def _send(
-        self, partition: TopicPartition, key: bytes, value: bytes, *, is_proven: bool = True
+    async def send(
+        self,
+        partition: TopicPartition,
+        key: bytes,
+        value: bytes | None,
+        *,
+        is_proven: bool = True,
     ) -> None:
-        """:raises BusUnreachableError: nobody acknowledged it.
+        """Write a record, durable when it returns; without a value compaction drops its key.
+
+        :raises BusUnreachableError: nobody acknowledged it.
         :raises RefusedError: the bus does not take this record.
         :raises ProofKeyError: this installation has no key."""
-        headers = proof_headers(partition.topic, key, value) if is_proven else ()
+        headers = proof_headers(partition.topic, key, value or b"") if is_proven else ()
         record = OutgoingRecord(
             topic=partition.topic,
             partition=partition.partition,

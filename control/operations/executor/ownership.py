@@ -1,5 +1,7 @@
 """One executor at a time: whoever the group assigns the operations topic's only partition.
 
+Alerts are delivered by one process at a time in the same way, by the alerts topic.
+
 Membership is the lock. A second executor joins the same group, gets no partition and waits; when
 the owner dies, its session ends within SESSION_TIMEOUT_MS and the next one takes over. `hold`
 commits an offset, which the coordinator accepts only from the present generation: an executor
@@ -19,6 +21,7 @@ from aiokafka.errors import KafkaError
 
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import UnreachableError
+from control.model.ids import TopicPartition
 from control.operations.bus.commands import Command
 from control.operations.bus.topics import COMMANDS
 from control.operations.bus.unreadable import Unreadable
@@ -28,14 +31,22 @@ GROUP_ID: Final = "__partiscope_executor"
 SESSION_TIMEOUT_MS: Final = 6_000
 HEARTBEAT_MS: Final = 1_000
 POLL_MS: Final = 500
-_PARTITION: Final = WireTopicPartition(*COMMANDS)
 
 
 class Ownership:
     """Membership in the executors' group. Use as an async context manager."""
 
-    def __init__(self, settings: KafkaSettings, unreadable: Unreadable) -> None:
+    def __init__(
+        self,
+        settings: KafkaSettings,
+        unreadable: Unreadable,
+        *,
+        partition: TopicPartition = COMMANDS,
+        group_id: str = GROUP_ID,
+    ) -> None:
         self._settings = settings
+        self._partition = WireTopicPartition(*partition)
+        self._group_id = group_id
         self._unreadable = unreadable
         self._owned = asyncio.Event()
         self._holding = asyncio.Lock()
@@ -47,7 +58,7 @@ class Ownership:
             bootstrap_servers=self._settings.bootstrap,
             client_id=f"{self._settings.client_id}-executor",
             metadata_max_age_ms=self._settings.metadata_age_ms_max,
-            group_id=GROUP_ID,
+            group_id=self._group_id,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             session_timeout_ms=SESSION_TIMEOUT_MS,
@@ -55,7 +66,9 @@ class Ownership:
             partition_assignment_strategy=(StickyPartitionAssignor,),
             **self._settings.security_options(),
         )
-        self._consumer.subscribe(topics=[COMMANDS.topic], listener=_Listener(self._owned))
+        self._consumer.subscribe(
+            topics=[self._partition.topic], listener=_Listener(self._partition, self._owned)
+        )
         try:
             await self._consumer.start()
         except (KafkaError, OSError, TimeoutError, AssertionError) as error:
@@ -93,8 +106,8 @@ class Ownership:
             raise FencedError("the executors' group is rebalancing")
         try:
             async with self._holding:
-                position = await self._consumer.position(_PARTITION)
-                await self._consumer.commit({_PARTITION: OffsetAndMetadata(position, "")})
+                position = await self._consumer.position(self._partition)
+                await self._consumer.commit({self._partition: OffsetAndMetadata(position, "")})
         except (KafkaError, OSError, TimeoutError, RuntimeError) as error:
             raise FencedError(str(error) or type(error).__name__) from error
         if not self.is_owner:
@@ -106,7 +119,7 @@ class Ownership:
         :raises FencedError: the partition is not ours.
         """
         try:
-            self._consumer.seek(_PARTITION, offset)
+            self._consumer.seek(self._partition, offset)
         except (KafkaError, RuntimeError) as error:
             raise FencedError(str(error)) from error
 
@@ -134,12 +147,13 @@ class Ownership:
 class _Listener(ConsumerRebalanceListener):  # type: ignore[misc]
     """Sets and clears the flag as the partition comes and goes."""
 
-    def __init__(self, owned: asyncio.Event) -> None:
+    def __init__(self, partition: WireTopicPartition, owned: asyncio.Event) -> None:
+        self._partition = partition
         self._owned = owned
 
     async def on_partitions_revoked(self, revoked: Iterable[WireTopicPartition]) -> None:
         self._owned.clear()
 
     async def on_partitions_assigned(self, assigned: Iterable[WireTopicPartition]) -> None:
-        if _PARTITION in assigned:
+        if self._partition in assigned:
             self._owned.set()

@@ -15,7 +15,7 @@ Unknown (n/a) passes no comparison but ``lag:unknown``.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
@@ -121,6 +121,35 @@ def filter_mask(
         FilterError: an unknown field, a value of the wrong kind, too many terms.
     """
     mask: BoolColumn = np.ones(table.num_rows, dtype=np.bool_)
+    for _, _, passed in _judged_terms(table, text, fields, name_column):
+        mask &= passed
+    return mask
+
+
+def filter_truth(
+    table: pa.Table, text: str, fields: Mapping[str, FilterField], *, name_column: str
+) -> tuple[BoolColumn, BoolColumn]:
+    """Rows that are known to pass, and rows that nobody can judge: a figure that a term asks for is
+    unknown, and no other term rules the row out.
+
+    Raises:
+        FilterError: as ``filter_mask``.
+    """
+    passes: BoolColumn = np.ones(table.num_rows, dtype=np.bool_)
+    may_pass = passes.copy()
+    for term, place, passed in _judged_terms(table, text, fields, name_column):
+        is_unknown = _bools(pc.is_null(table[place.column], nan_is_null=True))
+        if term.value.lower() in _UNKNOWN:
+            is_unknown &= False
+        passes &= passed & ~is_unknown
+        may_pass &= passed | is_unknown
+    return passes, may_pass & ~passes
+
+
+def _judged_terms(
+    table: pa.Table, text: str, fields: Mapping[str, FilterField], name_column: str
+) -> Iterator[tuple[Term, FilterField, BoolColumn]]:
+    """Each term with the column that it asks, and which rows pass it."""
     named = {**fields, "": FilterField(name_column, FieldKind.TEXT)}
     for term in parse_filter(text):
         place = named.get(term.field)
@@ -130,8 +159,7 @@ def filter_mask(
             passed = _MATCHERS[place.kind](table[place.column], term)
         except FilterError as error:
             raise FilterError(f"{term.field}{term.operator}{term.value}: {error}") from error
-        mask &= ~passed if term.is_negated else passed
-    return mask
+        yield term, place, ~passed if term.is_negated else passed
 
 
 def column_name(words: str) -> str:

@@ -13,6 +13,7 @@ from control.views.tables.filters import (
     FilterField,
     _parse_time,
     filter_mask,
+    filter_truth,
     parse_filter,
     parse_number,
 )
@@ -129,3 +130,23 @@ def test_a_number_that_no_row_can_have_is_no_error(text: str) -> None:
 def test_what_is_half_a_number_is_none(text: str) -> None:
     with pytest.raises(FilterError):
         parse_number(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "known", "unsure"),
+    [
+        ("lag>10", [True, False, False], [False, False, True]),
+        ("-lag>10", [False, True, False], [False, False, True]),
+        ("lag>10 a", [True, False, False], [False, False, False]),
+        ("lag:unknown", [False, False, True], [False, False, False]),
+        ("lag!=5", [True, False, False], [False, False, True]),
+    ],
+)
+def test_a_row_passes_does_not_pass_or_is_not_known(
+    text: str, known: list[bool], unsure: list[bool]
+) -> None:
+    """A row that another term rules out is known not to pass."""
+    table = pa.table({"name": ["a", "b", "c"], "lag": pa.array([20.0, 5.0, None])})
+    fields = {"lag": FilterField("lag", FieldKind.NUMBER)}
+    passes, open_ones = filter_truth(table, text, fields, name_column="name")
+    assert (passes.tolist(), open_ones.tolist()) == (known, unsure)

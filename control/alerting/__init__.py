@@ -1,0 +1,1 @@
+"""Alerts at work: rules judged by snapshots, tellings delivered, and rules tried on history."""
