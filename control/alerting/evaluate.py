@@ -16,6 +16,7 @@ from control.model.finding import Finding
 from control.model.status import PARTITION_SEVERITIES
 from control.views.format import NONE, phrase
 from control.views.next_steps import action_of
+from control.views.snapshots.alert_findings import FIRING_KIND
 from control.views.snapshots.snapshot import LISTS, OperatorSnapshot
 from control.views.tables.column import Column, Table
 from control.views.tables.filters import (
@@ -97,6 +98,7 @@ def _of_findings(
     findings: Sequence[Finding], rule: AlertRule, open_ones: Collection[str], *, is_old: bool
 ) -> RuleReading:
     """A finding that is gone while figures are old has not ended: nobody looks."""
+    findings = [it for it in findings if it.kind != FIRING_KIND]
     table = _finding_table(findings)
     mask = filter_mask(table, rule.condition.filter, FINDING_FIELDS, name_column="subject")
     told = [findings[place] for place in np.flatnonzero(mask).tolist()]

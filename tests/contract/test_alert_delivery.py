@@ -270,7 +270,11 @@ def test_kill_9_loses_nothing(site: Site) -> None:
     site.store.lag = 0
     site.start()
     site.wait_for(["firing", "resolved"])
-    assert len({str(it["Message-ID"]) for it in site.mail.taken}) == len(site.mail.taken)
+    wait_until(
+        lambda: len({str(it["Message-ID"]) for it in site.mail.taken}) == 2,
+        "mail tells the alert and its end",
+        story=lambda: site.log,
+    )
 
 
 def test_silenced_alerts_are_not_told_until_the_silence_ends(site: Site) -> None:

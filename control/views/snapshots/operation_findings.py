@@ -26,6 +26,7 @@ from control.operations.executor.throttles.left_throttles import (
     RunningMoves,
     SetThrottle,
 )
+from control.views.snapshots.alert_findings import AlertWatch
 from control.views.snapshots.error_log import ErrorLog
 
 if TYPE_CHECKING:
@@ -118,11 +119,15 @@ class OperationWatch:
             self._thread.join(STOP_TIMEOUT_S)
 
     async def _follow(self) -> None:
-        async with _sources(self._watched, self._bus) as (admin, moves):
+        async with (
+            _sources(self._watched, self._bus) as (admin, moves),
+            _alerts(self._watched, self._bus) as alerts,
+        ):
             throttles = LeftThrottles(admin)
             while True:
                 try:
-                    self.findings, self.moves = await _read(admin, throttles, moves, self._watched)
+                    found, self.moves = await _read(admin, throttles, moves, self._watched)
+                    self.findings = (*found, *await _read_alerts(alerts))
                 except Exception as error:  # noqa: BLE001 (its findings would stay for ever)
                     self.findings, self.moves = (), ()
                     self._errors.note("findings about operations cannot be read", error)
@@ -141,11 +146,17 @@ def operations_now(watched: WatchedCluster, bus: str | None) -> tuple[Finding, .
 
 
 async def _read_soon(watched: WatchedCluster, bus: str | None) -> tuple[Finding, ...]:
-    async with _sources(watched, bus) as (admin, moves):
+    async with (
+        _sources(watched, bus) as (admin, moves),
+        _alerts(watched, bus) as alerts,
+    ):
         soon_s = NOW_WITHIN_S / 2
         throttles = LeftThrottles(admin, rates_within_s=soon_s, lists_within_s=soon_s)
-        found, _ = await _read(admin, throttles, moves, watched, within_s=NOW_WITHIN_S)
-        return found
+        (found, _), of_alerts = await asyncio.gather(
+            _read(admin, throttles, moves, watched, within_s=NOW_WITHIN_S),
+            _read_alerts(alerts, within_s=NOW_WITHIN_S),
+        )
+        return *found, *of_alerts
 
 
 @asynccontextmanager
@@ -165,6 +176,31 @@ async def _sources(
             reader = MovesReader(bus, creates_topics=False, of=watched)
             moves = await stack.enter_async_context(reader)
         yield admin, moves
+
+
+@asynccontextmanager
+async def _alerts(watched: WatchedCluster, bus: str | None) -> AsyncIterator[AlertWatch | None]:
+    """The alerts topic, where a bus is known; nothing is asked yet."""
+    if bus is None:
+        yield None
+        return
+    from control.kafka.connection.connections import settings_of
+    from control.operations.bus.alert_records import AlertsTopic
+    from control.operations.bus.topics import Bus
+
+    async with Bus(settings_of(bus)) as opened:
+        yield AlertWatch(AlertsTopic(opened), watched.name)
+
+
+async def _read_alerts(
+    alerts: AlertWatch | None, *, within_s: float | None = None
+) -> tuple[Finding, ...]:
+    """Findings about alerts; none while the bus does not answer, or not in time."""
+    with suppress(KafkaPortError, TimeoutError):
+        async with asyncio.timeout(within_s):
+            now_ms = time.time_ns() // 1_000_000
+            return () if alerts is None else await alerts.read(now_ms=now_ms)
+    return ()
 
 
 async def _read(
