@@ -23,6 +23,7 @@ class Operation(StrEnum):
     ELECT = "elect"
     CLEAR_THROTTLES = "clear_throttles"
     RESET_OFFSETS = "reset_offsets"
+    SILENCE = "silence"
     OPEN = "open"
     OUTSIDE = "outside"
     """Something that is not done here, as to start a consumer."""

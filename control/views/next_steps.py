@@ -17,7 +17,7 @@ class Action:
     given: tuple[tuple[str, str], ...] = ()
 
 
-_FORMS: Final = ("elect", "clear_throttles", "reset_offsets")
+_FORMS: Final = ("elect", "clear_throttles", "reset_offsets", "silence")
 """Operations that have a form of their own."""
 _DISKS: Final = ("disk", "log-dir-full", "disk-filling")
 _GOALS: Final = {"skew-leaders": "leaders", **dict.fromkeys(_DISKS, "relieve")}

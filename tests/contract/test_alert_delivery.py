@@ -17,13 +17,18 @@ from typing import Any, Final, Self
 
 import pytest
 
+from control.alerts.silences import Matcher
 from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.alert_records import AlertsTopic
 from control.operations.bus.topics import Bus
+from control.operations.catalogue.alerts.silence_alerts import SilenceAlerts
+from control.operations.errors import ReadOnlyError
+from control.operations.operation_session import OperationSession
 from tests.support.alert_receivers import MailServer, WebhookServer
 from tests.support.cluster import LocalCluster
 from tests.support.patience import WAIT_S
-from tests.support.settle import wait_until
+from tests.support.settle import until, wait_until
 from tests.support.store_builder import StoreBuilder
 from tests.unit.control import clusters
 
@@ -315,3 +320,30 @@ def test_a_second_process_waits_for_its_turn(site: Site) -> None:
     first.wait()
     site.store.lag = 0
     site.wait_for(["firing", "resolved"])
+
+
+async def test_the_form_of_the_screens_silences_with_preview_and_journal(
+    site: Site, our_cluster: LocalCluster
+) -> None:
+    watched = WatchedCluster(bootstrap=our_cluster.bootstrap)
+    fields = SilenceAlerts.FORM.parse({"subject": "bill*", "lasts": "30m", "reason": "drill"})
+    async with OperationSession(watched, bus=our_cluster.bootstrap, who="tester") as session:
+        previewed = await session.preview(SilenceAlerts.of(fields))
+        assert previewed.effect.changes[0].line == "subject bill*: not told for 30 m"
+        await session.perform(previewed, typed=previewed.word)
+        lines = await session.journal.lines()
+    assert [it.reason for it in lines if it.what == "silence subject bill*"] == ["drill"]
+    site.store.lag = LAGGING
+    site.start()
+    await until(
+        lambda: "silenced" in str(site.run("list", "--json")["alerts"]), story=lambda: site.log
+    )
+    assert site.hook.taken == []
+
+
+async def test_nothing_is_silenced_on_a_read_only_cluster(our_cluster: LocalCluster) -> None:
+    watched = WatchedCluster(bootstrap=our_cluster.bootstrap, is_read_only=True)
+    asked = SilenceAlerts(matcher=Matcher(rule="lag"), lasts="1h", reason="drill")
+    async with OperationSession(watched, bus=our_cluster.bootstrap, who="tester") as session:
+        with pytest.raises(ReadOnlyError):
+            await session.preview(asked)

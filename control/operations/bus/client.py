@@ -114,6 +114,11 @@ class MovesReader:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    @property
+    def bus(self) -> Bus:
+        """The bus itself, for other topics on it."""
+        return self._bus
+
     async def close(self) -> None:
         """Close the connections."""
         await self._bus.close()

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from control.kafka.collector.rights import AclOperation, Lacking
+from control.operations.catalogue.alerts.silence_alerts import SilenceAlerts
 from control.operations.catalogue.brokers.clear_throttles import ClearThrottles
 from control.operations.catalogue.brokers.configure_broker import ConfigureBroker
 from control.operations.catalogue.brokers.cordon import Cordon
@@ -50,6 +51,7 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
     ResetOffsets,
     DeleteOffsets,
     DeleteGroup,
+    SilenceAlerts,
 )
 """Those that are offered everywhere."""
 MOVE_OPERATIONS: Final[tuple[type[MoveOperation], ...]] = (
@@ -64,8 +66,11 @@ MOVE_OPERATIONS: Final[tuple[type[MoveOperation], ...]] = (
 FORMS: Final[tuple[OperationForm, ...]] = tuple(operation.FORM for operation in OPERATIONS)
 RIGHTS: Final[Mapping[str, Lacking]] = {it.FORM.name: it.RIGHTS for it in OPERATIONS}
 """By operation that changes something; those on a reassignment need the rights of ``reassign``."""
-NEEDED_RIGHTS: Final = {**RIGHTS, "browse": ((AclOperation.READ, "topic"),)}
-"""By operation that a screen offers."""
+NEEDED_RIGHTS: Final = {
+    **{name: rights for name, rights in RIGHTS.items() if rights},
+    "browse": ((AclOperation.READ, "topic"),),
+}
+"""By operation that a screen offers, and that needs any on the watched cluster."""
 _MOVE_OPERATIONS: Final = {it.FORM.name: it for it in MOVE_OPERATIONS}
 _BY_NAME: Final = {it.FORM.name: it for it in (*OPERATIONS, *MOVE_OPERATIONS)}
 

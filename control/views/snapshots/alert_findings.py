@@ -33,6 +33,7 @@ def alert_findings(records: AlertRecords, *, cluster: str, now_ms: int) -> Itera
     if firing:
         named = [f"{it.rule} ({it.subject})" for it in firing[:NAMES_MAX]]
         more = f"; and {len(firing) - NAMES_MAX:,} more" if len(firing) > NAMES_MAX else ""
+        rules = {it.rule for it in firing}
         told = sorted({name for it in firing for name in it.deliveries})
         yield Finding(
             kind=FIRING_KIND,
@@ -41,8 +42,9 @@ def alert_findings(records: AlertRecords, *, cluster: str, now_ms: int) -> Itera
             label="alerts",
             title="{count:plural:alert} firing",
             reason="{names}. {told}",
-            next_step="`partiscope alerts` lists them; `partiscope alerts silence` silences some",
-            operation=Operation.OUTSIDE,
+            next_step="Mend what they tell, or silence them; `partiscope alerts` lists them",
+            operation=Operation.SILENCE,
+            given=(("rule", rules.pop()),) if len(rules) == 1 else (),
             since_ms=min(it.fired_ms or it.since_ms for it in firing),
             facts={
                 "count": len(firing),

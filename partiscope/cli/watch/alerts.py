@@ -83,7 +83,8 @@ def list_alerts(
         )
     else:
         columns = ALERTS.columns
-        write_rows(columns, [it.with_cells(since=zoned(it.since)) for it in rows])
+        shown = [it.with_cells(since=zoned(it.since), fired=zoned(it.fired)) for it in rows]
+        write_rows(columns, shown)
         for problem in problems:
             note(problem)
     if any(it.severity == "critical" and it.fired_ms and it.is_open for it in alerts):
