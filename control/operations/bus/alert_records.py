@@ -16,10 +16,10 @@ from control.alerts.alert import Alert
 from control.alerts.silences import SILENCES_MAX, Silence
 from control.kafka.admin.bus_topics import ensure_topic
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.records.reader import FetchedRecord
 from control.model.ids import TopicPartition
 from control.operations.bus.proof import is_proven
 from control.operations.bus.topics import COMPACTED, Bus
+from control.operations.bus.unreadable import BusRecord
 from control.operations.errors import InvalidInputError
 
 ALERTS_TOPIC: Final = "__partiscope_alerts"
@@ -61,12 +61,16 @@ class AlertRecords:
     silences: dict[str, Silence] = field(default_factory=dict)
     delivery: DeliveryReport | None = None
     next_offset: int = 0
+    foreign: int = 0
+    """Records that no known installation has written."""
 
-    def take(self, record: FetchedRecord) -> None:
+    def take(self, record: BusRecord) -> None:
         """One more record; what is not proven, or cannot be read, counts for nothing."""
         self.next_offset = record.offset + 1
         if not is_proven(record.topic, record.key, record.value, record.headers):
-            _log.warning("%s, offset %d, is not proven and left out", record.topic, record.offset)
+            self.foreign += 1
+            if self.foreign == 1:  # whoever floods the topic must not flood the log
+                _log.warning("%s holds records that are not proven: left out", record.topic)
             return
         try:
             self._take((record.key or b"").decode(), record.value)

@@ -8,6 +8,7 @@ from control.alerts.readings import Match
 from control.alerts.rules import AlertRule, parse_condition
 from control.model.finding import Finding
 from control.operations.bus.alert_records import AlertRecords, DeliveryReport
+from control.views.next_steps import action_of
 from control.views.snapshots.alert_findings import LATE_MS, alert_findings
 from control.views.snapshots.snapshot import build_snapshot
 from control.views.tables.findings import finding_row
@@ -39,6 +40,8 @@ def test_what_fires_on_this_cluster_is_one_finding_that_says_who_was_told() -> N
     assert row.title.text == "1 alert firing"
     assert "lag (billing)" in row.reason.text
     assert "slack" in row.reason.text
+    action = action_of(row)
+    assert (action.form, action.given) == ("silence", (("rule", "lag"),))
 
 
 def test_no_rule_rings_because_an_alert_rings() -> None:
