@@ -232,6 +232,11 @@ class _Feasibility:
                 f"only {most} may hold {named([name for _, name in stuck])}. "
                 f"At most {most} is possible; or add brokers"
             )
+        if factor > (known := len(self.topology.brokers)):
+            raise GoalError(
+                f"replication factor {factor} is impossible: replicas are on distinct brokers, and "
+                f"there are {known}. Choose {known} at most"
+            )
 
     def _check_distinct(self) -> None:
         """A replica of a removed broker needs a broker that has none of its partition."""

@@ -245,6 +245,13 @@ def test_impossible_wishes_are_answered_with_the_proof(request_: PlanRequest, wo
         plan(cluster({1: None, 2: None, 3: None}, [(1, 2, 3)]), request_)
 
 
+@pytest.mark.parametrize("factor", [4, 1 << 20, 1 << 70])
+def test_a_factor_above_the_brokers_is_refused_where_nothing_is_there_to_move(factor: int) -> None:
+    request = PlanRequest(goal=Goal.REPLICATION, replication_factor=factor)
+    with pytest.raises(GoalError, match=f"{factor} is impossible"):
+        plan(cluster({1: None, 2: None, 3: None}, []), request)
+
+
 def test_a_relieved_broker_goes_down_to_the_mean_and_nobody_else_above_it() -> None:
     topology = cluster({1: None, 2: None, 3: None}, [(1,)] * 8 + [(2,)] * 3 + [(3,)])
     alternative = best(topology, goal=Goal.RELIEVE, relieve_brokers=(1,))
