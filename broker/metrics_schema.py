@@ -29,7 +29,7 @@ later version only adds keys; ``v`` tells which one wrote the record.
 cut into 16 it puts bucket 21 of 64 into records of bucket 5 of 16 (``"bucket_of":[5,16]``), and its
 ``"parts_of"`` tell how many records there are of each bucket, 0 included. So who reads some buckets
 alone knows whether the round is whole there. Records without ``bucket_of`` concern all buckets:
-those of small rounds, and the first ones of large rounds, which list groups and brokers.
+those of small rounds, and the first ones of others, which list groups and brokers.
 """
 
 import json
@@ -52,10 +52,10 @@ BUCKETS: Final = 64
 """It never changes, however many of them one reader takes."""
 RANGE_PARTITIONS: Final = 256
 """So many partitions of a topic are in one bucket; a topic with more is in several."""
-BUCKETED_ROWS_MIN: Final = 4_000
+BUCKETED_ROWS_MIN: Final = 1_000
 """A round of fewer rows is not cut by bucket: its records would be many and small."""
-PACKED_PARTS_MIN: Final = BUCKETED_ROWS_MIN // ROWS_PER_RECORD_MAX
-"""The columns of a round of so many records are packed; in smaller ones any tool reads them."""
+PACKED_BUCKETS_MIN: Final = 8
+"""Columns of a round cut into so many are packed (4,000 rows); any tool reads those of others."""
 NO_COMMIT: Final = -1
 """As a committed offset, what OffsetFetch answers where there is none."""
 LOG_POINTS_MAX: Final = 8
@@ -282,7 +282,8 @@ def cut_round(
 ) -> list[tuple[Envelope, Sequence[Row]]]:
     """Envelope and rows of each record of a round, for ``encode_part``.
 
-    The rows of a large round are parted by bucket and by kind.
+    The rows of a round that is not small are parted by bucket; those of a large one, whose columns
+    are packed, also by kind.
     """
     whole = rows if isinstance(rows, list) else list(rows)
     count = len(whole) + len(orphans or ())
@@ -305,14 +306,16 @@ def _buckets_for(rows: int) -> int:
 def _cut(
     envelope: Envelope, whole: Sequence[Row], orphans: Sequence[Row], buckets: int
 ) -> list[tuple[Envelope, Sequence[Row]]]:
-    """The records of a large round: those of no bucket, then those of each."""
+    """The records of a round that is not small: those of no bucket, then those of each."""
+    is_packed = buckets >= PACKED_BUCKETS_MIN
     sorted_rows: dict[tuple[int, bool, str], list[Row]] = {}
     for of_orphans, rows in ((False, whole), (True, orphans)):
         for row in rows:
             bucket = -1
             if not isinstance(row, (GroupSample, BrokerSample)):
                 bucket = bucket_of(envelope.cluster, row.topic, row.partition) % buckets
-            sorted_rows.setdefault((bucket, of_orphans, type(row).__name__), []).append(row)
+            kind = type(row).__name__ if is_packed else ""
+            sorted_rows.setdefault((bucket, of_orphans, kind), []).append(row)
     of_none = [chunk for key in sorted(sorted_rows) if key[0] < 0 for chunk in sorted_rows[key]]
     cut = [(-1, False, chunk) for chunk in _chunks(of_none) or [[]]]
     for bucket, of_orphans, name in sorted(key for key in sorted_rows if key[0] >= 0):
@@ -354,7 +357,7 @@ def encode_part(envelope: Envelope, rows: Sequence[Row]) -> bytes:
     for row in rows:
         kinds.setdefault(_KIND_OF[type(row)], []).append(row)
     body: dict[str, list[Row]] = {kind: kinds[kind] for kind in _BODY_KINDS if kind in kinds}
-    is_packed = bool(body) and envelope.parts >= PACKED_PARTS_MIN
+    is_packed = bool(body) and len(envelope.parts_of or ()) >= PACKED_BUCKETS_MIN
     head: dict[str, Any] = {
         "v": PACKED_VERSION if is_packed else SCHEMA_VERSION,
         **({"packed": True} if is_packed else {}),

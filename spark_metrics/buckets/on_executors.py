@@ -22,7 +22,7 @@ from spark_metrics.buckets.on_driver import bad_heads
 from spark_metrics.buckets.plan import RECORD, FoldedBatch, FoldedBucket, FoldPlan, Phases
 from spark_metrics.buckets.shares import bucket_rows
 from spark_metrics.buckets.waves import judge
-from spark_metrics.decode.record_head import Head, KafkaRecord, read_head
+from spark_metrics.decode.record_head import Head, KafkaRecord, buckets_within, read_head
 from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.fold.bucket import Rows, points_of
 from spark_metrics.store.durable import make_lasting
@@ -47,7 +47,8 @@ class TaskResult:
 
     bucket: int
     heads: Sequence[Head]
-    """Of records of its bucket, without their rows; with the first bucket, of those of all."""
+    """Of records of its bucket, without their rows; the first bucket that a record concerns has
+    its head."""
     folded: FoldedBucket
     bad: Sequence[Mapping[str, Any]]
 
@@ -95,16 +96,19 @@ class ExecutorFold:
 
 
 def by_bucket(batch: "DataFrame", buckets: int) -> "DataFrame":
-    """The records, a partition for each bucket; one that has rows of several is in all of them."""
+    """The records, a partition for each bucket; one that may have rows of several is in each of
+    these (``Head.buckets``)."""
     records = batch.selectExpr(*RECORD)
     if buckets == 1:
         return records.coalesce(1)
-    every = ", ".join(map(str, range(buckets)))
-    whole = ", ".join(str(of) for of in range(buckets, BUCKETS + 1, buckets) if BUCKETS % of == 0)
+    fine = ", ".join(str(of) for of in range(buckets, BUCKETS + 1, buckets) if BUCKETS % of == 0)
+    coarse = ", ".join(str(of) for of in range(1, buckets) if buckets % of == 0)
     cut = records.selectExpr(
         "*",
-        f"explode(CASE WHEN {_OF} IN ({whole}) AND {_BUCKET} < {_OF} "
-        f"THEN array({_BUCKET} % {buckets}) ELSE array({every}) END) AS bucket",
+        f"explode(CASE WHEN {_OF} IN ({fine}) AND {_BUCKET} < {_OF} "
+        f"THEN array({_BUCKET} % {buckets}) WHEN {_OF} IN ({coarse}) AND {_BUCKET} < {_OF} "
+        f"THEN sequence({_BUCKET}, {buckets - 1}, {_OF}) "
+        f"ELSE sequence(0, {buckets - 1}) END) AS bucket",
     )
     return cut.repartitionById(buckets, cut["bucket"])
 
@@ -127,12 +131,8 @@ def run_task(plan: FoldPlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
 def fold_records(plan: FoldPlan, bucket: int, records: Iterable[KafkaRecord]) -> TaskResult:
     """Fold a bucket's records with its state, and write everything, forced to disk."""
     every = (read_head(record) for record in records)
-    read = [head for head in every if head.bucket(plan.buckets) in (None, bucket)]
-    told = [
-        _light(head)
-        for head in read
-        if not bucket or head.is_bad or head.bucket(plan.buckets) is not None
-    ]
+    read = [head for head in every if bucket in head.buckets(plan.buckets)]
+    told = [_light(head) for head in read if head.buckets(plan.buckets)[0] == bucket]
     judged = judge(plan.known, [of_bucket(head, bucket, plan.buckets) for head in read])
     thinned = [newest_rounds(wave.records) for wave in judged.waves]
     bad = bad_heads(judged.heads, thinned)
@@ -163,7 +163,7 @@ def fold_records(plan: FoldPlan, bucket: int, records: Iterable[KafkaRecord]) ->
 def of_bucket(head: Head, bucket: int, buckets: int) -> Head:
     """The same, whose round is whole once this bucket's parts of it were seen."""
     part = head.part
-    if part is None or part.parts_of is None or len(part.parts_of) % buckets:
+    if part is None or part.parts_of is None:
         return head
     needed = _needed(part.parts, part.parts_of, bucket, buckets)
     return replace(head, part=replace(part, needed=needed))
@@ -175,7 +175,7 @@ def _needed(parts: int, parts_of: tuple[int, ...], bucket: int, buckets: int) ->
     place = parts - sum(parts_of)
     found = set(range(place))
     for number, count in enumerate(parts_of):
-        if number % buckets == bucket:
+        if bucket in buckets_within(number, len(parts_of), buckets):
             found.update(range(place, place + count))
         place += count
     return frozenset(found)

@@ -63,7 +63,7 @@ def bucket_rows(
     """The rows of one bucket in records of it and of several, and what is kept of bad records."""
     with_rows = _with_rows(records)
     rows, bad = read_rows(with_rows)
-    if all(head.bucket(buckets) is not None for _, head in with_rows):
+    if all(len(head.buckets(buckets)) == 1 for _, head in with_rows):
         return rows, bad
     return Rows(
         replicas=cut_rows(rows.replicas, buckets)[bucket],
@@ -78,10 +78,10 @@ def shares(records: Records, buckets: int) -> list[Share]:
         return [Share(brought=with_rows)]
     parts: list[list[tuple[int, Head]]] = [[] for _ in range(buckets)]
     for number, head in with_rows:
-        bucket = head.bucket(buckets)
-        if bucket is None:
+        concerned = head.buckets(buckets)
+        if len(concerned) > 1:
             return _cut_rows(*read_rows(with_rows), buckets)
-        parts[bucket].append((number, head))
+        parts[concerned[0]].append((number, head))
     return [Share(brought=part) for part in parts]
 
 

@@ -74,11 +74,9 @@ class Head:
     shift_ms: int = 0
     """By how much all other times were."""
 
-    def bucket(self, buckets: int) -> int | None:
-        """The bucket of so many that all its rows are of; None: of several."""
-        if self.bucket_of is None or self.bucket_of[1] % buckets:
-            return None
-        return self.bucket_of[0] % buckets
+    def buckets(self, count: int) -> range:
+        """The buckets, of so many, that its rows may be of."""
+        return buckets_within(*(self.bucket_of or (0, 1)), count)
 
     def shifted(self, shift: Shift) -> "Head":
         """The same by the job's clock."""
@@ -95,6 +93,13 @@ class Head:
             shift=shift,
             shift_ms=by_ms,
         )
+
+
+def buckets_within(bucket: int, of: int, count: int) -> range:
+    """The buckets, of ``count``, that share a partition with this one of ``of``."""
+    if of % count == 0:
+        return range(bucket % count, bucket % count + 1)
+    return range(bucket, count, of) if count % of == 0 else range(count)
 
 
 def read_head(record: KafkaRecord) -> Head:

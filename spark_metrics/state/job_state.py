@@ -216,12 +216,10 @@ class JobState:
         A broker that is registered no more is ``NEVER_BACK_MS``, and so are those of a cluster
         that is retired.
         """
-        retired = retired_clusters(self.sources)
+        retired, gone = retired_clusters(self.sources), _unregistered(self.registry, self.sources)
         return {
             (key.cluster, key.broker): (
-                NEVER_BACK_MS
-                if key.cluster in retired or self._is_unregistered(source)
-                else source.complete_ms
+                NEVER_BACK_MS if key.cluster in retired or key in gone else source.complete_ms
             )
             for key, source in self.sources.items()
         }
@@ -270,11 +268,6 @@ class JobState:
             key=lambda it: (it.cluster, it.broker),
         )
 
-    def _is_unregistered(self, source: Source) -> bool:
-        listed_ms = registry_by_cluster(self.sources).get(source.cluster, 0)
-        is_listed = SourceKey(source.cluster, source.broker) in self.registry
-        return not is_listed and listed_ms > source.newest_ms
-
     def newest_rounds(self) -> dict[str, int]:
         return newest_by_cluster(self.sources)
 
@@ -285,13 +278,18 @@ class JobState:
 
 def _lost_brokers(registry: Registry, sources: Sources) -> list[SourceKey]:
     """Brokers that are fenced, or were sampled and are not registered any more."""
+    fenced = [key for key, row in registry.items() if row.is_fenced]
+    return [*fenced, *_unregistered(registry, sources)]
+
+
+def _unregistered(registry: Registry, sources: Sources) -> dict[SourceKey, Source]:
+    """Sources that a later complete listing of their cluster's brokers has left out."""
     listed_ms = registry_by_cluster(sources)
-    gone = (
-        key
+    return {
+        key: source
         for key, source in sources.items()
-        if key not in registry and listed_ms[source.cluster] > source.newest_ms
-    )
-    return [*(key for key, row in registry.items() if row.is_fenced), *gone]
+        if key not in registry and listed_ms[key.cluster] > source.newest_ms
+    }
 
 
 def merge_registry(
@@ -303,11 +301,15 @@ def merge_registry(
     whether or not another broker, whose clock is a little ahead, has told of it later.
     """
     merged = dict(known)
-    for row in sorted(rows, key=lambda row: row.read_ms):
+    in_order = sorted(rows, key=lambda row: row.read_ms)
+    newest_rows = {SourceKey(row.cluster, row.broker): row for row in in_order}
+    for row in in_order:
         key = SourceKey(row.cluster, row.broker)
         before = merged.get(key)
         if row.disk_total_bytes is not None or row.directories is not None:
             row = replace(row, own_ms=row.read_ms)
+        elif row is not newest_rows[key]:
+            continue
         if before is not None:
             newest, older = (row, before) if row.read_ms >= before.read_ms else (before, row)
             row = replace(newest, **_own_figures(*sorted((older, newest), key=_own_ms)))

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from broker.metrics_schema import (
-    PACKED_PARTS_MIN,
+    PACKED_BUCKETS_MIN,
     BrokerSample,
     CommitSample,
     Envelope,
@@ -78,8 +78,7 @@ def record(
         GroupSample(group_id="g", state="Stable", members=1, read_ms=T0_MS),
     ]  # fmt: skip
     if version == 3:
-        packed = encode_part(replace(envelope, parts=PACKED_PARTS_MIN), rows)
-        return packed.replace(b'"parts":%d' % PACKED_PARTS_MIN, b'"parts":1')
+        return encode_part(replace(envelope, parts_of=(0,) * PACKED_BUCKETS_MIN), rows)
     return encode_part(envelope, rows)
 
 

@@ -22,7 +22,7 @@ from broker.metrics_schema import (
 from spark_metrics.buckets import on_executors
 from spark_metrics.buckets.on_executors import ExecutorFold, TaskResult, by_bucket, fold_records
 from spark_metrics.buckets.plan import FoldPlan
-from spark_metrics.decode.record_head import KafkaRecord
+from spark_metrics.decode.record_head import KafkaRecord, read_head
 from spark_metrics.store import durable
 from spark_metrics.store.files import StoreFiles, force
 from spark_metrics.store.layout import GRACE_MS
@@ -178,6 +178,27 @@ def test_a_round_is_whole_in_a_bucket_once_its_parts_there_have_come(
     late = [it for it in parts if re.match(rb'.*?"bucket_of":.(1|3|5|7),', it)][-1]
     assert batch([it for it in parts if it is not late]) == {1}
     assert batch([late]) == set()
+
+
+@pytest.mark.parametrize("buckets", [2, 4, 8])
+def test_a_record_goes_to_the_tasks_whose_rows_it_may_have(
+    spark: SparkSession, tmp_path: Path, buckets: int
+) -> None:
+    story = Story(session=spark, store=tmp_path)
+    told = [(0, 1), (1, 2), (3, 4), (5, 8), (9, 16), (63, 64), (2, 3), (4, 2), (7, 99), (0, 0)]
+    heads = [f'"bucket_of":[{bucket},{of}],' for bucket, of in told] + ["", '"bucket_of":[0.5],']
+    values = [
+        b'{"v":2,%s%s\n{}' % (head.encode(), small(0, 1)[0].partition(b"\n")[0][7:])
+        for head in heads
+    ]
+    rows = by_bucket(story.frame(values), buckets).toArrow().to_pylist()
+    found = [sorted(it["bucket"] for it in rows if it["offset"] == n) for n in range(len(values))]
+    read = [
+        read_head(KafkaRecord(partition=0, offset=n, timestamp_ms=T0_MS, value=value))
+        for n, value in enumerate(values)
+    ]
+    assert not any(head.is_bad for head in read)
+    assert found == [list(head.buckets(buckets)) for head in read]
 
 
 class FailingFiles(StoreFiles):

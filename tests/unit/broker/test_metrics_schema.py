@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,8 @@ from spark_metrics.decode.record_rows import parse_rows
 ENVELOPE = schema.Envelope(
     cluster="c", broker=101, broker_epoch=7, round_ms=1_000, interval_ms=1_000
 )
+LARGE = schema.PACKED_BUCKETS_MIN * schema.ROWS_PER_RECORD_MAX
+"""Rows of a round whose columns are packed."""
 
 
 def _replica(partition: int) -> schema.ReplicaSample:
@@ -89,9 +92,7 @@ def test_rows_that_repeat_nothing_read_back() -> None:
 
 
 def test_a_large_round_is_cut_by_kind_and_bucket() -> None:
-    rows: list[schema.Row] = [
-        replace(_replica(n), topic=f"t{n % 40}") for n in range(schema.BUCKETED_ROWS_MIN)
-    ]
+    rows: list[schema.Row] = [replace(_replica(n), topic=f"t{n % 40}") for n in range(LARGE)]
     rows.append(schema.GroupSample(group_id="g", state="Stable", members=1, read_ms=1))
     first, *records = map(schema.decode_record, schema.encode_round(ENVELOPE, rows))
     assert (first.envelope.bucket_of, len(first.groups), len(first.replicas)) == (None, 1, 0)
@@ -103,12 +104,39 @@ def test_a_large_round_is_cut_by_kind_and_bucket() -> None:
     assert sorted(told) == sorted((f"t{n % 40}", n) for n in range(len(rows) - 1))
 
 
-def _bucket(row: schema.ReplicaSample) -> int:
+@pytest.mark.parametrize(("count", "buckets"), [(1_000, 2), (1_999, 2), (3_000, 4), (3_999, 4)])
+def test_a_round_of_some_records_is_cut_by_bucket_alone_and_any_tool_reads_it(
+    count: int, buckets: int
+) -> None:
+    rows: list[schema.Row] = [
+        schema.UnchangedReplica(topic=f"t{n % 40}", partition=n, read_ms=1_000, since_ms=900)
+        if n % 3
+        else replace(_replica(n), topic=f"t{n % 40}")
+        for n in range(count)
+    ]
+    values = schema.encode_round(ENVELOPE, rows)
+    first, *records = map(schema.decode_record, values)
+    assert (first.envelope.bucket_of, len(first.replicas)) == (None, 0)
+    assert all(json.loads(value.split(b"\n")[0])["v"] == 2 for value in values)
+    assert len(records) <= count // schema.ROWS_PER_RECORD_MAX + buckets
+    for record in records:
+        found = {_bucket(row) % buckets for row in (*record.replicas, *record.unchanged)}
+        assert record.envelope.bucket_of == [found.pop(), buckets]
+        assert not found
+    assert sum(len(it.replicas) + len(it.unchanged) for it in records) == count
+
+
+def test_a_small_round_is_not_cut_by_bucket() -> None:
+    values = schema.encode_round(ENVELOPE, [_replica(n) for n in range(999)])
+    assert [schema.decode_record(value).envelope.bucket_of for value in values] == [None, None]
+
+
+def _bucket(row: Any) -> int:
     return schema.bucket_of(ENVELOPE.cluster, row.topic, row.partition)
 
 
 def test_each_record_of_a_large_round_tells_how_many_there_are_of_each_bucket() -> None:
-    rows: list[schema.Row] = [_replica(n % 100) for n in range(schema.BUCKETED_ROWS_MIN)]
+    rows: list[schema.Row] = [_replica(n % 100) for n in range(LARGE)]
     values = schema.encode_round(ENVELOPE, rows, [replace(_replica(300), leader=-1)])
     records = [schema.decode_record(value) for value in values]
     for record in records:
@@ -128,15 +156,9 @@ def test_a_huge_topic_is_in_all_buckets_evenly() -> None:
     assert max(found.values()) - min(found.values()) <= schema.RANGE_PARTITIONS
 
 
-def test_a_reader_of_an_older_version_is_not_told_of_its_eight_buckets() -> None:
-    rows: list[schema.Row] = [_replica(n) for n in range(schema.BUCKETED_ROWS_MIN)]
-    for value in schema.encode_round(ENVELOPE, rows):
-        assert "bucket" not in json.loads(value.split(b"\n")[0])
-
-
 def _large(rows: Sequence[schema.Row]) -> bytes:
     """A record of a round that is large, whose columns are packed."""
-    return schema.encode_part(replace(ENVELOPE, parts=schema.PACKED_PARTS_MIN), rows)
+    return schema.encode_part(replace(ENVELOPE, parts_of=[0] * schema.PACKED_BUCKETS_MIN), rows)
 
 
 def test_the_columns_of_a_large_round_are_packed_and_read_back() -> None:
@@ -197,7 +219,7 @@ def test_the_columns_name_every_field(kind: str, row_type: type) -> None:
     assert named == {field.name for field in fields(row_type)}
 
 
-@pytest.mark.parametrize("count", [3, schema.BUCKETED_ROWS_MIN])
+@pytest.mark.parametrize("count", [3, 1_000, LARGE])
 def test_orphans_have_records_of_their_own_in_a_round_that_says_so(count: int) -> None:
     rows: list[schema.Row] = [replace(_replica(n), topic=f"t{n % 9}") for n in range(count)]
     orphans = [replace(_replica(n), topic=f"gone{n}", leader=-1) for n in range(5)]
@@ -210,8 +232,7 @@ def test_orphans_have_records_of_their_own_in_a_round_that_says_so(count: int) -
     assert sorted(told, key=lambda row: row.topic) == orphans
     assert sum(len(record.replicas) for record in records) == count + len(orphans)
     heads = [json.loads(value.split(b"\n")[0]) for value in values]
-    is_large = count >= schema.BUCKETED_ROWS_MIN
-    assert all(("bucket_of" in it) is is_large for it in heads if it.get("replicas", 0) > 1)
+    assert all(("bucket_of" in it) is (count > 3) for it in heads if it.get("replicas", 0) > 1)
 
 
 def test_a_round_of_who_knows_no_metadata_says_nothing_of_orphans() -> None:
@@ -221,7 +242,7 @@ def test_a_round_of_who_knows_no_metadata_says_nothing_of_orphans() -> None:
     assert schema.decode_record(value).envelope.tells_orphans
 
 
-@pytest.mark.parametrize("count", [1, schema.PACKED_PARTS_MIN * schema.ROWS_PER_RECORD_MAX])
+@pytest.mark.parametrize("count", [1, LARGE])
 def test_an_isr_that_is_empty_is_told_as_such(count: int) -> None:
     orphans = [replace(_replica(n), leader=-1, isr=[]) for n in range(count)]
     values = schema.encode_round(ENVELOPE, [], orphans)

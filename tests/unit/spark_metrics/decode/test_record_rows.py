@@ -10,7 +10,7 @@ import pytest
 
 from broker.metrics_schema import (
     NO_COMMIT,
-    PACKED_PARTS_MIN,
+    PACKED_BUCKETS_MIN,
     CommitSample,
     Envelope,
     ReplicaSample,
@@ -132,7 +132,7 @@ def packed(*rows: Any, broker: int = 1, at_ms: int = 0) -> bytes:
     envelope = Envelope(
         cluster="c", broker=broker, broker_epoch=7, round_ms=T0_MS + at_ms, interval_ms=1_000
     )
-    return encode_part(replace(envelope, parts=PACKED_PARTS_MIN), rows)
+    return encode_part(replace(envelope, parts_of=(0,) * PACKED_BUCKETS_MIN), rows)
 
 
 def test_packed_columns_say_what_columns_of_text_say() -> None:

@@ -56,7 +56,7 @@ def unchanged(at_ms: int) -> list[bytes]:
 
 def packed(at_ms: int) -> list[bytes]:
     rows = [row(number, at_ms, at_ms) for number in range(MANY)]
-    whole = replace(envelope(at_ms, 1), parts=8)
+    whole = replace(envelope(at_ms, 1), parts=8, parts_of=(1,) * 8)
     return [encode_part(replace(whole, part=n), rows[n * 75 : n * 75 + 75]) for n in range(8)]
 
 

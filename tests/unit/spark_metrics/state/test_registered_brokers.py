@@ -3,9 +3,17 @@
 import json
 from typing import Any
 
+from hypothesis import given, strategies
+
 from broker.metrics_schema import BrokerSample, Envelope, LogDirSample, encode_round
 from spark_metrics.decode.record_head import KafkaRecord, observed, read_head
-from spark_metrics.state.job_state import JobState, decode_job_state, encode_job_state
+from spark_metrics.state.job_state import (
+    JobState,
+    RegisteredBroker,
+    decode_job_state,
+    encode_job_state,
+    merge_registry,
+)
 from spark_metrics.state.rounds import SourceKey
 
 DIRECTORIES = (
@@ -67,3 +75,44 @@ def test_a_broker_whose_directories_cannot_be_read_is_a_bad_row() -> None:
             KafkaRecord(partition=0, offset=0, timestamp_ms=1, value=json.dumps(value).encode())
         )
         assert (head.is_bad, head.brokers) == (True, ())
+
+
+def a_row(broker: int, read_ms: int, total_bytes: int | None, *, has_directories: bool) -> Any:
+    return RegisteredBroker(
+        cluster="c",
+        broker=broker,
+        host=f"told at {read_ms}",
+        port=1,
+        rack=None,
+        is_fenced=False,
+        is_controller=False,
+        broker_epoch=None,
+        disk_total_bytes=total_bytes,
+        disk_usable_bytes=total_bytes,
+        read_ms=read_ms,
+        directories=DIRECTORIES if has_directories else None,
+    )
+
+
+ROWS = strategies.lists(
+    strategies.builds(
+        a_row,
+        strategies.integers(1, 2),
+        strategies.integers(1, 9),
+        strategies.sampled_from((None, None, 5, 7)),
+        has_directories=strategies.booleans(),
+    ),
+    unique_by=lambda row: (row.broker, row.read_ms),
+    max_size=8,
+)
+
+
+@given(ROWS, ROWS)
+def test_rows_of_many_sources_say_the_same_together_as_one_after_the_other(
+    known: list[RegisteredBroker], rows: list[RegisteredBroker]
+) -> None:
+    before = merge_registry({}, known, {})
+    one_by_one = before
+    for row in sorted(rows, key=lambda row: row.read_ms):
+        one_by_one = merge_registry(one_by_one, [row], {})
+    assert merge_registry(before, rows, {}) == one_by_one
