@@ -21,8 +21,8 @@ not exist any more.
 the second holds replicas and commits as columns (``metrics.columns``). **Version 3**, which the
 records of large rounds are written in, says in its head that it is ``packed``: its second line
 holds only what repeats, and the columns follow as bytes (``metrics.packed``).
-**Version 1** is one line, an object per row. All are read; unknown values are absent, never 0. A
-later version only adds keys; ``v`` tells which one wrote the record.
+Unknown values are absent, never 0. A later version only adds keys; ``v`` tells which one wrote the
+record.
 
 **Buckets.** Cluster, topic and range of partitions put a row into one of ``BUCKETS``
 (``bucket_of``), so that readers can share the work. The more rows a round has, the finer it is cut:
@@ -381,7 +381,7 @@ def encode_part(envelope: Envelope, rows: Sequence[Row]) -> bytes:
 
 
 def decode_record(value: bytes) -> SampleRecord:
-    """Inverse of ``encode_round`` for one record, of version 1, 2 or 3.
+    """Inverse of ``encode_round`` for one record, of version 2 or 3.
 
     Keys that this version does not know are ignored, so that newer sources can be read.
 
@@ -391,22 +391,23 @@ def decode_record(value: bytes) -> SampleRecord:
     try:
         head, _, rest = value.partition(b"\n")
         document = json.loads(head)
+        if document["v"] < SCHEMA_VERSION:
+            raise ValueError(f"version {document['v']}")
+        columns = json.loads(rest) if rest.strip() and not document.get("packed") else {}
         if rest and document.get("packed"):
             body, _, packed = rest.partition(b"\n")
             parts = parts_of(json.loads(body), packed)
             columns = {name: unpack(*part) for name, part in parts.items()}
-            document |= _rows_of(columns, document["round_ms"])
-        elif rest.strip():
-            document |= _rows_of(json.loads(rest), document["round_ms"])
+        document |= _rows_of(columns, document["round_ms"])
         envelope = _from_keys(Envelope, document)
         rows = {
-            kind: [_from_keys(row_type, row) for row in _listed(document, kind)]
+            kind: [_from_keys(row_type, row) for row in document.get(kind) or ()]
             for kind, row_type in _ROW_KINDS.items()
         }
         unchanged = [
             _from_keys(row_type, row)
             for kind, row_type in _UNCHANGED.items()
-            for row in document.get(f"unchanged_{kind}", ())
+            for row in document[f"unchanged_{kind}"]
         ]
     except (ValueError, TypeError, AttributeError, ArithmeticError, LookupError) as error:
         raise SampleDecodeError(f"not a metrics sample: {error}") from error
@@ -414,7 +415,7 @@ def decode_record(value: bytes) -> SampleRecord:
 
 
 def _rows_of(columns: dict[str, Any], round_ms: int) -> dict[str, Any]:
-    """The rows of a version 2 body, the unchanged ones apart."""
+    """The rows of a body, the unchanged ones apart."""
     found: dict[str, Any] = {}
     for kind in _BODY_KINDS:
         name = f"{kind}_columns"
@@ -422,11 +423,6 @@ def _rows_of(columns: dict[str, Any], round_ms: int) -> dict[str, Any]:
         found[kind] = [row for row in rows if "since_ms" not in row]
         found[f"unchanged_{kind}"] = [row for row in rows if "since_ms" in row]
     return found
-
-
-def _listed(document: dict[str, Any], kind: str) -> Sequence[Any]:
-    rows = document.get(kind) or ()
-    return () if isinstance(rows, int) else rows
 
 
 def _chunks(rows: Sequence[Row]) -> list[Sequence[Row]]:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.metrics.columns import LISTS, TEXTS
+from broker.metrics_schema import SCHEMA_VERSION
 from spark_metrics.arrow_tables import with_column
 from spark_metrics.keys import coded
 from spark_metrics.window.totals import LONG_MAX
@@ -47,7 +48,7 @@ _OR_NONE: Final[Range] = (-1, INT_MAX)
 _LONG: Final[Range] = (0, LONG_MAX)
 _TIME: Final[Range] = (0, TIME_MAX)
 ENVELOPE: Final[Mapping[str, Range]] = {
-    "v": (1, INT_MAX),
+    "v": (SCHEMA_VERSION, INT_MAX),
     "broker": _ID,
     "broker_epoch": (-1, LONG_MAX),
     "round_ms": _TIME,

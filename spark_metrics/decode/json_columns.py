@@ -1,9 +1,8 @@
 """Bodies of sample records as Arrow columns, pure; what they mean is ``decode.record_rows``'s.
 
-A body of version 2 is columns already (``broker.metrics.columns``): those of all records together
-are read by Arrow's own reader and laid end to end. What it cannot read, and version 1, goes
-through Python row by row: rare, and as tolerant as can be. Version 3 is read by
-``decode.packed_columns``.
+A body is columns already (``broker.metrics.columns``): those of all records together are read by
+Arrow's own reader and laid end to end. What it cannot read goes through Python row by row: rare,
+and as tolerant as can be. Columns that are packed are read by ``decode.packed_columns``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -39,10 +38,9 @@ class Body:
     number: int
     """The record's number in its batch."""
     round_ms: int
-    version: int
-    """1: an object per row; 2: columns; 3: columns as bytes."""
+    is_packed: bool
     text: bytes | memoryview
-    """One line of JSON; of version 3 the bytes follow."""
+    """One line of JSON; where columns are packed their bytes follow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,19 +83,13 @@ def _body_schema(kind: str) -> pa.Schema:
 
 def read_bodies(kind: str, bodies: Sequence[Body]) -> Rows:
     """All rows of these bodies, packed ones first; times of reading are wall clock."""
-    places: dict[str, list[int]] = {"packed": [], "columns": [], "rows": []}
-    for place, body in enumerate(bodies):
-        form = "packed" if body.version > 2 else "columns" if body.version == 2 else "rows"
-        places[form].append(place)
-    read = [_at(places["packed"], _read_packed(kind, [bodies[it] for it in places["packed"]]))]
-    fast = _read_fast(kind, [bodies[it] for it in places["columns"]])
-    slow = places["rows"]
-    if fast is not None:
-        read.append(_at(places["columns"], fast))
-    else:
-        slow = sorted([*slow, *places["columns"]])
-    if slow:
-        read.append(_at(slow, _read_slowly(kind, [bodies[it] for it in slow])))
+    packed = [place for place, body in enumerate(bodies) if body.is_packed]
+    plain = [place for place, body in enumerate(bodies) if not body.is_packed]
+    of_plain = [bodies[place] for place in plain]
+    read = [
+        _at(packed, _read_packed(kind, [bodies[place] for place in packed])),
+        _at(plain, _read_fast(kind, of_plain) or _read_slowly(kind, of_plain)),
+    ]
     return Rows(
         table=pa.concat_tables([it.table for it in read]),
         place=np.concatenate([it.place for it in read]),
@@ -228,15 +220,11 @@ def _read_slowly(kind: str, bodies: Sequence[Body]) -> Rows:
     )
 
 
-def _rows_of(kind: str, body: Body) -> list[Mapping[str, Any]]:
+def _rows_of(kind: str, body: Body) -> list[dict[str, Any]]:
     """The rows of one body as mappings; none when it cannot be read."""
     try:
         document = json_object(body.text)
-        rows: list[Mapping[str, Any]]
-        if body.version > 1:
-            rows = list(from_columns(kind, document[f"{kind}_columns"], body.round_ms))
-        else:
-            rows = [row if isinstance(row, dict) else {} for row in document[kind]]
+        rows = from_columns(kind, document[f"{kind}_columns"], body.round_ms)
         return rows if _fits_a_record(rows) else []
     except UNREADABLE:
         return []

@@ -1,7 +1,7 @@
 """Records of the metrics topic as the driver looks at them first: envelopes and verdicts.
 
-The driver reads the head of each record (a few hundred bytes; of a record of version 1, which has
-none, the whole) and leaves the rest to ``decode.record_rows``. A record is bad when it is not JSON,
+The driver reads the head of each record, its first line (a few hundred bytes), and leaves the rest
+to ``decode.record_rows``. A record is bad when it is not JSON,
 lacks what every sample has, says something out of range (``decode.checks``), or claims a time far
 ahead of its own timestamp in the topic (it would stay "the newest" for ever).
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from broker.metrics_schema import BUCKETS, PACKED_VERSION, SCHEMA_VERSION, LogDirSample
+from broker.metrics_schema import BUCKETS, LogDirSample
 from spark_metrics.decode.checks import (
     AHEAD_MS_MAX,
     ENVELOPE,
@@ -65,10 +65,10 @@ class Head:
     bucket_of: tuple[int, int] | None = None
     """The bucket that all its rows are of, and of how many, as it says."""
     body: bytes | memoryview = b""
-    """One line of JSON: the rows, of version 1 the whole record; of version 3 the columns' bytes
-    follow. No copy of the record."""
-    version: int = SCHEMA_VERSION
-    """1, 2, or 3 where columns are packed; what is newer is read as one of these."""
+    """One line of JSON: the rows; where they are packed the columns' bytes follow. No copy of the
+    record."""
+    is_packed: bool = False
+    """Whether columns are bytes (version 3 of the samples) or JSON (version 2)."""
     shift: Shift | None = None
     """What the times of its body are still to be corrected by."""
     shift_ms: int = 0
@@ -106,13 +106,13 @@ def read_head(record: KafkaRecord) -> Head:
     """The head of one record, whatever it is."""
     try:
         end = record.value.find(b"\n")
-        has_body = end >= 0
-        document = json_object(record.value[:end] if has_body else record.value)
-        body = memoryview(record.value)[end + 1 :] if has_body else b""
+        line = record.value if end < 0 else record.value[:end]
+        document = json_object(line)
+        body = memoryview(record.value)[len(line) + 1 :]
         if not document.get("packed"):
             record.value.decode()
-            if document["v"] == 1 or (has_body and record.value.find(b"\n", end + 1) >= 0):
-                document, body = json_object(record.value), record.value
+            if record.value.count(b"\n") > 1:
+                raise ValueError("more than a head and a body")
         return _head(record, _part(document, record.timestamp_ms), document, body)
     except UNREADABLE:
         return Head(record=record, is_bad=True)
@@ -126,7 +126,8 @@ def _part(document: Mapping[str, Any], kafka_ms: int) -> RoundPart:
     """
     told = {**_DEFAULTS, **document}
     numbers = {name: whole(told[name], of) for name, of in ENVELOPE.items()}
-    if numbers.pop("v") < 1 or numbers["part"] >= numbers["parts"]:
+    del numbers["v"]
+    if numbers["part"] >= numbers["parts"]:
         raise ValueError("no part of a round")
     if numbers["round_ms"] > kafka_ms + AHEAD_MS_MAX or _BLANKS & set(text(document["cluster"])):
         raise ValueError("no sample")
@@ -155,16 +156,14 @@ def _head(
         is_bad=bad_brokers or bad_groups,
         brokers=brokers,
         groups=groups,
-        rows={kind: _count(document.get(kind)) for kind in ("replicas", "commits")},
+        rows={
+            kind: whole(document.get(kind) or 0, (0, RECORD_ROWS_MAX))
+            for kind in ("replicas", "commits")
+        },
         bucket_of=_bucket_of(document.get("bucket_of")),
         body=body,
-        version=PACKED_VERSION if document.get("packed") else min(document["v"], SCHEMA_VERSION),
+        is_packed=bool(document.get("packed")),
     )
-
-
-def _count(rows: Any) -> int:
-    """How many rows the body has, as the head says."""
-    return whole(rows if isinstance(rows, int) else len(rows or ()), (0, RECORD_ROWS_MAX))
 
 
 def _bucket_of(told: Any) -> tuple[int, int] | None:

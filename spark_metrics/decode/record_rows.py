@@ -91,7 +91,7 @@ def _body(number: int, head: Head) -> Body:
     return Body(
         number=number,
         round_ms=head.part.round_ms + head.shift_ms,
-        version=head.version,
+        is_packed=head.is_packed,
         text=head.body,
     )
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from broker.metrics.packed import parts_of
-from broker.metrics_schema import PACKED_VERSION
 from spark_metrics.decode.record_head import Head
 from spark_metrics.state.rounds import SourceKey
 
@@ -43,7 +42,7 @@ def _let_go(head: Head) -> Head:
 
 def _is_whole(head: Head) -> bool:
     """Whether the layout of packed columns can be read, and fits their bytes."""
-    if head.version < PACKED_VERSION:
+    if not head.is_packed:
         return True
     line, _, packed = bytes(head.body).partition(b"\n")
     try:

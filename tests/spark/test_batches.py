@@ -1,6 +1,5 @@
 """What a batch makes of hand-made histories: rates, lag, follower lag, standing still, going."""
 
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ from pyspark.sql import SparkSession
 from broker.metrics_schema import (
     Envelope,
     LogDirSample,
-    ReplicaSample,
     UnchangedCommit,
     UnchangedReplica,
     encode_round,
@@ -340,8 +338,9 @@ def test_a_group_that_moved_to_another_coordinator_is_not_lost(story: Story) -> 
         b"\xff\xfe\n",
         b"[1, 2]",
         None,
-        b'{"v":1,"broker":101,"broker_epoch":1,"round_ms":5}',
-        b'{"v":1,"cluster":"story","broker":101,"round_ms":99999999999999,"interval_ms":1}',
+        b'{"v":1,"cluster":"story","broker":101,"round_ms":5,"interval_ms":1,"replicas":[]}',
+        b'{"v":2,"broker":101,"broker_epoch":1,"round_ms":5}',
+        b'{"v":2,"cluster":"story","broker":101,"round_ms":99999999999999,"interval_ms":1}',
     ],
 )
 def test_bad_records_are_counted_and_kept_aside(story: Story, value: bytes | None) -> None:
@@ -355,15 +354,9 @@ def test_bad_records_are_counted_and_kept_aside(story: Story, value: bytes | Non
     assert only(now["partitions"])["high_watermark"] == 100
 
 
-def version_1(at_ms: int, *rows: ReplicaSample) -> bytes:
-    """A record as version 1 wrote it."""
-    known = [{n: v for n, v in asdict(row).items() if v is not None} for row in rows]
-    return json.dumps({"v": 1, **asdict(envelope(101, at_ms)), "replicas": known}).encode()
-
-
 def test_good_rows_of_a_record_with_a_bad_one_count(story: Story) -> None:
-    value = version_1(0, replica(0, 7), replica(0, 8, partition=1))
-    story.records.append(value.replace(b'"partition": 1', b'"partition": "one"'))
+    (value,) = encode_round(envelope(101, 0), [replica(0, 7), replica(0, 8, partition=1)])
+    story.records.append(value.replace(b'"partition":[0,1]', b'"partition":[0,"one"]'))
     now = story.batch()
     assert only(now["partitions"])["high_watermark"] == 7
     assert only(now["health"])["bad_records"] == 1
@@ -376,14 +369,6 @@ def test_columns_with_a_hole_are_a_bad_record_of_which_the_rest_counts(story: St
     now = story.batch()
     assert only(now["partitions"])["high_watermark"] == 7
     assert only(now["health"])["bad_records"] == 2
-
-
-def test_version_1_goes_on_beside_version_2(story: Story) -> None:
-    story.records.append(version_1(0, replica(0, 100, bytes_in=0)))
-    story.batch()
-    story.round(101, 1_000, replica(1_000, 150, bytes_in=700))
-    row = only(story.batch()["partitions"])
-    assert (row["in_records_per_s"], row["in_bytes_per_s"]) == (50.0, 700.0)
 
 
 def test_unchanged_rows_are_readings_of_what_is_known(story: Story) -> None:

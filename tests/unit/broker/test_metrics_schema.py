@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -68,16 +68,6 @@ def test_keys_of_a_newer_version_are_ignored() -> None:
     body["replicas_columns"]["temperature"] = [21]
     newer = "\n".join(map(json.dumps, (head, body))).encode()
     assert list(schema.decode_record(newer).replicas) == [_replica(0)]
-
-
-def test_version_1_is_read() -> None:
-    row = {name: value for name, value in asdict(_replica(0)).items() if value is not None}
-    value = json.dumps({"v": 1, **asdict(ENVELOPE), "replicas": [row]}).encode()
-    record = schema.decode_record(value)
-    assert record.envelope == ENVELOPE
-    assert [(it.topic, it.high_watermark, it.isr) for it in record.replicas] == [
-        ("orders", 5, [101])
-    ]
 
 
 def test_rows_that_repeat_nothing_read_back() -> None:
@@ -197,14 +187,21 @@ def test_packed_columns_that_are_cut_off_are_refused(cut: int) -> None:
         schema.decode_record(_large([_replica(n) for n in range(60)])[:-cut])
 
 
-@pytest.mark.parametrize("value", [b"", b"\xff", b"[]", b"{}", b'{"cluster":"c"}', b"17"])
+def test_an_object_per_row_is_no_sample() -> None:
+    (value,) = schema.encode_round(ENVELOPE, [])
+    with pytest.raises(schema.SampleDecodeError):
+        schema.decode_record(value.replace(b'"v":2', b'"v":1'))
+
+
+@pytest.mark.parametrize("value", [b"", b"\xff", b"[]", b"{}", b'{"v":2}', b"17"])
 def test_what_is_not_a_sample_is_refused(value: bytes) -> None:
     with pytest.raises(schema.SampleDecodeError):
         schema.decode_record(value)
 
 
 def test_packed_columns_of_an_absurd_size_are_refused() -> None:
-    head = b'{"packed":true,"cluster":"c","broker":1,"broker_epoch":1,"round_ms":1,"interval_ms":1}'
+    whole = b'"cluster":"c","broker":1,"broker_epoch":1,"round_ms":1,"interval_ms":1'
+    head = b'{"v":3,"packed":true,' + whole + b"}"
     columns = b'{"rows":%d,"bytes":0,"columns":[["partition",0,0]]}' % 10**30
     with pytest.raises(schema.SampleDecodeError):
         schema.decode_record(head + b'\n{"replicas_columns":' + columns + b"}\n")

@@ -111,12 +111,13 @@ def test_bad_rows_are_left_out_and_their_records_named() -> None:
 
 
 def test_a_row_that_is_left_out_is_named_with_the_reason() -> None:
-    commit = {"topic": "t", "read_ms": T0_MS, "committed_offset": 5, "member_id": None}
-    rows = [{**commit, "group_id": "good", "partition": 0}]
-    rows.append({**commit, "group_id": "odd", "partition": 3, "committed_offset": -7})
-    rows.append({**commit, "group_id": "late", "partition": 4, "read_ms": T0_MS + 90_000_000})
-    document = {"v": 1, "cluster": "c", "broker": 1, "round_ms": T0_MS, "commits": rows}
-    found = parsed(json.dumps(document).encode(), kind="commits")
+    commit: dict[str, Any] = {"topic": "t", "committed_offset": 5, "read_ms": T0_MS}
+    rows = [
+        CommitSample(**commit, group_id="good", partition=0),
+        CommitSample(**{**commit, "committed_offset": -7}, group_id="odd", partition=3),
+        CommitSample(**{**commit, "read_ms": T0_MS + 90_000_000}, group_id="late", partition=4),
+    ]
+    found = parsed(round_of(*rows), kind="commits")
     assert [row["group_id"] for row in found.rows.to_pylist()] == ["good"]
     (named,) = found.named.values()
     first, second = named
@@ -222,15 +223,6 @@ def test_a_commit_that_is_not_there_has_an_owner_or_no_row() -> None:
     told = found.rows.select(["partition", "committed_offset", "member_id"]).to_pylist()
     assert [tuple(row.values()) for row in told] == [(0, 5, None), (1, None, "m")]
     assert found.bad_numbers == frozenset()
-
-
-def test_version_1_is_read_row_by_row() -> None:
-    row = {"topic": "t", "partition": 0, "read_ms": T0_MS, "group_id": "g"}
-    rows = [{**row, "committed_offset": 5}, {**row, "committed_offset": "5"}, 3]
-    document = {"v": 1, "cluster": "c", "broker": 1, "round_ms": T0_MS, "commits": rows}
-    found = parsed(json.dumps(document).encode(), kind="commits")
-    assert [it["committed_offset"] for it in found.rows.to_pylist()] == [5]
-    assert found.bad_numbers == {0}
 
 
 def test_rows_are_cut_by_the_bucket_of_their_partition() -> None:
