@@ -8,8 +8,15 @@ import pyarrow as pa
 from spark_metrics.buckets.plan import FoldPlan
 from spark_metrics.buckets.waves import Judged
 from spark_metrics.decode.record_rows import cut_rows
-from spark_metrics.fold.bucket import NO_PARTITIONS, BucketState, Folded, Rows, fold_bucket
-from spark_metrics.fold.names import NAMES, NOBODY
+from spark_metrics.fold.bucket import (
+    NO_COMMITS,
+    NO_PARTITIONS,
+    BucketState,
+    Folded,
+    Rows,
+    fold_bucket,
+)
+from spark_metrics.fold.names import NAMES
 from spark_metrics.schema import COMMIT_STATE
 from spark_metrics.state.source_clocks import corrections
 from spark_metrics.store.files import StoreFiles
@@ -25,7 +32,7 @@ def files_of(store: str) -> StoreFiles:
 def read_state(files: StoreFiles, plan: FoldPlan, bucket: int) -> BucketState:
     """The state of one bucket, out of the files of the version before.
 
-    Where that version has other buckets, the rows are cut anew.
+    Where that version has fewer buckets, the rows are cut anew.
     """
     buckets = plan.buckets
 
@@ -34,7 +41,7 @@ def read_state(files: StoreFiles, plan: FoldPlan, bucket: int) -> BucketState:
 
     def found(table: str, read: Callable[[str], pa.Table], nothing: pa.Table) -> pa.Table:
         paths = plan.now.get(table, ())
-        if len(paths) == buckets and (plan.is_cut_alike or buckets == 1):
+        if len(paths) == buckets:
             return read(paths[bucket])
         if not paths:
             return nothing
@@ -45,7 +52,7 @@ def read_state(files: StoreFiles, plan: FoldPlan, bucket: int) -> BucketState:
 
     return BucketState(
         partitions=found("partitions", files.read_whole, NO_PARTITIONS),
-        commits=found("commits", commits, NOBODY),
+        commits=found("commits", commits, NO_COMMITS),
     )
 
 

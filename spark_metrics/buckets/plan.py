@@ -53,8 +53,6 @@ class FoldPlan:
     buckets: int
     now: Mapping[str, Sequence[str]]
     """Files of the version before."""
-    is_cut_alike: bool
-    """Whether the rows in these were put into buckets as they are now."""
     known: Known
 
 

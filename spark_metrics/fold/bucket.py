@@ -19,17 +19,20 @@ from spark_metrics.fold.commits import newest_commits
 from spark_metrics.fold.coordinators import told_still, with_alive
 from spark_metrics.fold.gather import gather
 from spark_metrics.fold.logs import logs_of
-from spark_metrics.fold.names import aligned, named, names_of
+from spark_metrics.fold.names import NAMES, aligned, named, names_of
 from spark_metrics.fold.new_points import Clocks, commit_points, partition_points
 from spark_metrics.fold.newest_readings import with_newest
 from spark_metrics.fold.now_tables import hot_flags, replica_table
 from spark_metrics.fold.partitions import newest_partitions
 from spark_metrics.fold.sums import Sums, sums_of
-from spark_metrics.schema import PARTITION_STATE
+from spark_metrics.schema import COMMIT_STATE, PARTITION_STATE, TEXT
 from spark_metrics.state.job_state import KnownBroker
 from spark_metrics.state.source_clocks import Correction
 
 NO_PARTITIONS: Final = pa.schema(PARTITION_STATE).empty_table()
+NO_COMMITS: Final = pa.schema(
+    {name: pa.int32() if name == "partition" else TEXT for name in NAMES} | {**COMMIT_STATE}
+).empty_table()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ def corrected_commits(state: pa.Table, corrections: Sequence[Correction]) -> pa.
 
 def _without(rows: pa.Table, names: Sequence[str], condition: Any) -> pa.Table:
     """The rows, and of some of them these columns unknown."""
-    for name in (it for it in names if it in rows.column_names):
+    for name in names:
         nothing = pa.scalar(None, rows[name].type)
         rows = with_column(rows, name, pc.if_else(condition, nothing, rows[name]))
     return rows
@@ -60,8 +60,7 @@ def corrected_partitions(rows: pa.Table, corrections: Sequence[Correction]) -> p
     log_ms = _early_ms(rows["cluster"], rows["log_broker"], rows["read_ms"], corrections)
     rows = _later(_later(rows, ("view_ms",), view_ms), ("read_ms",), log_ms)
     for name, field in (("ends", "read_ms"), ("points", "ms"), ("log_starts", "ms")):
-        if name in rows.column_names:
-            rows = with_column(rows, name, _later_items(rows[name].combine_chunks(), field, log_ms))
+        rows = with_column(rows, name, _later_items(rows[name].combine_chunks(), field, log_ms))
     return rows
 
 
@@ -81,7 +80,7 @@ def _early_ms(clusters: Any, brokers: Any, read_ms: Any, corrections: Sequence[C
 
 def _later(rows: pa.Table, names: Sequence[str], by_ms: Any) -> pa.Table:
     """The rows with these times later by so much."""
-    for name in (it for it in names if it in rows.column_names):
+    for name in names:
         rows = with_column(rows, name, pc.add(rows[name], pa.array(by_ms)))
     return rows
 

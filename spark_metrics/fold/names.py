@@ -21,10 +21,6 @@ from spark_metrics.schema import CARRIED, FRESH_COMMITS, ROW, TEXT, TOLD
 ID: Final = ("cluster", "group_id", "topic", "partition")
 NAMES: Final = (*ID, "member_id")
 _PARTITION: Final = ("cluster", "topic", "partition")
-NOBODY: Final = pa.schema(
-    {name: pa.int32() if name == "partition" else TEXT for name in NAMES}
-).empty_table()
-"""Names of no rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

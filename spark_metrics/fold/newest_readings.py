@@ -71,13 +71,8 @@ def with_newest(fresh: pa.Table, state: pa.Table) -> Met:
 
 
 def _held(state: pa.Table, item: pa.Field, count: int) -> pa.ChunkedArray:
-    """A column of the state, null for new rows; files of earlier versions lack some."""
-    if item.name in state.column_names:
-        known = state[item.name].cast(item.type)
-    elif item.name == "is_owned":
-        known = pa.chunked_array(pc.is_valid(state["member_id"]))
-    else:
-        known = pa.chunked_array([pa.nulls(state.num_rows, item.type)])
+    """A column of the state, null for new rows."""
+    known = state[item.name].cast(item.type)
     return pa.chunked_array([*known.chunks, pa.nulls(count - state.num_rows, item.type)])
 
 

@@ -160,8 +160,8 @@ def _group_sum(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def decode_groups(table: pa.Table) -> list[RegisteredGroup]:
     """The registered groups that a file of ``group_table`` holds."""
-    names = [it for it in RegisteredGroup.__dataclass_fields__ if it in table.column_names]
-    return [RegisteredGroup(**row) for row in table.select(names).to_pylist()]
+    rows = table.select([*RegisteredGroup.__dataclass_fields__]).to_pylist()
+    return [RegisteredGroup(**row) for row in rows]
 
 
 def _listed(answer: pa.Table, name: str) -> pa.Table:

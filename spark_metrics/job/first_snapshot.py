@@ -24,8 +24,7 @@ from spark_metrics.decode.record_head import (
     seen_of,
     set_right,
 )
-from spark_metrics.fold.bucket import NO_PARTITIONS, Around, BucketState, fold_bucket
-from spark_metrics.fold.names import NOBODY
+from spark_metrics.fold.bucket import NO_COMMITS, NO_PARTITIONS, Around, BucketState, fold_bucket
 from spark_metrics.fold.new_points import Clocks
 from spark_metrics.fold.now_tables import broker_table, group_table
 from spark_metrics.job.host_clock import host_tick
@@ -78,7 +77,7 @@ def first_snapshot(heads: Sequence[Head]) -> Commit:
     memory = _memory_of(heads)
     rows, _ = read_rows([(number, head) for number, head in enumerate(heads) if head.part])
     around = Around(brokers=memory.known_brokers(), alive={}, clocks=Clocks(before_ms={}))
-    nothing = BucketState(partitions=NO_PARTITIONS, commits=NOBODY)
+    nothing = BucketState(partitions=NO_PARTITIONS, commits=NO_COMMITS)
     folded = fold_bucket(nothing, (), [(rows, around)])
     groups = merge_groups(
         (),

@@ -11,7 +11,6 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from broker.metrics_schema import BUCKETS
 from spark_metrics.buckets.on_driver import DriverFold
 from spark_metrics.buckets.plan import BucketFold, FoldPlan, Phases
 from spark_metrics.buckets.shares import buckets_for
@@ -186,7 +185,6 @@ class MicroBatchSink:
                 newest.state_rows if newest else 0, so_far=max(1, len(now.get("partitions", ())))
             ),
             now=now,
-            is_cut_alike=manifest is not None and manifest.memory.get("buckets") == BUCKETS,
             known=Known(
                 memory=memory,
                 groups=groups,

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from broker.metrics_schema import BUCKETS, LogDirSample
+from broker.metrics_schema import LogDirSample
 from spark_metrics.state.job_clock import JobClock, Tick, decode_job_clock, encode_job_clock
 from spark_metrics.state.known_groups import SILENT_MS_MAX
 from spark_metrics.state.rounds import (
@@ -64,7 +64,6 @@ class RegisteredBroker:
     """When it told its disks and directories itself; 0: never."""
 
 
-_BROKER_FIELDS: Final = frozenset(RegisteredBroker.__dataclass_fields__)
 Registry = Mapping[SourceKey, RegisteredBroker]
 
 
@@ -156,11 +155,9 @@ class JobState:
     def with_watermark(self) -> "JobState":
         """The memory once all of a batch was seen."""
         assert self.clock is not None, "the batch has begun"
-        heard = {key: it for key, it in self.sources.items() if it.heard_ms is not None}
-        newest_ms = max((it.heard_ms or 0 for it in heard.values()), default=0)
-        told = (
-            it.newest_ms for it in heard.values() if newest_ms - (it.heard_ms or 0) <= SILENT_MS_MAX
-        )
+        sources = self.sources.values()
+        newest_ms = max((it.heard_ms for it in sources), default=0)
+        told = (it.newest_ms for it in sources if newest_ms - it.heard_ms <= SILENT_MS_MAX)
         return replace(self, clock=self.clock.told(told))
 
     def of_the_topic(self) -> "JobState":
@@ -335,7 +332,6 @@ def _own_figures(older: RegisteredBroker, newer: RegisteredBroker) -> dict[str, 
 def encode_job_state(memory: JobState) -> dict[str, Any]:
     """As JSON holds it."""
     return {
-        "buckets": BUCKETS,
         "sources": [asdict(source) for source in memory.sources.values()],
         "registry": [asdict(row) for row in memory.registry.values()],
         "lost": [[*key, since_ms] for key, since_ms in memory.lost.items()],
@@ -349,29 +345,28 @@ def encode_job_state(memory: JobState) -> dict[str, Any]:
 
 
 def _decode_broker(document: Mapping[str, Any]) -> RegisteredBroker:
-    """Without what an older version kept beside."""
-    known = {name: document[name] for name in _BROKER_FIELDS if name in document}
-    if known.get("directories") is not None:
-        known["directories"] = tuple(LogDirSample(**it) for it in known["directories"])
-    return RegisteredBroker(**known)
+    told = document["directories"]
+    directories = None if told is None else tuple(LogDirSample(**it) for it in told)
+    return RegisteredBroker(**{**document, "directories": directories})
 
 
 def decode_job_state(document: Mapping[str, Any]) -> JobState:
     """Inverse of ``encode_job_state``; of an empty document, an empty memory."""
-    sources = [decode_source(source) for source in document.get("sources", ())]
-    registry = [_decode_broker(row) for row in document.get("registry", ())]
-    offsets = document.get("next_offsets", {})
+    if not document:
+        return JobState()
+    sources = [decode_source(source) for source in document["sources"]]
+    registry = [_decode_broker(row) for row in document["registry"]]
+    clock = document["clock"]
     return JobState(
         sources={SourceKey(it.cluster, it.broker): it for it in sources},
         registry={SourceKey(it.cluster, it.broker): it for it in registry},
         lost={
-            SourceKey(cluster, broker): since_ms
-            for cluster, broker, since_ms in document.get("lost", ())
+            SourceKey(cluster, broker): since_ms for cluster, broker, since_ms in document["lost"]
         },
-        clock=decode_job_clock(clock) if (clock := document.get("clock")) else None,
-        clocks=decode_clocks(document.get("clocks", ())),
-        reached_ms=document.get("reached_ms"),
-        next_offsets={int(key): value for key, value in offsets.items()},
-        lost_records_total=document.get("lost_records_total", 0),
-        late_rounds_total=document.get("late_rounds_total", 0),
+        clock=None if clock is None else decode_job_clock(clock),
+        clocks=decode_clocks(document["clocks"]),
+        reached_ms=document["reached_ms"],
+        next_offsets={int(key): value for key, value in document["next_offsets"].items()},
+        lost_records_total=document["lost_records_total"],
+        late_rounds_total=document["late_rounds_total"],
     )

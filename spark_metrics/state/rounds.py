@@ -84,8 +84,8 @@ class Source:
     broker_epoch: int = -1
     interval_ms: int = 1_000
     newest_ms: int = 0
-    heard_ms: int | None = None
-    """When that came, by the job's clock; None: an earlier version has not written it down."""
+    heard_ms: int = 0
+    """When that came, by the job's clock."""
     complete_ms: int = 0
     """Begin of its newest complete round."""
     registry_ms: int = 0
@@ -118,10 +118,10 @@ def not_later(sources: Sources, at_ms: int) -> dict[SourceKey, Source]:
     return {
         key: replace(
             it,
-            heard_ms=None if it.heard_ms is None else min(it.heard_ms, before_ms),
+            heard_ms=min(it.heard_ms, before_ms),
             orphans_heard_ms=min(it.orphans_heard_ms, before_ms),
         )
-        if max(it.heard_ms or 0, it.orphans_heard_ms) > at_ms
+        if max(it.heard_ms, it.orphans_heard_ms) > at_ms
         else it
         for key, it in sources.items()
     }
@@ -195,16 +195,14 @@ def unheard_ms(sources: Sources) -> dict[SourceKey, int]:
     is wrong."""
     newest, heard = newest_by_cluster(sources), heard_by_cluster(sources)
     return {
-        key: min(
-            newest[key.cluster] - source.newest_ms, heard[key.cluster] - (source.heard_ms or 0)
-        )
+        key: min(newest[key.cluster] - source.newest_ms, heard[key.cluster] - source.heard_ms)
         for key, source in sources.items()
     }
 
 
 def heard_by_cluster(sources: Sources) -> dict[str, int]:
     """When anything was heard of each cluster last, by the job's clock."""
-    return _latest(sources, lambda source: source.heard_ms or 0)
+    return _latest(sources, lambda source: source.heard_ms)
 
 
 def _latest(sources: Sources, of: Callable[[Source], int]) -> dict[str, int]:

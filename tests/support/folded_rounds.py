@@ -12,8 +12,7 @@ from spark_metrics.buckets.plan import FoldPlan
 from spark_metrics.buckets.shares import read_rows
 from spark_metrics.buckets.waves import Judged, Known, judge
 from spark_metrics.decode.record_head import KafkaRecord, read_head
-from spark_metrics.fold.bucket import NO_PARTITIONS, BucketState, Folded, fold_bucket
-from spark_metrics.fold.names import NOBODY
+from spark_metrics.fold.bucket import NO_COMMITS, NO_PARTITIONS, BucketState, Folded, fold_bucket
 from spark_metrics.fold.now_tables import decode_groups, group_table
 from spark_metrics.fold.sums import Sums
 from spark_metrics.state.job_clock import Tick
@@ -34,7 +33,7 @@ class FoldedRounds:
 
     memory: JobState = field(default_factory=JobState)
     state: BucketState = field(
-        default_factory=lambda: BucketState(partitions=NO_PARTITIONS, commits=NOBODY)
+        default_factory=lambda: BucketState(partitions=NO_PARTITIONS, commits=NO_COMMITS)
     )
     groups: list[RegisteredGroup] = field(default_factory=list)
     alive: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -132,7 +131,6 @@ class FoldedRounds:
                 version=2,
                 buckets=1,
                 now=manifest.now,
-                is_cut_alike=True,
                 known=self._known(at_ms),
             )
             self.state = read_state(files, plan, 0)

@@ -35,7 +35,6 @@ class Tasks:
             version=self._version,
             buckets=self._count,
             now=self._now,
-            is_cut_alike=True,
             known=Known(
                 memory=self._state,
                 groups=(),

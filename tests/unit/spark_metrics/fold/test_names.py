@@ -7,11 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from spark_metrics.fold.names import ID, NAMES, NOBODY, Aligned, aligned, named, names_of
+from spark_metrics.fold.bucket import NO_COMMITS
+from spark_metrics.fold.names import ID, NAMES, Aligned, aligned, named, names_of
 from spark_metrics.keys import key_codes, places_of, sorted_by
 from spark_metrics.schema import CARRIED, ROWS
 from spark_metrics.store.files import StoreFiles
 
+NOBODY = NO_COMMITS.select(NAMES)
 Name = tuple[str, str, str, int]
 A, B, C = ("c", "g", "t", 0), ("c", "g", "t", 1), ("c", "h", "s", 0)
 LOGS = pa.Table.from_pylist(

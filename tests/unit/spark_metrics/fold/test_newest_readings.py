@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from spark_metrics.fold.newest_readings import with_newest
-from spark_metrics.schema import CARRIED, COMMIT_STATE, FRESH_COMMITS, MET_COMMITS
+from spark_metrics.schema import COMMIT_STATE, FRESH_COMMITS, MET_COMMITS
 
 Row = dict[str, Any]
 KNOWN, NEW = 400, 100
@@ -93,15 +93,3 @@ def test_each_row_is_judged_by_the_rules(seed: int) -> None:
         if number in given:
             assert wanted.items() <= given[number].items()
             assert given[number]["is_owned"] == beside["is_owned"]
-
-
-def test_a_state_of_an_earlier_version_lacks_columns() -> None:
-    fresh = pa.Table.from_pylist(
-        [{"row": number, "told_ms": 5, "told_offset": 10 + number} for number in range(2)],
-        pa.schema(FRESH_COMMITS),
-    )
-    rows, carried = with_newest(fresh, pa.table({"lag": [7], "member_id": ["m"], "full_ms": [9]}))
-    assert rows["lag"].to_pylist() == [7, None]
-    assert rows["newest_offset"].to_pylist() == [10, 11]
-    assert carried["is_owned"].to_pylist() == [None, None]
-    assert [*carried.column_names] == [*CARRIED, "is_full"]

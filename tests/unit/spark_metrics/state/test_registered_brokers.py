@@ -51,14 +51,6 @@ def test_log_directories_stay_until_their_broker_tells_others() -> None:
     assert decode_job_state(json.loads(json.dumps(encode_job_state(state)))) == state
 
 
-def test_what_an_older_version_kept_of_a_broker_is_read() -> None:
-    document = json.loads(json.dumps(encode_job_state(state_of(DIRECTORIES))))
-    (row,) = document["registry"]
-    del row["directories"]
-    row |= {"log_dirs": 2, "cordoned_log_dirs": "/b"}
-    assert directories_in(decode_job_state(document)) is None
-
-
 def test_a_broker_whose_directories_cannot_be_read_is_a_bad_row() -> None:
     row = {"id": 1, "host": "h", "port": 1, "fenced": False, "read_ms": 1}
     wrong: tuple[Any, ...] = (

@@ -1,7 +1,5 @@
 """Who is silent, which rounds are waited for, and what goes: judged per source and cluster."""
 
-from dataclasses import replace
-
 from spark_metrics.state.job_state import NEVER_BACK_MS, JobState, Observed, RegisteredBroker
 from spark_metrics.state.known_groups import SILENT_MS_MAX, RegisteredGroup, merge_groups
 from spark_metrics.state.rounds import FORGET_MS, RETIRED_MS, RoundPart, SourceKey
@@ -85,10 +83,3 @@ def test_a_retired_cluster_goes_with_all_that_it_told() -> None:
     assert {key.cluster for key in memory.sources} == {"c"}
     alone = heard(heard(JobState(), 0, part(1, 0)), later_ms, part(1, later_ms))
     assert alone.sources.keys() == {SourceKey("c", 1)}, "one that is back after weeks is there"
-
-
-def test_a_store_of_before_that_does_not_tell_when_it_heard_is_read() -> None:
-    memory = heard(JobState(), 0, part(1, 0), part(2, 0))
-    before = {key: replace(it, heard_ms=None) for key, it in memory.sources.items()}
-    memory = heard(replace(memory, sources=before), 1_000, part(1, 1_000))
-    assert memory.silent_sources() == set()
