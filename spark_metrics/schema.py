@@ -86,7 +86,7 @@ GATHERED: Final[Mapping[str, Any]] = {
     "view": pa.struct({**_TELLER, **VIEW}),
     "log": pa.struct({**_TELLER, "leads": _FLAG, **LOG}),
 }
-"""What a wave says of one partition: each replica's row (``full_ms`` null: none in full;
+"""What a step says of one partition: each replica's row (``full_ms`` null: none in full;
 ``again_…``: read again unchanged), and in full the view and the log that count among them."""
 POINT: Final = {"ms": _LONG, "offset": _LONG, "error_ms": _LONG}
 """When a log ended where, and how far at most the line to the next older point is from the truth;
@@ -157,7 +157,7 @@ ROWS: Final[Mapping[str, Mapping[str, str]]] = {
         **_AGAIN,
     },
 }
-"""What a wave brings, one row per replica or commit: the newest full row (``read_ms`` null: none),
+"""What a step brings, one row per replica or commit: the newest full row (``read_ms`` null: none),
 and when it was read again unchanged (``again_since_ms``: since which reading it is unchanged)."""
 TOLD: Final = {
     **{"told_source": "source", "told_round_ms": "round_ms", "told_ms": "read_ms"},
@@ -171,7 +171,7 @@ FRESH_COMMITS: Final[Mapping[str, Any]] = {
     **{name: _INT if name == "told_source" else _LONG for name in TOLD},
 }
 """A row for each commit that is known, in the order of the state: its partition's row, what the
-wave brings (null: nothing) and when its group committed anything last, as the driver knows."""
+step brings (null: nothing) and when its group committed anything last, as the driver knows."""
 CARRIED: Final = {
     **{"source": _INT, "round_ms": _LONG, "full_ms": _LONG},
     **{"is_owned": _FLAG, "alive_ms": _LONG, "told_lag": _LONG},
@@ -187,7 +187,7 @@ MET_COMMITS: Final[Mapping[str, Any]] = {
     **{"alive_ms": _LONG, "told_lag": _LONG},
 }
 """What the fold of commits reads: of each its partition's row, its newest reading and whether the
-wave ``brings`` it, who owns it and when its group committed last, and its state."""
+step ``brings`` it, who owns it and when its group committed last, and its state."""
 TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 """A text as the driver has it while it looks at rows: a place in a dictionary."""
 

@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import pyarrow as pa
 
+from spark_metrics.buckets.judged_batch import Judged
 from spark_metrics.buckets.plan import FoldPlan
-from spark_metrics.buckets.waves import Judged
 from spark_metrics.decode.record_rows import cut_rows
 from spark_metrics.fold.bucket import (
     NO_COMMITS,
@@ -59,11 +59,11 @@ def read_state(files: StoreFiles, plan: FoldPlan, bucket: int) -> BucketState:
 def fold_files(
     files: StoreFiles, plan: FoldPlan, bucket: int, judged: Judged, rows: Iterable[Rows]
 ) -> tuple[Folded, dict[str, str]]:
-    """Fold a bucket with the rows of each wave; its figures and state are written as a part of the
+    """Fold a bucket with the rows of each step; its figures and state are written as a part of the
     version: the path of each table."""
     state = read_state(files, plan, bucket)
     behind = corrections(plan.known.memory.clocks, judged.memory.clocks)
-    arounds = (wave.around for wave in judged.waves)
+    arounds = (step.around for step in judged.steps)
     folded = fold_bucket(state, behind, zip(rows, arounds, strict=True))
     del state
     tables = {

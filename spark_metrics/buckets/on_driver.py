@@ -11,9 +11,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_metrics.buckets.bucket_files import files_of, fold_files
+from spark_metrics.buckets.judged_batch import Judged, judge
 from spark_metrics.buckets.plan import RECORD, FoldedBatch, FoldedBucket, FoldPlan, Phases
 from spark_metrics.buckets.shares import Share, buckets_for, rows_told, shares
-from spark_metrics.buckets.waves import Judged, judge
 from spark_metrics.decode.record_head import Head, KafkaRecord, bad_value, read_head
 from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.fold.bucket import points_of
@@ -45,7 +45,7 @@ class DriverFold:
             return None
         rows.clear()
         records = len(judged.heads)
-        told = rows_told(record for wave in judged.waves for record in wave.records)
+        told = rows_told(record for step in judged.steps for record in step.records)
         plan = replace(plan, buckets=buckets_for(told, plan.buckets))
         with phases.of("fold"):
             buckets, bad = self._fold(plan, judged)
@@ -54,12 +54,12 @@ class DriverFold:
     def _fold(
         self, plan: FoldPlan, judged: Judged
     ) -> tuple[list[FoldedBucket], list[dict[str, Any]]]:
-        thinned = [newest_rounds(wave.records) for wave in judged.waves]
+        thinned = [newest_rounds(step.records) for step in judged.steps]
         bad = bad_heads(judged.heads, thinned)
         cut = [shares(records, plan.buckets) for records in thinned]
         judged.heads.clear()
-        for wave, records in zip(judged.waves, thinned, strict=True):
-            wave.records.clear()
+        for step, records in zip(judged.steps, thinned, strict=True):
+            step.records.clear()
             records.clear()
         files = files_of(plan.store)
 
@@ -80,8 +80,8 @@ class DriverFold:
 
 
 def bad_heads(
-    heads: Sequence[Head], waves: Sequence[Sequence[tuple[int, Head]]]
+    heads: Sequence[Head], steps: Sequence[Sequence[tuple[int, Head]]]
 ) -> dict[int, dict[str, Any]]:
     """The texts kept of records that are bad as a whole, by their numbers in the batch."""
-    every = chain(enumerate(heads), *waves)
+    every = chain(enumerate(heads), *steps)
     return {number: bad_value(head) for number, head in every if head.is_bad}

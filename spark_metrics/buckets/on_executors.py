@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from broker.metrics_schema import BUCKETS
 from spark_metrics.buckets.bucket_files import files_of, fold_files
+from spark_metrics.buckets.judged_batch import judge
 from spark_metrics.buckets.on_driver import bad_heads
 from spark_metrics.buckets.plan import RECORD, FoldedBatch, FoldedBucket, FoldPlan, Phases
 from spark_metrics.buckets.shares import bucket_rows
-from spark_metrics.buckets.waves import judge
 from spark_metrics.decode.record_head import Head, KafkaRecord, buckets_within, read_head
 from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.fold.bucket import Rows, points_of
@@ -134,12 +134,12 @@ def fold_records(plan: FoldPlan, bucket: int, records: Iterable[KafkaRecord]) ->
     read = [head for head in every if bucket in head.buckets(plan.buckets)]
     told = [_light(head) for head in read if head.buckets(plan.buckets)[0] == bucket]
     judged = judge(plan.known, [of_bucket(head, bucket, plan.buckets) for head in read])
-    thinned = [newest_rounds(wave.records) for wave in judged.waves]
+    thinned = [newest_rounds(step.records) for step in judged.steps]
     bad = bad_heads(judged.heads, thinned)
 
     def rows() -> Iterator[Rows]:
-        for wave in thinned:
-            found, spoilt = bucket_rows(wave, bucket, plan.buckets)
+        for step in thinned:
+            found, spoilt = bucket_rows(step, bucket, plan.buckets)
             bad.update(spoilt)
             yield found
 

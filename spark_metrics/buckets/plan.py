@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
 
-from spark_metrics.buckets.waves import Judged, Known
+from spark_metrics.buckets.judged_batch import Judged, Known
 from spark_metrics.fold.sums import Sums
 from spark_metrics.store.layout import HistoryFile
 
@@ -75,7 +75,7 @@ class FoldedBatch:
     records: int
     """How many no earlier batch has taken in."""
     judged: Judged
-    """Of all records; heads and waves may be emptied, for they are large."""
+    """Of all records; heads and steps may be emptied, for they are large."""
     buckets: Sequence[FoldedBucket]
     bad: Sequence[Mapping[str, Any]]
     """What is kept of each record that is bad, or has bad rows; by partition and offset."""

@@ -1,4 +1,4 @@
-"""Records of a wave, cut by buckets of partitions, which need nothing of each other.
+"""Records of a step, cut by buckets of partitions, which need nothing of each other.
 
 Records of large rounds have rows of one bucket, and say of which one. Such records are handed out
 as they are and read by whoever works on their bucket: side by side, and no more rows are in memory
@@ -25,7 +25,7 @@ Records = Sequence[tuple[int, Head]]
 
 @dataclass(slots=True, kw_only=True)
 class Share:
-    """The records or rows of a wave for one bucket."""
+    """The records or rows of a step for one bucket."""
 
     brought: Rows | Records
     bad: dict[int, dict[str, Any]] = field(default_factory=dict)

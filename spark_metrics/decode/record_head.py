@@ -31,10 +31,10 @@ from spark_metrics.state.source_clocks import Clocks, Seen, Shift
 SENT_MS_MAX: Final = 60_000
 """A record's timestamp is when it was sent, if it is so much after its round's begin at most."""
 BAD_CHARS_MAX: Final = 4_000
-WAVES_MAX: Final = 6
+STEPS_MAX: Final = 6
 """So many rounds of one source are told apart in one batch; older ones count as the oldest."""
-WAVES_ROWS_MAX: Final = 20_000
-"""A batch of more rows is one wave: who must catch up must not be made slower."""
+STEPS_ROWS_MAX: Final = 20_000
+"""A batch of more rows is one step: who must catch up must not be made slower."""
 LOG_DIRS_MAX: Final = 1_000
 """A row that tells more of one broker is bad."""
 _DEFAULTS: Final = {"broker_epoch": -1, "interval_ms": 1_000, "part": 0, "parts": 1}
@@ -306,7 +306,7 @@ def set_right(heads: Sequence[Head], clocks: Clocks) -> list[Head]:
 
 
 def observed(heads: Sequence[Head], *, offsets_of: Sequence[Head], at_ms: int) -> Observed:
-    """The part of a wave of samples that the memory takes.
+    """The part of a step of samples that the memory takes.
 
     ``offsets_of``: all that was read with it; ``at_ms``: the time now."""
     samples = [head for head in heads if head.part is not None]
@@ -337,11 +337,11 @@ def bad_value(head: Head, bad_rows: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
-def cut_waves(heads: Sequence[Head]) -> list[list[tuple[int, Head]]]:
-    """The samples of a batch, numbered, as waves of at most one round of each source.
+def cut_steps(heads: Sequence[Head]) -> list[list[tuple[int, Head]]]:
+    """The samples of a batch, numbered, as steps of at most one round of each source.
 
     A batch that catches up after a pause has many rounds of one source. Each is worth a look of
-    its own (speeds, points of history); the newest rounds of all sources are the last wave.
+    its own (speeds, points of history); the newest rounds of all sources are the last step.
     """
     samples = [(number, head) for number, head in enumerate(heads) if head.part is not None]
     rows = sum(sum((head.rows or {}).values()) for _, head in samples)
@@ -350,14 +350,14 @@ def cut_waves(heads: Sequence[Head]) -> list[list[tuple[int, Head]]]:
         assert head.part is not None
         rounds.setdefault(head.part.source, set()).add(head.part.round_ms)
     deepest = max(map(len, rounds.values()), default=1)
-    count = 1 if rows > WAVES_ROWS_MAX else min(deepest, WAVES_MAX)
+    count = 1 if rows > STEPS_ROWS_MAX else min(deepest, STEPS_MAX)
     ranks = {
         key: {at: n for n, at in enumerate(sorted(found, reverse=True))}
         for key, found in rounds.items()
     }
-    waves: list[list[tuple[int, Head]]] = [[] for _ in range(count)]
+    steps: list[list[tuple[int, Head]]] = [[] for _ in range(count)]
     for number, head in samples:
         assert head.part is not None
         rank = ranks[head.part.source][head.part.round_ms]
-        waves[max(0, count - 1 - rank)].append((number, head))
-    return waves
+        steps[max(0, count - 1 - rank)].append((number, head))
+    return steps

@@ -1,7 +1,7 @@
 """Records of samples -> rows for the fold: judged, and at most one per replica or commit. Pure.
 
 Of a record in which some rows are bad the good rows count, and the driver learns which records
-those are. A wave usually has one round of each source, so no row comes twice; where it does (a
+those are. A step usually has one round of each source, so no row comes twice; where it does (a
 batch that catches up, a record that was sent again) the newest counts.
 """
 

@@ -8,11 +8,11 @@ from broker.metrics.packed import parts_of
 from spark_metrics.decode.record_head import Head
 from spark_metrics.state.rounds import SourceKey
 
-Wave = Sequence[tuple[int, Head]]
+BatchStep = Sequence[tuple[int, Head]]
 """Heads with the numbers of their records in the batch."""
 
 
-def newest_rounds(wave: Wave) -> list[tuple[int, Head]]:
+def newest_rounds(step: BatchStep) -> list[tuple[int, Head]]:
     """The same heads, without the rows of rounds before their source's newest complete one.
 
     Of two rows the newest counts, and what a complete round lacks is gone, so nothing is lost,
@@ -20,9 +20,9 @@ def newest_rounds(wave: Wave) -> list[tuple[int, Head]]:
     read. A record that is not read counts as bad where its body is not as it should be, as far as
     that can be told without reading the rows: of columns that are packed, by their layout.
     """
-    complete = _complete_rounds(wave)
-    behind = {_source(head) for _, head in wave if _is_before(head, complete)}
-    for _, head in wave:
+    complete = _complete_rounds(step)
+    behind = {_source(head) for _, head in step if _is_before(head, complete)}
+    for _, head in step:
         if head.part is None or _source(head) not in behind or _is_before(head, complete):
             continue
         if b'"since_ms"' in bytes(head.body):
@@ -31,7 +31,7 @@ def newest_rounds(wave: Wave) -> list[tuple[int, Head]]:
         (number, _let_go(head))
         if _is_before(head, complete) and _source(head) in behind
         else (number, head)
-        for number, head in wave
+        for number, head in step
     ]
 
 
@@ -52,11 +52,11 @@ def _is_whole(head: Head) -> bool:
     return all(f"{kind}_columns" in parts for kind, rows in (head.rows or {}).items() if rows)
 
 
-def _complete_rounds(wave: Wave) -> dict[SourceKey, int]:
+def _complete_rounds(step: BatchStep) -> dict[SourceKey, int]:
     """When each source's newest complete round began."""
     seen: dict[tuple[SourceKey, int], set[int]] = {}
     newest: dict[SourceKey, int] = {}
-    for _, head in wave:
+    for _, head in step:
         if head.part is None:
             continue
         key, round_ms = _source(head), head.part.round_ms

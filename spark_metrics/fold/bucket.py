@@ -37,7 +37,7 @@ NO_COMMITS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Around:
-    """The figures of all buckets together, when a wave is folded."""
+    """The figures of all buckets together, when a step is folded."""
 
     brokers: Sequence[KnownBroker]
     alive: Mapping[tuple[str, str], int]
@@ -47,7 +47,7 @@ class Around:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """The rows of a bucket in the records of a wave (``schema.ROWS``)."""
+    """The rows of a bucket in the records of a step (``schema.ROWS``)."""
 
     replicas: pa.Table
     commits: pa.Table
@@ -99,13 +99,13 @@ class _Points:
 def fold_bucket(
     state: BucketState,
     corrections: Sequence[Correction],
-    waves: Iterable[tuple[Rows, Around]],
+    steps: Iterable[tuple[Rows, Around]],
 ) -> Folded:
-    """The bucket after these waves, one at least; ``corrections`` are of times in the state."""
+    """The bucket after these steps, one at least; ``corrections`` are of times in the state."""
     partitions = corrected_partitions(state.partitions, corrections)
     commits = corrected_commits(state.commits, corrections)
     points = _Points()
-    for rows, around in waves:
+    for rows, around in steps:
         told = newest_partitions(gather(rows.replicas), partitions, around.brokers)
         partitions = _present(told)
         commits = _commits(rows.commits, commits, partitions, around)

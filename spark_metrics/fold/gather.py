@@ -1,6 +1,6 @@
 """Rows of replicas, gathered by the partition that they are of. Pure.
 
-What a wave says of a partition is one row: a few figures of each replica, and in full only what
+What a step says of a partition is one row: a few figures of each replica, and in full only what
 counts of it. Who leads is told by the row of the newest leader epoch, its leader's own before
 those of followers; sizes and offsets by the newest row of a leader. Followers mostly repeat what
 their leader says, so two rows of three would otherwise be carried along for nothing.

@@ -2,7 +2,7 @@
 
 Four texts say which commit a row is, and a fifth who owns it; no figure depends on what they are.
 So the fold knows a commit, and its partition, by the number of its row, and copies and compares no
-text for it. Names are places in dictionaries: they tell which rows of the state a wave brings, and
+text for it. Names are places in dictionaries: they tell which rows of the state a step brings, and
 are put to the figures again.
 """
 
@@ -25,18 +25,18 @@ _PARTITION: Final = ("cluster", "topic", "partition")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aligned:
-    """The wave's commits, row by row beside the state: known rows first, then new ones."""
+    """The step's commits, row by row beside the state: known rows first, then new ones."""
 
     fresh: pa.Table
     """``schema.FRESH_COMMITS``."""
     ids: pa.Table
     """Which commit each row is."""
     members: pa.ChunkedArray
-    """Who owns it as the wave tells; behind them, at ``fresh.num_rows``, who did so far."""
+    """Who owns it as the step tells; behind them, at ``fresh.num_rows``, who did so far."""
 
 
 def aligned(rows: pa.Table, known: pa.Table, logs: pa.Table) -> Aligned:
-    """The wave's commits (one row for each, with ``alive_ms``) in the order of the state's.
+    """The step's commits (one row for each, with ``alive_ms``) in the order of the state's.
 
     ``known``: ``names_of`` the state; ``logs``: the partitions, in the order of their file.
     """

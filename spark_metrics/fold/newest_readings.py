@@ -1,4 +1,4 @@
-"""Lays a wave's commits beside the state, and finds the newest reading of each. Pure.
+"""Lays a step's commits beside the state, and finds the newest reading of each. Pure.
 
 Which of two readings is the newer, and who told it, is judged here, for all rows at once. The
 figures are computed by ``spark_metrics.fold.commits``.
@@ -21,8 +21,8 @@ class Met(NamedTuple):
     rows: pa.Table
     """``schema.MET_COMMITS``, without what was never told in full."""
     carried: pa.Table
-    """``schema.CARRIED``, row by row as the wave's rows lie, and whether each ``is_full``: told in
-    full by the wave, and newer than what was known."""
+    """``schema.CARRIED``, row by row as the step's rows lie, and whether each ``is_full``: told in
+    full by the step, and newer than what was known."""
 
 
 def with_newest(fresh: pa.Table, state: pa.Table) -> Met:

@@ -22,7 +22,7 @@ from spark_metrics.decode.record_head import (
     Head,
     KafkaRecord,
     bad_value,
-    cut_waves,
+    cut_steps,
     read_head,
     seen_of,
     set_right,
@@ -95,10 +95,10 @@ def told(*values: bytes) -> tuple[dict[str, list[dict[str, Any]]], set[int]]:
     clocks = observe_clocks({}, seen_of(heads), seen_ms=T0_MS, reached_ms=None)
     right = set_right(heads, clocks)
     bad = {number for number, head in enumerate(right) if head.is_bad}
-    for wave in map(newest_rounds, cut_waves(right)):
-        bad |= {number for number, head in wave if head.is_bad}
+    for step in map(newest_rounds, cut_steps(right)):
+        bad |= {number for number, head in step if head.is_bad}
         for kind in ("replicas", "commits"):
-            bad |= parse_rows(kind, wave).bad_numbers
+            bad |= parse_rows(kind, step).bad_numbers
     for number in bad:
         json.dumps(bad_value(right[number]))
     commit = first_snapshot(right)

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from broker.metrics_schema import Envelope, Row, encode_round
 from spark_metrics.buckets.bucket_files import read_state
+from spark_metrics.buckets.judged_batch import Judged, Known, judge
 from spark_metrics.buckets.plan import FoldPlan
 from spark_metrics.buckets.shares import read_rows
-from spark_metrics.buckets.waves import Judged, Known, judge
 from spark_metrics.decode.record_head import KafkaRecord, read_head
 from spark_metrics.fold.bucket import NO_COMMITS, NO_PARTITIONS, BucketState, Folded, fold_bucket
 from spark_metrics.fold.now_tables import decode_groups, group_table
@@ -69,12 +69,12 @@ class FoldedRounds:
         job's host is off by then."""
         before = self.memory.clocks
         judged = self.judged(at_ms, wall_off_ms=wall_off_ms)
-        waves = []
-        for wave in judged.waves:
-            rows, bad = read_rows(wave.records)
+        steps = []
+        for step in judged.steps:
+            rows, bad = read_rows(step.records)
             self.bad_records += len(bad)
-            waves.append((rows, wave.around))
-        folded = fold_bucket(self.state, corrections(before, judged.memory.clocks), waves)
+            steps.append((rows, step.around))
+        folded = fold_bucket(self.state, corrections(before, judged.memory.clocks), steps)
         self.state, self._sums = folded.state, folded.sums
         self.alive = _alive(group_table(judged.groups, folded.sums))
         return folded

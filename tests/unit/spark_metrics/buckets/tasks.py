@@ -4,9 +4,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from spark_metrics.buckets.judged_batch import Known, judge
 from spark_metrics.buckets.on_executors import TaskResult, fold_records
 from spark_metrics.buckets.plan import FoldPlan
-from spark_metrics.buckets.waves import Known, judge
 from spark_metrics.decode.record_head import Head
 from spark_metrics.state.job_clock import Tick
 from spark_metrics.state.job_state import JobState

@@ -1,4 +1,4 @@
-"""A wave's records are cut by buckets of topics, as they are where they can be."""
+"""A step's records are cut by buckets of topics, as they are where they can be."""
 
 import re
 from itertools import chain

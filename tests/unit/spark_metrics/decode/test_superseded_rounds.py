@@ -60,7 +60,7 @@ def packed(at_ms: int) -> list[bytes]:
     return [encode_part(replace(whole, part=n), rows[n * 75 : n * 75 + 75]) for n in range(8)]
 
 
-def wave(*values: bytes) -> list[tuple[int, Head]]:
+def step(*values: bytes) -> list[tuple[int, Head]]:
     records = (
         KafkaRecord(partition=0, offset=number, timestamp_ms=T0_MS, value=value)
         for number, value in enumerate(values)
@@ -81,7 +81,7 @@ def told(heads: list[tuple[int, Head]]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("make", [full, packed])
 def test_what_a_newer_complete_round_repeats_is_not_read(make: Any) -> None:
     old, new = make(0), make(1_000)
-    whole = wave(*old, *new, *full(0, broker=2))
+    whole = step(*old, *new, *full(0, broker=2))
     found = newest_rounds(whole)
     assert read(found) == [n for n in range(len(whole)) if n >= len(old)]
     assert [head.part for _, head in found] == [head.part for _, head in whole]
@@ -90,13 +90,13 @@ def test_what_a_newer_complete_round_repeats_is_not_read(make: Any) -> None:
 
 def test_half_a_round_repeats_nothing_for_sure() -> None:
     first, second, third = full(0), full(1_000), full(2_000)[:1]
-    assert read(newest_rounds(wave(*first, *second[:1]))) == [0, 1, 2]
-    assert read(newest_rounds(wave(*first, *second, *third))) == [2, 3, 4]
+    assert read(newest_rounds(step(*first, *second[:1]))) == [0, 1, 2]
+    assert read(newest_rounds(step(*first, *second, *third))) == [2, 3, 4]
 
 
 def test_rows_that_refer_to_earlier_ones_need_them() -> None:
-    assert read(newest_rounds(wave(*full(0), *unchanged(1_000)))) == [0, 1, 2, 3]
-    assert read(newest_rounds(wave(*full(0), *full(1_000), *unchanged(2_000)[1:]))) == [
+    assert read(newest_rounds(step(*full(0), *unchanged(1_000)))) == [0, 1, 2, 3]
+    assert read(newest_rounds(step(*full(0), *full(1_000), *unchanged(2_000)[1:]))) == [
         0,
         1,
         2,
@@ -106,7 +106,7 @@ def test_rows_that_refer_to_earlier_ones_need_them() -> None:
 
 
 def test_what_is_no_sample_stays() -> None:
-    found = newest_rounds(wave(b"not json", *full(0), *full(1_000)))
+    found = newest_rounds(step(b"not json", *full(0), *full(1_000)))
     assert found[0][1].is_bad
     assert read(found) == [3, 4]
 
@@ -117,6 +117,6 @@ def test_records_that_are_not_read_count_as_bad_where_they_could_not_be() -> Non
     old[2] = b"\n".join((head, layout, columns[:-1]))
     old[5] = old[5].replace(b"replicas_columns", b"replicas_colvmns")
     old[6] = old[6].replace(b'\n{"replicas', b"\n{replicas")
-    found = newest_rounds(wave(*old, *new))
+    found = newest_rounds(step(*old, *new))
     assert read(found) == [*range(8, 16)]
     assert [number for number, head in found if head.is_bad] == [2, 5, 6]

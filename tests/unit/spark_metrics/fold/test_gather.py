@@ -1,4 +1,4 @@
-"""What a wave says of a partition: every replica in short, in full only what counts."""
+"""What a step says of a partition: every replica in short, in full only what counts."""
 
 from typing import Any
 

@@ -21,8 +21,8 @@ LOGS = pa.Table.from_pylist(
 )
 
 
-def wave(*rows: tuple[Name, int, str | None]) -> pa.Table:
-    """What a wave brings: which commit, its offset, and who owns it."""
+def step(*rows: tuple[Name, int, str | None]) -> pa.Table:
+    """What a step brings: which commit, its offset, and who owns it."""
     made: list[dict[str, Any]] = [
         {**dict(zip(ID, name, strict=True)), "committed_offset": offset, "member_id": member}
         for name, offset, member in rows
@@ -32,7 +32,7 @@ def wave(*rows: tuple[Name, int, str | None]) -> pa.Table:
 
 
 def told(beside: Aligned, *rows: tuple[int, bool]) -> pa.Table:
-    """What becomes of a plan's answer: number of the row, and whether the wave told it in full."""
+    """What becomes of a plan's answer: number of the row, and whether the step told it in full."""
     numbers = [number for number, _ in rows]
     count = beside.fresh.num_rows
     carried = pa.table({name: pa.array(range(count)) for name in CARRIED})
@@ -46,7 +46,7 @@ def ids(table: pa.Table) -> list[Name]:
 
 
 def test_new_commits_stand_in_their_order_with_their_partitions_row() -> None:
-    beside = aligned(wave((A, 10, "m"), (B, 20, None), (C, 30, "n")), NOBODY, LOGS)
+    beside = aligned(step((A, 10, "m"), (B, 20, None), (C, 30, "n")), NOBODY, LOGS)
     assert beside.fresh["row"].to_pylist() == [0, 1, 2]
     assert beside.fresh["log_row"].to_pylist() == [2, 1, 0]
     assert beside.fresh["told_owned"].to_pylist() == [True, False, True]
@@ -57,9 +57,9 @@ def test_new_commits_stand_in_their_order_with_their_partitions_row() -> None:
 
 
 def test_known_commits_keep_their_rows_whatever_the_order_of_a_wave() -> None:
-    first = aligned(wave((A, 1, "m"), (B, 2, "n")), NOBODY, LOGS)
+    first = aligned(step((A, 1, "m"), (B, 2, "n")), NOBODY, LOGS)
     known = names_of(told(first, (0, True), (1, True)))
-    beside = aligned(wave((C, 30, "o"), (B, 20, "p")), known, LOGS)
+    beside = aligned(step((C, 30, "o"), (B, 20, "p")), known, LOGS)
     assert beside.fresh["told_offset"].to_pylist() == [None, 20, 30]
     assert beside.fresh["log_row"].to_pylist() == [2, 1, 0]
     found = told(beside, (0, False), (1, True), (2, True))
@@ -69,21 +69,21 @@ def test_known_commits_keep_their_rows_whatever_the_order_of_a_wave() -> None:
 
 
 def test_who_owned_it_stays_where_the_wave_only_says_that_nothing_changed() -> None:
-    known = names_of(told(aligned(wave((A, 1, "m")), NOBODY, LOGS), (0, True)))
-    found = told(aligned(wave((A, 1, None)), known, LOGS), (0, False))
+    known = names_of(told(aligned(step((A, 1, "m")), NOBODY, LOGS), (0, True)))
+    found = told(aligned(step((A, 1, None)), known, LOGS), (0, False))
     assert found["member_id"].to_pylist() == ["m"]
 
 
 def test_a_commit_whose_partition_nobody_told_has_no_row_of_it() -> None:
-    beside = aligned(wave((("c", "g", "unknown", 0), 1, None)), NOBODY, LOGS)
+    beside = aligned(step((("c", "g", "unknown", 0), 1, None)), NOBODY, LOGS)
     assert beside.fresh["log_row"].to_pylist() == [None]
-    nothing = aligned(wave(), NOBODY, LOGS.slice(0, 0))
+    nothing = aligned(step(), NOBODY, LOGS.slice(0, 0))
     assert nothing.fresh.num_rows == nothing.ids.num_rows == 0
 
 
 def test_names_are_read_of_files_as_places_in_dictionaries(tmp_path: Path) -> None:
     files = StoreFiles(str(tmp_path))
-    found = told(aligned(wave((A, 1, "m")), NOBODY, LOGS), (0, True))
+    found = told(aligned(step((A, 1, "m")), NOBODY, LOGS), (0, True))
     files.write_table("some", found)
     read = files.read_texts("some", [*NAMES, "is_unknown"])
     assert read.column_names == [*NAMES]

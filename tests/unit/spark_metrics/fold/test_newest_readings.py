@@ -1,4 +1,4 @@
-"""What a wave says of commits beside what was known: row by row as the rules have it."""
+"""What a step says of commits beside what was known: row by row as the rules have it."""
 
 from random import Random
 from typing import Any

@@ -1,4 +1,4 @@
-"""The heads of a batch become waves: clocks, rounds and groups are judged. Pure.
+"""The heads of a batch, judged: clocks, rounds, groups, and the steps to fold it in. Pure.
 
 The driver judges all records of a batch, a task those of its bucket. What concerns every bucket
 (clocks, brokers, groups) is told by records that every task gets, so all judge it alike.
@@ -10,7 +10,7 @@ from typing import Final
 
 from spark_metrics.decode.record_head import (
     Head,
-    cut_waves,
+    cut_steps,
     observed,
     seen_of,
     set_right,
@@ -46,7 +46,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wave:
+class BatchStep:
     """Records of at most one round of each source, and what is known when they are folded."""
 
     records: list[tuple[int, Head]]
@@ -60,7 +60,7 @@ class Judged:
 
     heads: list[Head]
     """Those that no earlier batch has taken in, by the job's clock."""
-    waves: list[Wave]
+    steps: list[BatchStep]
     memory: JobState
     """What is known after the batch."""
     groups: list[RegisteredGroup]
@@ -71,8 +71,8 @@ def judge(known: Known, read: Sequence[Head]) -> Judged:
     heads = without_taken(read, known.memory)
     memory, heads = _set_right(known, heads)
     at_ms = known.at_ms + _set_by(known.memory, memory)
-    cut = cut_waves(heads)
-    groups, waves = list(known.groups), []
+    cut = cut_steps(heads)
+    groups, steps = list(known.groups), []
     for number, records in enumerate(cut):
         told = [head for _, head in records]
         offsets_of = heads if number == len(cut) - 1 else ()
@@ -89,8 +89,8 @@ def judge(known: Known, read: Sequence[Head]) -> Judged:
             alive=known.alive,
             clocks=clocks_of(earlier, memory),
         )
-        waves.append(Wave(records=records, around=around))
-    return Judged(heads=heads, waves=waves, memory=memory.with_watermark(), groups=groups)
+        steps.append(BatchStep(records=records, around=around))
+    return Judged(heads=heads, steps=steps, memory=memory.with_watermark(), groups=groups)
 
 
 def clocks_of(before: JobState, after: JobState) -> Clocks:
