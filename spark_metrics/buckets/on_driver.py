@@ -11,10 +11,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from spark_metrics.buckets.bucket_files import files_of, fold_files
+from spark_metrics.buckets.bucket_rows import BucketRows, buckets_for, count_rows, cut_by_bucket
 from spark_metrics.buckets.judged_batch import Judged, judge
 from spark_metrics.buckets.plan import RECORD, FoldedBatch, FoldedBucket, FoldPlan, Phases
-from spark_metrics.buckets.shares import Share, buckets_for, rows_told, shares
-from spark_metrics.decode.record_head import Head, KafkaRecord, bad_value, read_head
+from spark_metrics.decode.record_head import Head, KafkaRecord, NumberedHeads, bad_value, read_head
 from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.fold.bucket import points_of
 from spark_metrics.store.writer import monotonic_ms
@@ -45,7 +45,7 @@ class DriverFold:
             return None
         rows.clear()
         records = len(judged.heads)
-        told = rows_told(record for step in judged.steps for record in step.records)
+        told = count_rows(record for step in judged.steps for record in step.records)
         plan = replace(plan, buckets=buckets_for(told, plan.buckets))
         with phases.of("fold"):
             buckets, bad = self._fold(plan, judged)
@@ -56,15 +56,15 @@ class DriverFold:
     ) -> tuple[list[FoldedBucket], list[dict[str, Any]]]:
         thinned = [newest_rounds(step.records) for step in judged.steps]
         bad = bad_heads(judged.heads, thinned)
-        cut = [shares(records, plan.buckets) for records in thinned]
+        cut = [cut_by_bucket(records, plan.buckets) for records in thinned]
         judged.heads.clear()
         for step, records in zip(judged.steps, thinned, strict=True):
             step.records.clear()
             records.clear()
         files = files_of(plan.store)
 
-        def fold(bucket: int, brought: Sequence[Share]) -> FoldedBucket:
-            rows = (share.take() for share in brought)
+        def fold(bucket: int, brought: Sequence[BucketRows]) -> FoldedBucket:
+            rows = (of_step.take() for of_step in brought)
             folded, paths = fold_files(files, plan, bucket, judged, rows)
             return FoldedBucket(
                 paths=paths,
@@ -74,14 +74,12 @@ class DriverFold:
             )
 
         each = list(self._threads.map(fold, range(plan.buckets), zip(*cut, strict=True)))
-        for share in chain.from_iterable(cut):
-            bad.update(share.bad)
+        for rows in chain.from_iterable(cut):
+            bad.update(rows.bad)
         return each, [bad[number] for number in sorted(bad)]
 
 
-def bad_heads(
-    heads: Sequence[Head], steps: Sequence[Sequence[tuple[int, Head]]]
-) -> dict[int, dict[str, Any]]:
+def bad_heads(heads: Sequence[Head], steps: Sequence[NumberedHeads]) -> dict[int, dict[str, Any]]:
     """The texts kept of records that are bad as a whole, by their numbers in the batch."""
     every = chain(enumerate(heads), *steps)
     return {number: bad_value(head) for number, head in every if head.is_bad}

@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from broker.metrics_schema import BUCKETS
 from spark_metrics.buckets.bucket_files import files_of, fold_files
+from spark_metrics.buckets.bucket_rows import rows_of_bucket
 from spark_metrics.buckets.judged_batch import judge
 from spark_metrics.buckets.on_driver import bad_heads
 from spark_metrics.buckets.plan import RECORD, FoldedBatch, FoldedBucket, FoldPlan, Phases
-from spark_metrics.buckets.shares import bucket_rows
 from spark_metrics.decode.record_head import Head, KafkaRecord, buckets_within, read_head
 from spark_metrics.decode.superseded_rounds import newest_rounds
 from spark_metrics.fold.bucket import Rows, points_of
@@ -139,7 +139,7 @@ def fold_records(plan: FoldPlan, bucket: int, records: Iterable[KafkaRecord]) ->
 
     def rows() -> Iterator[Rows]:
         for step in thinned:
-            found, spoilt = bucket_rows(step, bucket, plan.buckets)
+            found, spoilt = rows_of_bucket(step, bucket, plan.buckets)
             bad.update(spoilt)
             yield found
 

@@ -95,6 +95,10 @@ class Head:
         )
 
 
+NumberedHeads = Sequence[tuple[int, Head]]
+"""Heads with the numbers of their records in the batch."""
+
+
 def buckets_within(bucket: int, of: int, count: int) -> range:
     """The buckets, of ``count``, that share a partition with this one of ``of``."""
     if of % count == 0:

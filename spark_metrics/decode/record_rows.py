@@ -23,7 +23,7 @@ from spark_metrics.decode.checks import (
     with_readable,
 )
 from spark_metrics.decode.json_columns import Body, Rows, read_bodies
-from spark_metrics.decode.record_head import Head
+from spark_metrics.decode.record_head import Head, NumberedHeads
 from spark_metrics.keys import coded, key_codes
 from spark_metrics.schema import ROWS, coded_schema
 from spark_metrics.state.rounds import source_of
@@ -51,7 +51,7 @@ class Parsed:
     """Of these records the first bad rows: which, and why."""
 
 
-def parse_rows(kind: str, heads: Sequence[tuple[int, Head]]) -> Parsed:
+def parse_rows(kind: str, heads: NumberedHeads) -> Parsed:
     """The newest rows of this kind (``replicas`` or ``commits``) in records with their numbers."""
     told = [(number, head) for number, head in heads if (head.rows or {}).get(kind)]
     schema = coded_schema(ROWS[kind])
@@ -120,7 +120,7 @@ def _numbers(heads: Sequence[Head], shifts: Sequence[Shift]) -> list[tuple[int, 
     return [(head.shift_ms, it.skew_ms, it.since_ms, it.before_ms) for head, it in pairs]
 
 
-def _envelopes(told: Sequence[tuple[int, Head]]) -> dict[str, pa.Array]:
+def _envelopes(told: NumberedHeads) -> dict[str, pa.Array]:
     """The fields that hold for all rows of a record, one entry per record."""
     parts = [head.part for _, head in told if head.part is not None]
     return {

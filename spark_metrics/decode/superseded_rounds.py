@@ -1,18 +1,15 @@
 """Drops the rows that a newer round of the same source in the batch tells again. Pure."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from broker.metrics.packed import parts_of
-from spark_metrics.decode.record_head import Head
+from spark_metrics.decode.record_head import Head, NumberedHeads
 from spark_metrics.state.rounds import SourceKey
 
-BatchStep = Sequence[tuple[int, Head]]
-"""Heads with the numbers of their records in the batch."""
 
-
-def newest_rounds(step: BatchStep) -> list[tuple[int, Head]]:
+def newest_rounds(step: NumberedHeads) -> list[tuple[int, Head]]:
     """The same heads, without the rows of rounds before their source's newest complete one.
 
     Of two rows the newest counts, and what a complete round lacks is gone, so nothing is lost,
@@ -52,7 +49,7 @@ def _is_whole(head: Head) -> bool:
     return all(f"{kind}_columns" in parts for kind, rows in (head.rows or {}).items() if rows)
 
 
-def _complete_rounds(step: BatchStep) -> dict[SourceKey, int]:
+def _complete_rounds(step: NumberedHeads) -> dict[SourceKey, int]:
     """When each source's newest complete round began."""
     seen: dict[tuple[SourceKey, int], set[int]] = {}
     newest: dict[SourceKey, int] = {}

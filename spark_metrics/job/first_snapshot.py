@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
 from spark_metrics.arrow_tables import conform
-from spark_metrics.buckets.shares import read_rows
+from spark_metrics.buckets.bucket_rows import read_rows
 from spark_metrics.decode.record_head import (
     Head,
     KafkaRecord,

@@ -11,10 +11,10 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from spark_metrics.buckets.bucket_rows import buckets_for
 from spark_metrics.buckets.judged_batch import Known, clocks_of
 from spark_metrics.buckets.on_driver import DriverFold
 from spark_metrics.buckets.plan import BucketFold, FoldPlan, Phases
-from spark_metrics.buckets.shares import buckets_for
 from spark_metrics.decode.record_rows import NAMED_MAX
 from spark_metrics.fold.new_points import job_points, sum_points
 from spark_metrics.fold.now_tables import broker_table, decode_groups, group_table

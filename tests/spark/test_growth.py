@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-import spark_metrics.buckets.shares
+import spark_metrics.buckets.bucket_rows
 from tests.spark.story import Story, broker, commit, group, replica
 
 pytestmark = [
@@ -41,7 +41,7 @@ def test_a_cluster_that_grows_is_told_as_if_it_were_one_bucket(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = told(Story(session=spark, store=tmp_path / "one"))
-    monkeypatch.setattr(spark_metrics.buckets.shares, "BUCKET_ROWS_MAX", (4, 8, 24))
+    monkeypatch.setattr(spark_metrics.buckets.bucket_rows, "BUCKET_ROWS_MAX", (4, 8, 24))
     story = Story(session=spark, store=tmp_path / "grown")
     found = told(story)
     assert story.writer.manifest is not None

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from broker.metrics_schema import Envelope, Row, encode_round
 from spark_metrics.buckets.bucket_files import read_state
+from spark_metrics.buckets.bucket_rows import read_rows
 from spark_metrics.buckets.judged_batch import Judged, Known, judge
 from spark_metrics.buckets.plan import FoldPlan
-from spark_metrics.buckets.shares import read_rows
 from spark_metrics.decode.record_head import KafkaRecord, read_head
 from spark_metrics.fold.bucket import NO_COMMITS, NO_PARTITIONS, BucketState, Folded, fold_bucket
 from spark_metrics.fold.now_tables import decode_groups, group_table

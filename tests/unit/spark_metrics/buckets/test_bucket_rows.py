@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from broker.metrics_schema import BUCKETS, CommitSample, Envelope, ReplicaSample, Row, encode_round
-from spark_metrics.buckets.shares import read_rows, rows_told, shares
+from spark_metrics.buckets.bucket_rows import count_rows, cut_by_bucket, read_rows
 from spark_metrics.decode.record_head import Head, KafkaRecord, read_head
 
 T0_MS = 1_800_000_000_000
@@ -56,7 +56,7 @@ def test_shares_are_the_whole_and_no_partition_is_in_two(
     assert all(head.bucket_of is not None for _, head in every[1:])
     if has_small_record:
         every += records(of=rows()[: 3 * PARTITIONS], first=len(every), round_ms=T0_MS + 1)
-    cut = shares(every, buckets)
+    cut = cut_by_bucket(every, buckets)
     found = [it.take() for it in cut]
     whole, _ = read_rows(every)
     for kind in ("replicas", "commits"):
@@ -68,9 +68,9 @@ def test_shares_are_the_whole_and_no_partition_is_in_two(
 
 
 def test_rows_are_let_go_of_once_they_are_taken() -> None:
-    (share,) = shares(records(of=rows()[:4]), 1)
-    assert share.take().commits.num_rows == 2
-    assert share.take().commits.num_rows == 0
+    (whole,) = cut_by_bucket(records(of=rows()[:4]), 1)
+    assert whole.take().commits.num_rows == 2
+    assert whole.take().commits.num_rows == 0
 
 
 def test_a_record_that_claims_another_bucket_is_bad() -> None:
@@ -79,7 +79,7 @@ def test_a_record_that_claims_another_bucket_is_bad() -> None:
     bucket, buckets = head.bucket_of or (-1, -1)
     lie = f'"bucket_of":[{bucket ^ 1},{buckets}]'.encode()
     every[3] = (number, head_of(re.sub(rb'"bucket_of":[^]]+.', lie, head.record.value)))
-    cut = shares(every, 8)
+    cut = cut_by_bucket(every, 8)
     found = [it.take() for it in cut]
     assert [number for it in cut for number in it.bad] == [number]
     lost = sum((head.rows or {}).values())
@@ -88,5 +88,5 @@ def test_a_record_that_claims_another_bucket_is_bad() -> None:
 
 def test_rounds_of_a_source_are_counted_once() -> None:
     every = records(of=rows()[:100]) + records(of=rows()[:80], first=9, round_ms=T0_MS + 1)
-    assert rows_told(every) == 100
-    assert rows_told([]) == 0
+    assert count_rows(every) == 100
+    assert count_rows([]) == 0

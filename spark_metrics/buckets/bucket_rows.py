@@ -5,11 +5,11 @@ as they are and read by whoever works on their bucket: side by side, and no more
 than are worked on. Where some records have rows of several buckets, all are read and cut first.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from spark_metrics.decode.record_head import Head, bad_value
+from spark_metrics.decode.record_head import Head, NumberedHeads, bad_value
 from spark_metrics.decode.record_rows import cut_rows, parse_rows
 from spark_metrics.fold.bucket import Rows
 from spark_metrics.state.rounds import SourceKey
@@ -19,15 +19,13 @@ BUCKET_ROWS_MAX: Final = (4_000, 400_000, 800_000)
 
 A bucket's rows are in memory several times while it is under way, those of others once.
 """
-Records = Sequence[tuple[int, Head]]
-"""Samples with their numbers in the batch."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Share:
+class BucketRows:
     """The records or rows of a step for one bucket."""
 
-    brought: Rows | Records
+    brought: Rows | NumberedHeads
     bad: dict[int, dict[str, Any]] = field(default_factory=dict)
     """What is kept of records of which some rows are bad, by their numbers: known once read."""
 
@@ -45,7 +43,7 @@ def buckets_for(rows: int, so_far: int) -> int:
     return max(1 << sum(rows > most for most in BUCKET_ROWS_MAX), so_far)
 
 
-def read_rows(records: Records) -> tuple[Rows, dict[int, dict[str, Any]]]:
+def read_rows(records: NumberedHeads) -> tuple[Rows, dict[int, dict[str, Any]]]:
     """All rows of these records, each replica and commit once, and what is kept of bad records."""
     replicas, commits = (parse_rows(kind, records) for kind in ("replicas", "commits"))
     numbers = replicas.bad_numbers | commits.bad_numbers
@@ -57,8 +55,8 @@ def read_rows(records: Records) -> tuple[Rows, dict[int, dict[str, Any]]]:
     return Rows(replicas=replicas.rows, commits=commits.rows), bad
 
 
-def bucket_rows(
-    records: Records, bucket: int, buckets: int
+def rows_of_bucket(
+    records: NumberedHeads, bucket: int, buckets: int
 ) -> tuple[Rows, dict[int, dict[str, Any]]]:
     """The rows of one bucket in records of it and of several, and what is kept of bad records."""
     with_rows = _with_rows(records)
@@ -71,21 +69,21 @@ def bucket_rows(
     ), bad
 
 
-def shares(records: Records, buckets: int) -> list[Share]:
-    """A share for each bucket."""
+def cut_by_bucket(records: NumberedHeads, buckets: int) -> list[BucketRows]:
+    """The rows of each bucket."""
     with_rows = _with_rows(records)
     if buckets == 1:
-        return [Share(brought=with_rows)]
+        return [BucketRows(brought=with_rows)]
     parts: list[list[tuple[int, Head]]] = [[] for _ in range(buckets)]
     for number, head in with_rows:
         concerned = head.buckets(buckets)
         if len(concerned) > 1:
             return _cut_rows(*read_rows(with_rows), buckets)
         parts[concerned[0]].append((number, head))
-    return [Share(brought=part) for part in parts]
+    return [BucketRows(brought=part) for part in parts]
 
 
-def rows_told(records: Iterable[tuple[int, Head]]) -> int:
+def count_rows(records: Iterable[tuple[int, Head]]) -> int:
     """About how many replicas and commits they tell of: of each source, in its largest round."""
     rounds: dict[tuple[SourceKey, int], int] = {}
     for _, head in records:
@@ -98,13 +96,13 @@ def rows_told(records: Iterable[tuple[int, Head]]) -> int:
     return sum(largest.values())
 
 
-def _with_rows(records: Records) -> Records:
+def _with_rows(records: NumberedHeads) -> NumberedHeads:
     return [(number, head) for number, head in records if any((head.rows or {}).values())]
 
 
-def _cut_rows(whole: Rows, bad: dict[int, dict[str, Any]], buckets: int) -> list[Share]:
+def _cut_rows(whole: Rows, bad: dict[int, dict[str, Any]], buckets: int) -> list[BucketRows]:
     replicas, commits = (cut_rows(rows, buckets) for rows in (whole.replicas, whole.commits))
     return [
-        Share(brought=Rows(replicas=replicas[n], commits=commits[n]), bad={} if n else bad)
+        BucketRows(brought=Rows(replicas=replicas[n], commits=commits[n]), bad={} if n else bad)
         for n in range(buckets)
     ]
