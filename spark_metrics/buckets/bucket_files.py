@@ -62,7 +62,7 @@ def fold_files(
     """Fold a bucket with the rows of each step; its figures and state are written as a part of the
     version: the path of each table."""
     state = read_state(files, plan, bucket)
-    behind = corrections(plan.known.memory.clocks, judged.memory.clocks)
+    behind = corrections(plan.before.memory.clocks, judged.memory.clocks)
     arounds = (step.around for step in judged.steps)
     folded = fold_bucket(state, behind, zip(rows, arounds, strict=True))
     del state

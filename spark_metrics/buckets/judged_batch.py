@@ -27,7 +27,7 @@ REACHED_SHARE: Final = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class StateBefore:
     """The job's knowledge before a batch, and when that began."""
 
     memory: JobState
@@ -40,14 +40,14 @@ class Known:
     compares_clocks: bool = True
     """Whether the records came as they were written, and tell how far clocks are off."""
 
-    def later(self, by_ms: int) -> "Known":
+    def later(self, by_ms: int) -> "StateBefore":
         """The same where records are judged so much later."""
         return replace(self, at_ms=self.at_ms + by_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchStep:
-    """Records of at most one round of each source, and what is known when they are folded."""
+    """Records of at most one round of each source, and what else the fold is told then."""
 
     records: list[tuple[int, Head]]
     """With their numbers in the batch."""
@@ -62,17 +62,17 @@ class Judged:
     """Those that no earlier batch has taken in, by the job's clock."""
     steps: list[BatchStep]
     memory: JobState
-    """What is known after the batch."""
+    """The state after the batch."""
     groups: list[RegisteredGroup]
 
 
-def judge(known: Known, read: Sequence[Head]) -> Judged:
+def judge(before: StateBefore, read: Sequence[Head]) -> Judged:
     """Judge the heads, one round of every source after the other."""
-    heads = without_taken(read, known.memory)
-    memory, heads = _set_right(known, heads)
-    at_ms = known.at_ms + _set_by(known.memory, memory)
+    heads = without_taken(read, before.memory)
+    memory, heads = _set_right(before, heads)
+    at_ms = before.at_ms + _set_by(before.memory, memory)
     cut = cut_steps(heads)
-    groups, steps = list(known.groups), []
+    groups, steps = list(before.groups), []
     for number, records in enumerate(cut):
         told = [head for _, head in records]
         offsets_of = heads if number == len(cut) - 1 else ()
@@ -86,7 +86,7 @@ def judge(known: Known, read: Sequence[Head]) -> Judged:
         )
         around = Around(
             brokers=memory.known_brokers(),
-            alive=known.alive,
+            alive=before.alive,
             clocks=clocks_of(earlier, memory),
         )
         steps.append(BatchStep(records=records, around=around))
@@ -104,14 +104,14 @@ def _set_by(before: JobState, after: JobState) -> int:
     return 0 if was is None or now is None else now.now_ms - was.now_ms
 
 
-def _set_right(known: Known, heads: list[Head]) -> tuple[JobState, list[Head]]:
+def _set_right(before: StateBefore, heads: list[Head]) -> tuple[JobState, list[Head]]:
     """The memory with what this batch says of clocks, and the samples by the job's own.
 
     Only records that concern every bucket tell of clocks: every task has those.
     """
-    memory = known.memory
+    memory = before.memory
     kept = {key: it for key, it in memory.clocks.items() if key in memory.sources}
-    if not known.compares_clocks:
+    if not before.compares_clocks:
         return memory, set_right(heads, kept)
     assert memory.clock is not None, "the batch has begun"
     clock, clocks = compare_clocks(
@@ -122,7 +122,7 @@ def _set_right(known: Known, heads: list[Head]) -> tuple[JobState, list[Head]]:
     )
     after = replace(memory, clock=clock, clocks=clocks)
     reached_ms = memory.reached_ms
-    if len(heads) < REACHED_SHARE * known.records_max:
+    if len(heads) < REACHED_SHARE * before.records_max:
         reached_ms = clock.now_ms
     elif reached_ms is not None:
         reached_ms += _set_by(memory, after)

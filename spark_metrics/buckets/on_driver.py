@@ -39,8 +39,8 @@ class DriverFold:
             rows = batch.selectExpr(*RECORD).toArrow().to_pylist()
         with phases.of("decode"):
             # A broker that hangs holds up the reading, and the others were heard of at its end.
-            known = plan.known.later(self._steady_ms() - began_ms)
-            judged = judge(known, [read_head(KafkaRecord(**row)) for row in rows])
+            before = plan.before.later(self._steady_ms() - began_ms)
+            judged = judge(before, [read_head(KafkaRecord(**row)) for row in rows])
         if rows and not judged.heads:
             return None
         rows.clear()

@@ -62,7 +62,7 @@ class ExecutorFold:
         How many buckets there are follows from the version before.
         """
         # Groups are the driver's business.
-        of_tasks = replace(plan, known=replace(plan.known, groups=()))
+        of_tasks = replace(plan, before=replace(plan.before, groups=()))
         began_ms = monotonic_ms()
         with phases.of("fold"):
             results = sorted(self.run_tasks(of_tasks, batch), key=lambda it: it.bucket)
@@ -71,7 +71,7 @@ class ExecutorFold:
         with phases.of("decode"):
             told = {_place(head): head for it in results for head in it.heads}
             heads = [told[place] for place in sorted(told)]
-            judged = judge(plan.known.later(monotonic_ms() - began_ms), heads)
+            judged = judge(plan.before.later(monotonic_ms() - began_ms), heads)
         if heads and not judged.heads:
             return None
         bad = {
@@ -132,8 +132,8 @@ def fold_records(plan: FoldPlan, bucket: int, records: Iterable[KafkaRecord]) ->
     """Fold a bucket's records with its state, and write everything, forced to disk."""
     every = (read_head(record) for record in records)
     read = [head for head in every if bucket in head.buckets(plan.buckets)]
-    told = [_light(head) for head in read if head.buckets(plan.buckets)[0] == bucket]
-    judged = judge(plan.known, [of_bucket(head, bucket, plan.buckets) for head in read])
+    told = [_without_bytes(head) for head in read if head.buckets(plan.buckets)[0] == bucket]
+    judged = judge(plan.before, [of_bucket(head, bucket, plan.buckets) for head in read])
     thinned = [newest_rounds(step.records) for step in judged.steps]
     bad = bad_heads(judged.heads, thinned)
 
@@ -181,7 +181,7 @@ def _needed(parts: int, parts_of: tuple[int, ...], bucket: int, buckets: int) ->
     return frozenset(found)
 
 
-def _light(head: Head) -> Head:
+def _without_bytes(head: Head) -> Head:
     """The same without the record's bytes."""
     return replace(head, record=replace(head.record, value=b""), body=b"")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import pyarrow as pa
 
-from spark_metrics.buckets.judged_batch import Judged, Known
+from spark_metrics.buckets.judged_batch import Judged, StateBefore
 from spark_metrics.fold.sums import Sums
 from spark_metrics.store.layout import HistoryFile
 
@@ -53,7 +53,7 @@ class FoldPlan:
     buckets: int
     now: Mapping[str, Sequence[str]]
     """Files of the version before."""
-    known: Known
+    before: StateBefore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_metrics.buckets.bucket_rows import buckets_for
-from spark_metrics.buckets.judged_batch import Known, clocks_of
+from spark_metrics.buckets.judged_batch import StateBefore, clocks_of
 from spark_metrics.buckets.on_driver import DriverFold
 from spark_metrics.buckets.plan import BucketFold, FoldPlan, Phases
 from spark_metrics.decode.record_rows import NAMED_MAX
@@ -114,7 +114,7 @@ class MicroBatchSink:
         folded = self._buckets.fold(plan, batch, phases)
         if folded is None:
             return None
-        before, memory = plan.known.memory, folded.judged.memory
+        before, memory = plan.before.memory, folded.judged.memory
         buckets, bad = folded.buckets, folded.bad
         with phases.of("tables"):
             sums = added_sums([it.sums for it in buckets])
@@ -185,7 +185,7 @@ class MicroBatchSink:
                 newest.state_rows if newest else 0, so_far=max(1, len(now.get("partitions", ())))
             ),
             now=now,
-            known=Known(
+            before=StateBefore(
                 memory=memory,
                 groups=groups,
                 alive=alive,

@@ -9,7 +9,7 @@ import pyarrow as pa
 from broker.metrics_schema import Envelope, Row, encode_round
 from spark_metrics.buckets.bucket_files import read_state
 from spark_metrics.buckets.bucket_rows import read_rows
-from spark_metrics.buckets.judged_batch import Judged, Known, judge
+from spark_metrics.buckets.judged_batch import Judged, StateBefore, judge
 from spark_metrics.buckets.plan import FoldPlan
 from spark_metrics.decode.record_head import KafkaRecord, read_head
 from spark_metrics.fold.bucket import NO_COMMITS, NO_PARTITIONS, BucketState, Folded, fold_bucket
@@ -94,7 +94,7 @@ class FoldedRounds:
         ]
         self._offset += len(heads)
         self._values.clear()
-        found = judge(self._known(at_ms, wall_off_ms), heads)
+        found = judge(self._before(at_ms, wall_off_ms), heads)
         self.memory, self.groups = found.memory, found.groups
         return found
 
@@ -131,15 +131,15 @@ class FoldedRounds:
                 version=2,
                 buckets=1,
                 now=manifest.now,
-                known=self._known(at_ms),
+                before=self._before(at_ms),
             )
             self.state = read_state(files, plan, 0)
 
-    def _known(self, at_ms: int, wall_off_ms: int = 0) -> Known:
+    def _before(self, at_ms: int, wall_off_ms: int = 0) -> StateBefore:
         tick = Tick(wall_ms=at_ms + wall_off_ms, boot=self.boot, steady_ms=at_ms)
         memory = self.memory.begun(tick)
         assert memory.clock is not None
-        return Known(
+        return StateBefore(
             memory=memory,
             groups=self.groups,
             alive=self.alive,

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from spark_metrics.buckets.judged_batch import Known, judge
+from spark_metrics.buckets.judged_batch import StateBefore, judge
 from spark_metrics.buckets.on_executors import TaskResult, fold_records
 from spark_metrics.buckets.plan import FoldPlan
 from spark_metrics.decode.record_head import Head
@@ -35,7 +35,7 @@ class Tasks:
             version=self._version,
             buckets=self._count,
             now=self._now,
-            known=Known(
+            before=StateBefore(
                 memory=self._state,
                 groups=(),
                 alive={},
@@ -53,5 +53,5 @@ class Tasks:
         paths = [it.folded.paths for it in made]
         self._now = {name: [each[name] for each in paths] for name in paths[0]}
         told = sorted((head for it in made for head in it.heads), key=lambda it: it.record.offset)
-        self._state = judge(plan.known, told).memory
+        self._state = judge(plan.before, told).memory
         return made
