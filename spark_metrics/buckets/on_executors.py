@@ -61,7 +61,6 @@ class ExecutorFold:
 
         How many buckets there are follows from the version before.
         """
-        # Groups are the driver's business.
         of_tasks = replace(plan, before=replace(plan.before, groups=()))
         began_ms = monotonic_ms()
         with phases.of("fold"):
@@ -130,7 +129,8 @@ def run_task(plan: FoldPlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.R
 
 def fold_records(plan: FoldPlan, bucket: int, records: Iterable[KafkaRecord]) -> TaskResult:
     """Fold a bucket's records with its state, and write everything, forced to disk."""
-    every = (read_head(record) for record in records)
+    # Groups are the driver's business: it learns of them by the heads of the first task.
+    every = (read_head(record, with_groups=not bucket) for record in records)
     read = [head for head in every if bucket in head.buckets(plan.buckets)]
     told = [_without_bytes(head) for head in read if head.buckets(plan.buckets)[0] == bucket]
     judged = judge(plan.before, [of_bucket(head, bucket, plan.buckets) for head in read])

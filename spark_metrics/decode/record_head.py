@@ -106,8 +106,11 @@ def buckets_within(bucket: int, of: int, count: int) -> range:
     return range(bucket, count, of) if count % of == 0 else range(count)
 
 
-def read_head(record: KafkaRecord) -> Head:
-    """The head of one record, whatever it is."""
+def read_head(record: KafkaRecord, *, with_groups: bool = True) -> Head:
+    """The head of one record, whatever it is.
+
+    Brokers and groups concern every bucket: those in a record of one bucket are passed over.
+    """
     try:
         end = record.value.find(b"\n")
         line = record.value if end < 0 else record.value[:end]
@@ -117,6 +120,10 @@ def read_head(record: KafkaRecord) -> Head:
             record.value.decode()
             if record.value.count(b"\n") > 1:
                 raise ValueError("more than a head and a body")
+        if document.get("bucket_of"):
+            document |= {"brokers": (), "groups": ()}
+        if not with_groups:
+            document["groups"] = ()
         return _head(record, _part(document, record.timestamp_ms), document, body)
     except UNREADABLE:
         return Head(record=record, is_bad=True)

@@ -1,6 +1,7 @@
 """A task reads only the records that may have rows of its bucket, and knows when it has all."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,20 @@ def test_a_row_is_read_by_as_few_tasks_as_its_round_allows(
 ) -> None:
     told = [(len(it.buckets(tasks)), (it.rows or {})["replicas"]) for it in heads(rows)]
     assert sum(count * replicas for count, replicas in told) == readers * rows
+
+
+def test_brokers_and_groups_count_in_records_that_every_task_reads_alone() -> None:
+    first, second, *_ = (it.record for it in heads(1_000))
+    told = b'"brokers":[{"id":1,"host":"h","port":1,"fenced":false,"read_ms":5}],"groups":'
+    told += b'[{"group_id":"g","state":"Empty","members":0,"read_ms":5}],'
+    for record, is_of_all in ((first, True), (second, False)):
+        value = record.value.replace(b'{"v":2,', b'{"v":2,' + told, 1)
+        found = read_head(replace(record, value=value))
+        assert (len(found.brokers), len(found.groups)) == (is_of_all, is_of_all)
+        assert found.part is not None
+        assert found.part.has_brokers is is_of_all
+        assert not found.is_bad
+        assert not read_head(replace(record, value=value), with_groups=False).groups
 
 
 @pytest.mark.parametrize("rows", [900, 1_500, 3_000, 5_000])
