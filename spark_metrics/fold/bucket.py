@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from spark_metrics.fold.clock_corrections import corrected_commits, corrected_partitions
 from spark_metrics.fold.commits import newest_commits
-from spark_metrics.fold.coordinators import told_still, with_alive
+from spark_metrics.fold.coordinators import still_reported, with_alive
 from spark_metrics.fold.gather import gather
 from spark_metrics.fold.logs import logs_of
 from spark_metrics.fold.names import NAMES, aligned, named, names_of
@@ -128,7 +128,7 @@ def _commits(told: pa.Table, state: pa.Table, partitions: pa.Table, around: Arou
     beside = aligned(with_alive(told, around.alive), names_of(state), partitions)
     rows, carried = with_newest(beside.fresh, state)
     folded = newest_commits(rows, logs_of(partitions))
-    return told_still(named(folded, beside, carried), around.brokers)
+    return still_reported(named(folded, beside, carried), around.brokers)
 
 
 def _present(found: pa.Table) -> pa.Table:

@@ -22,7 +22,7 @@ def with_alive(rows: pa.Table, alive: Mapping[tuple[str, str], int]) -> pa.Table
     return rows.append_column("alive_ms", known.take(pa.array(places)))
 
 
-def told_still(commits: pa.Table, known: Sequence[KnownBroker]) -> pa.Table:
+def still_reported(commits: pa.Table, known: Sequence[KnownBroker]) -> pa.Table:
     """Without the commits that their coordinator's newest complete round left out.
 
     … and without those of a coordinator that fell silent too long ago. ``commits``: the answer

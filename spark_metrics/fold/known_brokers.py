@@ -29,7 +29,7 @@ class KnownBrokers:
         self._known = [it for _, it in of_these]
         told = {codes[it.cluster]: 0 for it in self._known}
         for it in self._known:
-            told[codes[it.cluster]] = max(told[codes[it.cluster]], it.told_ms)
+            told[codes[it.cluster]] = max(told[codes[it.cluster]], it.orphans_heard_ms)
         self._told = pa.array([told.get(code) for code in range(len(codes))], pa.int64())
 
     def of(self, field: str, brokers: Column, rows: Any = None) -> Column:
@@ -42,6 +42,6 @@ class KnownBrokers:
         return Column(values.take(pa.array(places, mask=~(found & brokers.is_known.numpy()))))
 
     @property
-    def told_ms(self) -> Column:
+    def orphans_heard_ms(self) -> Column:
         """When the orphans of each row's cluster were told last."""
         return Column(self._told.take(pa.array(self._clusters)))

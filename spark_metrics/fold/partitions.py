@@ -266,7 +266,7 @@ def _is_partition(
     broker = replicas.columns["broker"]
     is_told = replicas.any_of(broker < 0)
     is_orphan = (
-        (brokers.told_ms > 0)
+        (brokers.orphans_heard_ms > 0)
         & (is_offline | ~replicas.any_of(broker >= 0))
         & (since_ms < _NEVER_BACK_MS)
     )
@@ -280,7 +280,7 @@ def _is_partition(
     )
     is_deleted = column(assigned.counts > replicas.counts) & has_any(partition, is_missing, count)
     return first_of(
-        (is_orphan, is_told | (since_ms + MISSING_MS >= brokers.told_ms)),
+        (is_orphan, is_told | (since_ms + MISSING_MS >= brokers.orphans_heard_ms)),
         otherwise=column(replicas.counts > 0) & ~is_deleted,
     )
 

@@ -49,7 +49,7 @@ class SourceSettings:
     """Bounds a batch after a pause."""
     look_back_ms: int = 120_000
     """A new checkpoint begins with samples that are at most so old."""
-    told_until_ms: int | None = None
+    read_until_ms: int | None = None
     """When the store took in records last: a new checkpoint begins before it, …"""
     starts: Mapping[int, int] | None = None
     """… or at these offsets of the topic's partitions."""
@@ -59,7 +59,7 @@ def beginnings(settings: SourceSettings, now_ms: int) -> dict[str, str]:
     """Options that say where a new checkpoint begins. Pure."""
     if settings.starts:
         return {"startingOffsets": offsets_json(settings.topic, settings.starts)}
-    since_ms = min(now_ms, settings.told_until_ms or now_ms) - settings.look_back_ms
+    since_ms = min(now_ms, settings.read_until_ms or now_ms) - settings.look_back_ms
     return {
         "startingTimestamp": str(max(0, since_ms)),
         "startingOffsetsByTimestampStrategy": "latest",

@@ -190,7 +190,7 @@ class Run:
         """The job, told where a new checkpoint begins."""
         job, known = self._settings.job, writer.manifest
         until_ms = known.written_ms if known else None
-        return replace(job, source=replace(job.source, told_until_ms=until_ms, starts=self._starts))
+        return replace(job, source=replace(job.source, read_until_ms=until_ms, starts=self._starts))
 
     def _watch(self, session: SparkSession, query: StreamingQuery, writer: StoreWriter) -> None:
         """Until the query fails or the run is stopped."""

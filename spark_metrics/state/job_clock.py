@@ -65,7 +65,7 @@ class JobClock:
             ceiling_ms=ceiling_ms,
         )
 
-    def told(self, newest_ms: Iterable[int]) -> "JobClock":
+    def with_watermark(self, newest_ms: Iterable[int]) -> "JobClock":
         """With the watermark after a batch: ``newest_ms`` of each source that is heard of."""
         times = sorted(newest_ms)
         if not times:

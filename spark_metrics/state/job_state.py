@@ -83,7 +83,7 @@ class KnownBroker:
     """It is silent when its newest round is older."""
     lost_ms: int = ALIVE_MS
     """Since when it is fenced or not registered, by the job's clock; ``ALIVE_MS``: neither."""
-    told_ms: int = 0
+    orphans_heard_ms: int = 0
     """When all orphans of its cluster were told last, by the job's clock; 0: nobody tells them."""
 
 
@@ -157,8 +157,8 @@ class JobState:
         assert self.clock is not None, "the batch has begun"
         sources = self.sources.values()
         newest_ms = max((it.heard_ms for it in sources), default=0)
-        told = (it.newest_ms for it in sources if newest_ms - it.heard_ms <= SILENT_MS_MAX)
-        return replace(self, clock=self.clock.told(told))
+        newest = (it.newest_ms for it in sources if newest_ms - it.heard_ms <= SILENT_MS_MAX)
+        return replace(self, clock=self.clock.with_watermark(newest))
 
     def of_the_topic(self) -> "JobState":
         """The memory of the topic and of clocks, without what was read there."""
@@ -225,7 +225,7 @@ class JobState:
         """Every source and every registered broker, as the fold looks them up."""
         complete, silent = self.complete_rounds(), self.silent_sources()
         listed, tellers = registry_by_cluster(self.sources), orphans_by_cluster(self.sources)
-        told_ms = {name: it.orphans_heard_ms for name, it in tellers.items() if listed.get(name)}
+        heard_ms = {name: it.orphans_heard_ms for name, it in tellers.items() if listed.get(name)}
         of_brokers = [
             KnownBroker(
                 cluster=cluster,
@@ -235,7 +235,7 @@ class JobState:
                 silent_ms=NEVER_BACK_MS if (cluster, broker) in silent else 0,
                 patience_ms=2 * source.interval_ms + LATE_MS if source is not None else 0,
                 lost_ms=self.lost.get(SourceKey(cluster, broker), ALIVE_MS),
-                told_ms=told_ms.get(cluster, 0),
+                orphans_heard_ms=heard_ms.get(cluster, 0),
             )
             for cluster, broker in sorted(
                 {*complete, *((it.cluster, it.broker) for it in self.registry)}
@@ -257,7 +257,7 @@ class JobState:
                     else NEVER_BACK_MS,
                     fenced_ms=None,
                     silent_ms=0,
-                    told_ms=newest[key.cluster].orphans_heard_ms,
+                    orphans_heard_ms=newest[key.cluster].orphans_heard_ms,
                 )
                 for key, source in self.sources.items()
                 if source.orphans_ms

@@ -4,7 +4,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_metrics.fold.coordinators import told_still, with_alive
+from spark_metrics.fold.coordinators import still_reported, with_alive
 from spark_metrics.schema import ROWS
 from spark_metrics.state.job_state import KnownBroker
 
@@ -30,7 +30,7 @@ def test_each_commit_learns_when_its_own_clusters_group_was_alive() -> None:
 
 def test_no_commits_need_no_groups() -> None:
     assert with_alive(commits(), {}).num_rows == 0
-    assert told_still(commits(), [known("a", 1, 5)]).num_rows == 0
+    assert still_reported(commits(), [known("a", 1, 5)]).num_rows == 0
 
 
 def test_what_the_coordinators_newest_round_left_out_goes() -> None:
@@ -39,12 +39,12 @@ def test_what_the_coordinators_newest_round_left_out_goes() -> None:
         *(("a", "of a slower broker", 3, 4), ("a", "of nobody known", 2, 1)),
         *(("b", "of another cluster", 1, 4), ("c", "of an unknown cluster", 1, 1)),
     )
-    found = told_still(rows, [known("a", 3, 4), known("a", 1, 5), known("b", 1, 4)])
+    found = still_reported(rows, [known("a", 3, 4), known("a", 1, 5), known("b", 1, 4)])
     assert "left out" not in found["group_id"].to_pylist()
     assert found.num_rows == rows.num_rows - 1
 
 
 def test_what_a_silent_coordinator_told_goes() -> None:
     rows = commits(("a", "g", 1, 5), ("a", "h", 2, 9))
-    found = told_still(rows, [known("a", 1, 5, silent_ms=8), known("a", 2, 9, silent_ms=8)])
+    found = still_reported(rows, [known("a", 1, 5, silent_ms=8), known("a", 2, 9, silent_ms=8)])
     assert found["group_id"].to_pylist() == ["h"]

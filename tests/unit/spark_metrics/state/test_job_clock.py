@@ -80,21 +80,21 @@ def test_what_was_measured_before_a_boot_proves_nothing_after_it() -> None:
 
 
 def test_the_watermark_goes_by_most_sources_and_never_back() -> None:
-    clock = JobClock.begun(tick(0)).told([T0_MS, T0_MS + 1, T0_MS + 400 * DAY_MS])
+    clock = JobClock.begun(tick(0)).with_watermark([T0_MS, T0_MS + 1, T0_MS + 400 * DAY_MS])
     assert clock.watermark_ms == T0_MS + 1
-    assert clock.told([T0_MS - DAY_MS] * 3).watermark_ms == T0_MS + 1
-    assert JobClock.begun(tick(0)).told([]).watermark_ms == 0
+    assert clock.with_watermark([T0_MS - DAY_MS] * 3).watermark_ms == T0_MS + 1
+    assert JobClock.begun(tick(0)).with_watermark([]).watermark_ms == 0
 
 
 def test_the_watermark_is_no_faster_than_a_steady_clock() -> None:
-    clock = JobClock.begun(tick(0)).told([T0_MS] * 3)
+    clock = JobClock.begun(tick(0)).with_watermark([T0_MS] * 3)
     ahead = [T0_MS + 8 * DAY_MS] * 3
     for second in range(1, 60):
-        clock = clock.at(tick(1_000 * second)).told(ahead)
+        clock = clock.at(tick(1_000 * second)).with_watermark(ahead)
     assert clock.watermark_ms <= T0_MS + 59_000
-    paused = clock.at(tick(10 * DAY_MS, boot="b")).told([T0_MS + 10 * DAY_MS] * 3)
+    paused = clock.at(tick(10 * DAY_MS, boot="b")).with_watermark([T0_MS + 10 * DAY_MS] * 3)
     assert paused.watermark_ms == T0_MS + 10 * DAY_MS, "the job stood still for ten days"
-    booted = clock.at(replace(tick(1, boot="b"), wall_ms=0)).told([T0_MS + HOUR_MS] * 3)
+    booted = clock.at(replace(tick(1, boot="b"), wall_ms=0)).with_watermark([T0_MS + HOUR_MS] * 3)
     assert booted.watermark_ms == clock.watermark_ms, "a host without a clock knows no pause"
     behind = replace(booted, now_ms=T0_MS + HOUR_MS, is_settled=True)
     steady_ms = behind.tick.steady_ms + CATCHES_UP * HOUR_MS
