@@ -6,13 +6,12 @@ from functools import lru_cache
 import pyarrow as pa
 
 from spark_metrics.buckets.judged_batch import Judged
-from spark_metrics.buckets.plan import FoldPlan
+from spark_metrics.buckets.plan import FoldedBucket, FoldPlan
 from spark_metrics.decode.record_rows import cut_rows
 from spark_metrics.fold.bucket import (
     NO_COMMITS,
     NO_PARTITIONS,
     BucketState,
-    Folded,
     Rows,
     fold_bucket,
 )
@@ -58,9 +57,9 @@ def read_state(files: StoreFiles, plan: FoldPlan, bucket: int) -> BucketState:
 
 def fold_files(
     files: StoreFiles, plan: FoldPlan, bucket: int, judged: Judged, rows: Iterable[Rows]
-) -> tuple[Folded, dict[str, str]]:
+) -> FoldedBucket:
     """Fold a bucket with the rows of each step; its figures and state are written as a part of the
-    version: the path of each table."""
+    version, its points are not."""
     state = read_state(files, plan, bucket)
     behind = corrections(plan.before.memory.clocks, judged.memory.clocks)
     arounds = (step.around for step in judged.steps)
@@ -75,4 +74,6 @@ def fold_files(
         name: write_now(files, name, table, plan.version, str(bucket))
         for name, table in tables.items()
     }
-    return folded, paths
+    return FoldedBucket(
+        paths=paths, state_rows=folded.state.rows, sums=folded.sums, points=folded.points
+    )

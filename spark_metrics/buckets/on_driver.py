@@ -16,7 +16,6 @@ from spark_metrics.buckets.judged_batch import Judged, judge
 from spark_metrics.buckets.plan import RECORD, FoldedBatch, FoldedBucket, FoldPlan, Phases
 from spark_metrics.decode.record_head import Head, KafkaRecord, NumberedHeads, bad_value, read_head
 from spark_metrics.decode.superseded_rounds import newest_rounds
-from spark_metrics.fold.bucket import points_of
 from spark_metrics.store.writer import monotonic_ms
 
 if TYPE_CHECKING:
@@ -65,13 +64,7 @@ class DriverFold:
 
         def fold(bucket: int, brought: Sequence[BucketRows]) -> FoldedBucket:
             rows = (of_step.take() for of_step in brought)
-            folded, paths = fold_files(files, plan, bucket, judged, rows)
-            return FoldedBucket(
-                paths=paths,
-                state_rows=folded.state.rows,
-                sums=folded.sums,
-                points=points_of(folded),
-            )
+            return fold_files(files, plan, bucket, judged, rows)
 
         each = list(self._threads.map(fold, range(plan.buckets), zip(*cut, strict=True)))
         for rows in chain.from_iterable(cut):

@@ -24,7 +24,7 @@ from spark_metrics.buckets.on_driver import bad_heads
 from spark_metrics.buckets.plan import RECORD, FoldedBatch, FoldedBucket, FoldPlan, Phases
 from spark_metrics.decode.record_head import Head, KafkaRecord, buckets_within, read_head
 from spark_metrics.decode.superseded_rounds import newest_rounds
-from spark_metrics.fold.bucket import Rows, points_of
+from spark_metrics.fold.bucket import Rows
 from spark_metrics.store.durable import make_lasting
 from spark_metrics.store.table_files import write_points
 from spark_metrics.store.writer import monotonic_ms
@@ -144,18 +144,17 @@ def fold_records(plan: FoldPlan, bucket: int, records: Iterable[KafkaRecord]) ->
             yield found
 
     files = files_of(plan.store)
-    folded, paths = fold_files(files, plan, bucket, judged, rows())
+    folded = fold_files(files, plan, bucket, judged, rows())
     history = {
         table: write_points(files, table, points, plan.version, str(bucket))
-        for table, points in points_of(folded).items()
+        for table, points in folded.points.items()
     }
-    make_lasting(files, [*paths.values(), *(it.path for each in history.values() for it in each)])
+    written = [it.path for each in history.values() for it in each]
+    make_lasting(files, [*folded.paths.values(), *written])
     return TaskResult(
         bucket=bucket,
         heads=told,
-        folded=FoldedBucket(
-            paths=paths, state_rows=folded.state.rows, sums=folded.sums, history=history
-        ),
+        folded=replace(folded, points={}, history=history),
         bad=[*bad.values()],
     )
 

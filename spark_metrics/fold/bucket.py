@@ -8,7 +8,7 @@ clocks) is handed in as ``Around``; what they add up to goes out as ``Sums``.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -77,23 +77,9 @@ class Folded:
     """With the figures of ``tables.PARTITIONS`` and ``COMMITS``."""
     replicas: pa.Table
     """``tables.REPLICAS``."""
-    partition_points: pa.Table
-    commit_points: pa.Table
+    points: Mapping[str, pa.Table]
+    """New points by their table of history."""
     sums: Sums
-
-
-def points_of(folded: Folded) -> dict[str, pa.Table]:
-    """Its points by their table of history."""
-    return {
-        "partition_history": folded.partition_points,
-        "commit_history": folded.commit_points,
-    }
-
-
-@dataclass(slots=True, kw_only=True)
-class _Points:
-    partitions: list[pa.Table] = field(default_factory=list)
-    commits: list[pa.Table] = field(default_factory=list)
 
 
 def fold_bucket(
@@ -104,13 +90,13 @@ def fold_bucket(
     """The bucket after these steps, one at least; ``corrections`` are of times in the state."""
     partitions = corrected_partitions(state.partitions, corrections)
     commits = corrected_commits(state.commits, corrections)
-    points = _Points()
+    of_partitions, of_commits = list[pa.Table](), list[pa.Table]()
     for rows, around in steps:
         told = newest_partitions(gather(rows.replicas), partitions, around.brokers)
         partitions = _present(told)
         commits = _commits(rows.commits, commits, partitions, around)
-        points.partitions.append(partition_points(partitions, around.clocks))
-        points.commits.append(commit_points(commits))
+        of_partitions.append(partition_points(partitions, around.clocks))
+        of_commits.append(commit_points(commits))
         del rows
     replicas = replica_table(partitions)
     return Folded(
@@ -118,8 +104,10 @@ def fold_bucket(
             partitions=partitions.append_column("is_hot", hot_flags(partitions)), commits=commits
         ),
         replicas=replicas,
-        partition_points=pa.concat_tables(points.partitions),
-        commit_points=pa.concat_tables(points.commits),
+        points={
+            "partition_history": pa.concat_tables(of_partitions),
+            "commit_history": pa.concat_tables(of_commits),
+        },
         sums=sums_of(partitions, replicas, commits),
     )
 

@@ -147,7 +147,7 @@ def _rows(broker: int, at_ms: int, second: int) -> list[Row]:
 def _figures(folded: Folded) -> dict[str, Any]:
     (partition,) = folded.state.partitions.to_pylist()
     commits = folded.state.commits.to_pylist()
-    points = (folded.partition_points, folded.commit_points)
+    points = [*folded.points.values()]
     return {
         "end": partition["high_watermark"],
         "committed": commits[0]["committed_offset"] if commits else None,
