@@ -64,7 +64,7 @@ class WrongClusterError(UnreachableError):
         super().__init__(
             f"another cluster answers at {where}",
             reason=f"cluster {wanted} is meant, and {found} listens there now",
-            next_step="start the cluster that is meant, or name the other one by --bootstrap",
+            next_step="start the cluster that is meant, or name the other one (`--bootstrap`)",
         )
 
 
@@ -209,7 +209,7 @@ NEXT_STEPS: Final[dict[ErrorCode, str]] = {
     ErrorCode.unknown_topic_or_partition: "check the name; `partiscope topics list` shows all",
     ErrorCode.invalid_replication_factor: "ask for at most as many replicas as there are brokers",
     ErrorCode.invalid_partitions: "ask for more partitions than the topic has; it never loses one",
-    ErrorCode.invalid_config: "`partiscope topics describe` shows the names and current values",
+    ErrorCode.invalid_config: "correct the config that the reason names",
     ErrorCode.no_reassignment_in_progress: "nothing to do: the partition is not moving",
     ErrorCode.reassignment_in_progress: "wait for the running reassignment, or cancel it",
     ErrorCode.non_empty_group: "stop the group's consumers first",

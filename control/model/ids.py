@@ -40,6 +40,14 @@ def no_partition_words(topic: str, partition: object, count: int) -> str:
     return f"{topic} has no partition {partition} ({numbers})"
 
 
+def names_meant(name: str, known: Iterable[str], *, most: int = 3) -> str:
+    """``did you mean orders or order?``: the ``known`` names that are most like it; empty: none
+    is."""
+    near = get_close_matches(name, known, n=most)
+    listed = " or ".join(filter(None, (", ".join(near[:-1]), *near[-1:])))
+    return f"did you mean {listed}?" if near else ""
+
+
 def other_names(
     name: str, known: Iterable[str], *, synonyms: Mapping[str, str] = MappingProxyType({})
 ) -> str:

@@ -57,6 +57,7 @@ class InvalidInputError(OperationError):
     """`fields` maps a field's name to what is wrong with it."""
 
     def __init__(self, fields: dict[str, str]) -> None:
+        fields = {name: typed(text) for name, text in fields.items()}
         reason = "; ".join(f"{name.replace('_', ' ')}: {text}" for name, text in fields.items())
         super().__init__("wrong input", reason=reason, next_step="correct it and try again")
         self.fields = fields

@@ -1,4 +1,4 @@
-"""Commands that a text for operators names, as views: who reads it on a page cannot type there."""
+"""Texts for operators on a screen: commands are links to views, and flags are left out."""
 
 import re
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ from typing import Final
 from control.views.paths import ViewPath
 
 _COMMAND: Final = re.compile(r"`partiscope (?P<words>[^`]*)`")
+_ASIDE: Final = re.compile(r" \(`--[^`]*`\)")
 _LISTS: Final = {
     "moves": "Moves",
     "journal": "Journal",
@@ -32,9 +33,14 @@ class Part:
     path: str = ""
 
 
+def without_flags(text: str) -> str:
+    """A text without what it adds for who types, as in ``tick Create it (`--create`)``."""
+    return _ASIDE.sub("", text)
+
+
 def linked(text: str) -> Iterator[Part]:
     """The parts of a text. A command that starts a process has no view and stays as it is."""
-    at = 0
+    text, at = without_flags(text), 0
     for found in _COMMAND.finditer(text):
         if link := _link(found["words"].split()):
             if found.start() > at:
@@ -48,6 +54,8 @@ def linked(text: str) -> Iterator[Part]:
 def _link(words: list[str]) -> Part | None:
     flags = next((n for n, word in enumerate(words) if word.startswith("-")), len(words))
     command, *rest = words[:flags] or [""]
+    if rest[:1] == ["describe"] and command == "configs" and len(rest) > 1:
+        return _configs(rest[1])
     if command not in _LISTS:
         return None
     if command in _NAMED and len(rest) > 1 and rest[0] != "create":
@@ -56,3 +64,10 @@ def _link(words: list[str]) -> Part | None:
         verb = "" if rest[0] in ("show", "watch", "describe") else f"{rest[0]} "
         return Part(f"{verb}{rest[1]}", str(path))
     return Part(_LISTS[command], str(ViewPath(view=_VIEWS.get(command, command))))
+
+
+def _configs(resource: str) -> Part:
+    """The configs of ``broker:101``, ``topic:orders`` or ``orders``."""
+    kind, _, name = resource.rpartition(":")
+    kind = "broker" if kind == "broker" else "topic"
+    return Part(f"Configs of {name}", str(ViewPath(view=f"{kind}_configs", params={kind: name})))

@@ -14,7 +14,7 @@ from control.operations.catalogue import FORMS
 from control.operations.catalogue.forms import FieldKind, FormField, OperationForm
 from control.operations.errors import InvalidInputError
 from control.views.snapshots.snapshot import OperatorSnapshot
-from dashboard.components.parts import attributes, opener
+from dashboard.components.parts import attributes, linked_words, opener
 
 FIELD: Final = "field"
 PLAN: Final = "plan"
@@ -57,10 +57,11 @@ def values_of(found: Sequence[Mapping[str, str]], values: Sequence[Any]) -> dict
     return {name: text if name in _WHOLE else text.strip() for name, text in texts.items()}
 
 
-def errors_of(found: Sequence[Mapping[str, str]], error: Exception | None) -> list[str | None]:
+def errors_of(found: Sequence[Mapping[str, str]], error: Exception | None) -> list[Any]:
     """Errors, field by field, in the order of ``found``."""
     wrong = error.fields if isinstance(error, InvalidInputError) else {}
-    return [wrong.get(item["name"]) for item in found]
+    told = {name: linked_words(text) for name, text in wrong.items()}
+    return [told.get(item["name"]) for item in found]
 
 
 def form_fields(

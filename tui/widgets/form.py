@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.widgets import Checkbox, Input, Label, Select, Static
 
 from control.operations.catalogue.forms import FieldKind, FormField, OperationForm
+from control.views.next_links import without_flags
 from tui.widgets.name_input import NameInput
 
 OFFERED: Final = frozenset({FieldKind.TOPIC, FieldKind.GROUP, FieldKind.BROKER})
@@ -102,7 +103,7 @@ class FormPanel(VerticalScroll, can_focus=False):
         for field in self.form.fields:
             hint = self.query_one(f"#hint-{field.name}", Static)
             error = errors.get(field.name)
-            hint.update(f"✖ {error}" if error else field.help)
+            hint.update(f"✖ {without_flags(error)}" if error else field.help)
             hint.set_class(error is not None, "wrong")
 
     def action_submit(self) -> None:

@@ -143,7 +143,9 @@ class Decoder:
             raise SchemaError("it does not begin with a zero byte and the id of a schema")
         if self._registry is None:
             words = f"its schema is number {schema_id}, and no schema registry is known"
-            raise SchemaError(f"{words}: give --schema-registry URL, or schema_registry.url")
+            raise SchemaError(
+                f"{words}: name it by the setting schema_registry.url (`--schema-registry URL`)"
+            )
         schema = self._registry.schema(schema_id)
         kind = _FORMAT_OF[schema.kind]
         if wanted is not None and wanted is not kind:

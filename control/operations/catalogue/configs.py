@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 from broker.protocol.known_configs import ConfigType, problem_of_type
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigEntry, ConfigResource
-from control.model.ids import other_names
+from control.model.ids import names_meant
 from control.operations import checks
 from control.operations.catalogue.forms import FormField
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
@@ -66,6 +66,10 @@ class Configure(Operation):
         """For the journal."""
         return f"configure {self.named}"
 
+    async def complete(self, admin: KafkaAdmin) -> str:
+        """Name of the topic or broker whose configs Kafka lists in full."""
+        return self.resource.name
+
     async def known(self, admin: KafkaAdmin) -> Mapping[str, ConfigEntry]:
         """Every config that there is, by name."""
         return {entry.name: entry for entry in await admin.describe_configs(self.resource)}
@@ -79,6 +83,11 @@ class Configure(Operation):
         """
         found = await self.known(context.admin)
         for name, value in self.configs.items():
+            if name not in found:
+                all_of = await self.complete(context.admin)
+                raise InvalidInputError(
+                    {"configs": no_config_words(self.KIND, name, found, all_of)}
+                )
             problem = self._problem(name, value, found)
             if problem:
                 raise InvalidInputError({"configs": problem})
@@ -108,8 +117,6 @@ class Configure(Operation):
         return not is_set if then is None else is_set and entry.value == then
 
     def _problem(self, name: str, value: str | None, known: Mapping[str, ConfigEntry]) -> str:
-        if name not in known:
-            return no_config_words(self.KIND, name, known)
         entry = known[name]
         if entry.is_read_only:
             return f"{name} cannot change while a broker runs: set it in its file, and restart it"
@@ -120,9 +127,12 @@ class Configure(Operation):
         return f"{name}={value} is not of type {type_.name.lower()}" if problem else ""
 
 
-def no_config_words(kind: str, name: str, known: Iterable[str]) -> str:
-    """The problem of a config that a topic or broker does not have, with those that there are."""
-    return f"a {kind} has no config {name}; {other_names(name, known)}"
+def no_config_words(kind: str, name: str, known: Iterable[str], complete: str) -> str:
+    """The problem of a config that a topic or broker does not have, with the nearest ones;
+    of the ``complete`` topic or broker all are listed."""
+    near = names_meant(name, known)
+    lists = f"`partiscope configs describe {kind}:{complete}` lists all"
+    return " ".join(filter(None, (f"a {kind} has no config {name};", near, lists)))
 
 
 def _change(entry: ConfigEntry, then: str | None) -> Change:

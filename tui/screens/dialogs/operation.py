@@ -20,6 +20,7 @@ from control.operations.catalogue.forms import Confirmation, FieldKind, Operatio
 from control.operations.catalogue.operation import Done
 from control.operations.catalogue.several import rows_words, several_of
 from control.operations.errors import InvalidInputError, OperationError
+from control.views.next_links import without_flags
 from control.views.paths import ViewPath
 from tui.screens.dialogs.confirm import Confirming
 from tui.terminal_session import TerminalSession
@@ -91,9 +92,11 @@ class OperationScreen(WorksWhileShown, ModalScreen[str]):
             panel = self.query_one(FormPanel)
             panel.show_errors(error.fields)
             is_beside = {field.name for field in panel.form.fields}.issuperset(error.fields)
-            self._say(HINT if is_beside else f"✖ {error.reason}", "" if is_beside else "bold red")
+            words = HINT if is_beside else f"✖ {without_flags(error.reason)}"
+            self._say(words, "" if is_beside else "bold red")
         except (KafkaPortError, OperationError) as error:
-            self._say(f"✖ {error.title}: {error.reason}. {error.next_step}", "bold red")
+            words = f"✖ {error.title}: {error.reason}. {error.next_step}"
+            self._say(without_flags(words), "bold red")
         else:
             if done is not None and done.lines:
                 self._tell_rows(done)

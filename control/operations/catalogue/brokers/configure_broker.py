@@ -87,6 +87,11 @@ class ConfigureBroker(Configure):
         """The broker, or every one."""
         return "every broker" if self.broker == ALL else f"broker {self.broker}"
 
+    async def complete(self, admin: KafkaAdmin) -> str:
+        """Itself; of all brokers Kafka lists only what is set, so it is one that lives."""
+        brokers = (await admin.describe_cluster()).brokers
+        return str(brokers[0].id) if self.broker == ALL else self.broker
+
     async def known(self, admin: KafkaAdmin) -> Mapping[str, ConfigEntry]:
         """Every config by name, also those that Kafka lists only while they are set. For all
         brokers it lists what is set; a live one adds the rest.

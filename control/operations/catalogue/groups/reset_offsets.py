@@ -113,7 +113,7 @@ class ResetOffsets(Operation):
             raise InvalidInputError({"topic": "is needed, for partitions are named"})
         group = await GroupOffsets.of(
             context.admin, self.group, must_exist=not self.creates,
-            otherwise=". To make a new group, say that it is created (`--create`)",
+            otherwise=". To make a new group, tick Create it (`--create`)",
         )  # fmt: skip
         await group.require_no_members()
         committed = await group.read()

@@ -268,7 +268,8 @@ async def _require_known(admin: KafkaAdmin, names: Iterable[str]) -> None:
     known = {it.name for it in await admin.describe_configs(resource)}
     for name in names:
         if name not in known:
-            raise InvalidInputError({"configs": no_config_words("topic", name, sorted(known))})
+            words = no_config_words("topic", name, known, resource.name)
+            raise InvalidInputError({"configs": words})
 
 
 async def _open_brokers(admin: KafkaAdmin) -> tuple[BrokerNode, ...]:

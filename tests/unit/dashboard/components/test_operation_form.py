@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from control.operations.catalogue import FORMS
+from control.operations.catalogue.configs import no_config_words
 from control.operations.catalogue.forms import OperationForm
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.topics.produce import PRODUCE
 from control.operations.errors import InvalidInputError
 from dashboard.components.operation_form import UNCHECKED, errors_of, form_fields, values_of
 from dashboard.context import PageContext
+from tests.support.phrases import lacking
 from tests.unit.dashboard.page_context import context_on
 
 
@@ -65,6 +67,15 @@ def test_mistakes_stand_under_their_fields() -> None:
     assert wrong[1] is not None
     assert wrong[1].startswith("a whole number")
     assert errors_of(found, None) == [None, None]
+
+
+def test_a_command_under_a_field_is_a_link_to_its_view() -> None:
+    near = no_config_words("topic", "retentoin.ms", ["cleanup.policy", "retention.ms"], "orders")
+
+    (wrong,) = errors_of([{"name": "configs"}], InvalidInputError({"configs": near}))
+
+    assert not lacking(str(wrong[0]), "no config retentoin.ms", "did you mean retention.ms?")
+    assert wrong[1].href == "/topics/orders/configs"
 
 
 def test_numbers_come_back_as_they_are_written() -> None:
