@@ -11,9 +11,12 @@ from control.operations.operation_session import OperationSession
 from control.operations.preflight_check import Check, Verdict
 from control.operations.reassignment.plan_check import PlanCheck, check_plan
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
-from control.views.format import bytes_text, count_text
+from control.views.format import count_text
+from control.views.tables.cells import bytes_cell, count_cell
+from control.views.tables.rows import Cell
 
 FIGURES: Final = ("what", "plan", "least", "above")
+_EMPTY: Final = Cell(None, "")
 BALANCES: Final = ("balance", "min now", "max now", "min after", "max after")
 CHARACTERS_MAX: Final = 20_000_000
 """Of a pasted plan: 200,000 partitions with three replicas each."""
@@ -81,28 +84,28 @@ def worst_first(found: PlanCheck) -> list[Check]:
     return sorted(found.checks, key=lambda check: order.index(check.verdict))
 
 
-def figure_rows(found: PlanCheck) -> list[list[str]]:
+def figure_rows(found: PlanCheck) -> list[tuple[str, *tuple[Cell, ...]]]:
     """A row for each of ``FIGURES``: what moves, and the least for the same balance."""
     proposal, judged = found.proposal, found.judged
     return [
-        ["partitions", count_text(len(proposal.changes)), "", ""],
-        ["replicas moved", count_text(proposal.moved_replicas),
-         count_text(judged.lower_bound_replicas), count_text(found.wasted_replicas)],
-        ["bytes moved", bytes_text(proposal.moved_bytes), bytes_text(judged.lower_bound_bytes),
-         bytes_text(found.wasted_bytes)],
-        ["new leaders", count_text(proposal.moved_leaders), "", ""],
+        ("partitions", count_cell(len(proposal.changes)), _EMPTY, _EMPTY),
+        ("replicas moved", count_cell(proposal.moved_replicas),
+         count_cell(judged.lower_bound_replicas), count_cell(found.wasted_replicas)),
+        ("bytes moved", bytes_cell(proposal.moved_bytes), bytes_cell(judged.lower_bound_bytes),
+         bytes_cell(found.wasted_bytes)),
+        ("new leaders", count_cell(proposal.moved_leaders), _EMPTY, _EMPTY),
     ]  # fmt: skip
 
 
-def balance_rows(found: PlanCheck) -> list[list[str]]:
+def balance_rows(found: PlanCheck) -> list[tuple[str, *tuple[Cell, ...]]]:
     """A row for each of ``BALANCES``: the brokers with least and most, now and after it."""
     now, then = found.balance_before, found.judged.balance
     spreads = (
-        ("replicas", now.replicas, then.replicas, count_text),
-        ("leaders", now.leaders, then.leaders, count_text),
-        ("bytes", now.bytes, then.bytes, bytes_text),
+        ("replicas", now.replicas, then.replicas, count_cell),
+        ("leaders", now.leaders, then.leaders, count_cell),
+        ("bytes", now.bytes, then.bytes, bytes_cell),
     )
     return [
-        [name, shown(a.min), shown(a.max), shown(b.min), shown(b.max)]
+        (name, shown(a.min), shown(a.max), shown(b.min), shown(b.max))
         for name, a, b, shown in spreads
     ]

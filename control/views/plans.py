@@ -65,7 +65,8 @@ def alternative_words(item: Alternative) -> str:
         title, left = nothing_to_move(item.violations)
         return f"{item.name}: {'; '.join((title, *left))}"
     least, fewest = item.lower_bound_bytes, item.lower_bound_replicas
-    proven = f"{gap_text(item)} above the proven minimum, {text.bytes_text(least)}"
+    gap = text.percent_text(gap_percent(item))
+    proven = f"{gap} above the proven minimum, {text.bytes_text(least)}"
     bound = "" if least is None else f" ({proven})"
     number = "" if fewest is None else f" (minimum {text.count_text(fewest)})"
     broken = len(item.violations)
@@ -86,12 +87,12 @@ def _spread_words(spread: Spread) -> str:
     return f"{text.signed_percent_text(low)} … {text.signed_percent_text(high)}"
 
 
-def gap_text(item: Alternative) -> str:
-    """How far its moved bytes are above the proven least: ``2.2 %``."""
+def gap_percent(item: Alternative) -> float | None:
+    """How far its moved bytes are above the proven least; None: above nothing."""
     moved, least = item.proposal.moved_bytes, item.lower_bound_bytes
     if moved == least:
-        return text.percent_text(0.0)
-    return text.percent_text(100 * (moved / least - 1) if least else None)
+        return 0.0
+    return 100 * (moved / least - 1) if least else None
 
 
 def nothing_to_move(

@@ -25,6 +25,7 @@ from control.views.checked_plan import (
 )
 from control.views.paths import ViewPath
 from control.views.plan_choices import PlanChoices
+from control.views.tables.rows import Cell
 from dashboard import ids
 from dashboard.cluster_actions import ClusterActionError
 from dashboard.components.checks import check_line
@@ -141,11 +142,11 @@ def _how_to_run() -> html.Div:
     return html.Div([dmc.Button("Review it", id=ids.CHECK_RUN), note], className="actions")
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> html.Div:
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> html.Div:
     classes = ("text", *("number" for _ in heads[1:]))
     head = html.Tr([html.Th(it, className=kind) for it, kind in zip(heads, classes, strict=True)])
     body = [
-        html.Tr([html.Td(it, className=kind) for it, kind in zip(row, classes, strict=True)])
+        html.Tr([html.Td(str(it), className=kind) for it, kind in zip(row, classes, strict=True)])
         for row in rows
     ]
     table = html.Table([html.Thead(head), html.Tbody(body)], className="rows")

@@ -68,7 +68,7 @@ STATUSES = {
     "no such group": (Exit.WRONG_USE, 2, ("groups", "describe", "no-such"), "'no-such'"),
     "no broker to drain": (Exit.WRONG_USE, 2, ("brokers", "drain", "9"), "101, 102, 103"),
     "no such config": (
-        Exit.WRONG_USE, 2, ("topics", "create", "new", "--config", "flush.m=1"), "flush.ms?",
+        Exit.WRONG_USE, 2, ("topics", "create", "new", "--config", "flush.m=1"), "flush.ms or",
     ),
     "an unknown word": (Exit.WRONG_USE, 2, ("topics", "--no-such"), "--no-such"),
     "an odd time": (Exit.WRONG_USE, 2, ("journal", "--since", "soon"), "'soon'"),

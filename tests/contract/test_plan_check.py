@@ -182,8 +182,8 @@ async def test_page_and_terminal_judge_a_pasted_plan_as_the_command_does(
     shown = check_screen.result(found).plain
     drawn = json.dumps(check_page.result(found), cls=PlotlyJSONEncoder, ensure_ascii=False)
     for row in (*figure_rows(found), *balance_rows(found)):
-        assert all(cell in shown for cell in row)
-        assert all(cell in drawn for cell in row)
+        assert all(str(cell) in shown for cell in row)
+        assert all(str(cell) in drawn for cell in row)
     assert all(it.reason in shown and it.reason in drawn for it in found.checks)
 
 

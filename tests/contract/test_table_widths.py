@@ -24,6 +24,7 @@ from control.model.ids import TopicPartition
 from partiscope.cli.app import run
 from tests.support.cluster import LocalCluster
 from tests.support.patience import WAIT_S
+from tests.support.piped import odd_cells
 
 LONG: Final = "prod.orders." + "x" * 182 + ".ending"
 WIDE: Final = "billing-注文処理🚀-" * 8 + "終"
@@ -172,7 +173,9 @@ def test_names_are_shortened_in_the_middle_as_far_as_they_must(
 def test_a_pipe_has_every_column_and_whole_names(filled: Cluster, shown: Shown) -> None:
     commands = filled.commands()
     for name, words in commands.items():
-        assert "…" not in "".join(_tables(shown(words, None))), name
+        lines = _tables(shown(words, None))
+        assert "…" not in "".join(lines), name
+        assert not odd_cells(lines), name
     assert any(line.startswith(f"{LONG}\t") for line in shown(commands["topics"], None))
     heads = shown(commands["plan"], None)[0].split("\t")
     assert {"least_moves", "least_bytes", "leads"} <= set(heads)

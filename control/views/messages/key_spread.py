@@ -9,6 +9,8 @@ from control.messages.produce_session import KeyAndValue
 from control.operations.checks import PARTITIONS_MAX, whole
 from control.operations.errors import InvalidInputError
 from control.views.printable import printable
+from control.views.tables.cells import NOTHING, count_cell, id_cell
+from control.views.tables.rows import Cell
 
 
 def spread_of(
@@ -48,6 +50,24 @@ def spread_rows(found: Sequence[Forecast]) -> list[list[str]]:
     return [
         [str(number), *(_records(item, number) for item in found)] for number in range(partitions)
     ]
+
+
+def spread_figures(found: Sequence[Forecast]) -> tuple[list[str], list[list[Cell]]]:
+    """The same as heads and figures, with what lands there ``then`` in columns of its own."""
+    heads, columns = ["partition"], []
+    partitions = range(len(spread_rows(found)))
+    for item in found:
+        title = f"{item.rule} ({item.rule.client})"
+        told = ((title, item.records), (f"{title} then", item.records_then))
+        for head, records in (it for it in told if it[1]):
+            heads.append(head)
+            columns.append([_landing(records, number) for number in partitions])
+    rows = zip(map(id_cell, partitions), *columns, strict=True)
+    return heads, [list(row) for row in rows]
+
+
+def _landing(records: Sequence[int], number: int) -> Cell:
+    return count_cell(records[number]) if number < len(records) else NOTHING
 
 
 def spread_words(item: Forecast) -> str:

@@ -62,8 +62,8 @@ def _default_cell(line: _Line) -> Cell:
 
 def _other_cell(line: _Line) -> Cell:
     than = (line.beside or {}).get(line.entry.name)
-    words = NONE if than is None else value_text(than)
-    return Cell(words, words, Tone.NOTICE if _differs(line.entry, line.beside) else Tone.MUTED)
+    value, words = (None, NONE) if than is None else (than.value, value_text(than))
+    return Cell(value, words, Tone.NOTICE if _differs(line.entry, line.beside) else Tone.MUTED)
 
 
 CONFIGS: Final = Table(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from control.model.moments import iso_text
 from control.views import format as text
 from control.views.series import Span
 from control.views.tables import units
@@ -82,7 +83,7 @@ def _path(line: JournalLine) -> str:
 
 def _outcome_cell(line: JournalLine) -> Cell:
     told = f"{line.outcome}: {line.error}" if line.error else line.outcome
-    return Cell(line.outcome, told, _TONES.get(line.outcome, Tone.PLAIN))
+    return Cell(told, told, _TONES.get(line.outcome, Tone.PLAIN))
 
 
 def _who_cell(line: JournalLine) -> Cell:
@@ -132,7 +133,7 @@ def _exported_cells(line: JournalLine) -> dict[str, str]:
 
 def exported(lines: Iterable[JournalLine]) -> pa.Table:
     """The lines as files have them."""
-    rows = [_exported_cells(line) for line in lines]
+    rows = [_exported_cells(line) | {"at": iso_text(line.at_ms)} for line in lines]
     return pa.table(
         {it.id: pa.array([row[it.id] for row in rows], pa.string()) for it in JOURNAL.columns}
     )

@@ -197,13 +197,12 @@ def estimated_cell(expected_s: tuple[float, float] | None) -> Cell:
     if expected_s is None:
         return NONE_YET
     low, high = (text.duration_text(seconds * 1000) for seconds in expected_s)
-    return Cell(expected_s[1], f"{text.ESTIMATE}{low} – {high}")
+    return Cell(expected_s[1] * 1000, f"{text.ESTIMATE}{low} – {high}")
 
 
 def took_cell(took_s: float | None) -> Cell:
     """How long it took; none while it runs."""
-    shown = text.NONE if took_s is None else text.duration_text(took_s * 1000)
-    return Cell(took_s, shown)
+    return NONE_YET if took_s is None else cells.duration_cell(took_s * 1000)
 
 
 def throttle_cell(rate: int | None, *, is_gone: bool) -> Cell:
@@ -239,18 +238,19 @@ def eta_cell(progress: MoveProgress | MovingPartition | None, *, told_ms: int, n
     left where that is less than `SOON_S`. ``told_ms``: when the progress was so."""
     if progress is None or progress.eta_s_low is None or progress.eta_s_high is None:
         return Cell(None, text.NA)
+    ends_ms = told_ms + progress.eta_s_high * 1000
     if progress.eta_s_high < SOON_S:
         low, high = (
             text.duration_text(seconds * 1000)
             for seconds in (progress.eta_s_low, progress.eta_s_high)
         )
-        return Cell(progress.eta_s_high, f"in {text.ESTIMATE}{low}–{high}")
+        return Cell(ends_ms, f"in {text.ESTIMATE}{low}–{high}")
     first, last = (
         text.clock_text(told_ms + seconds * 1000, now_ms=now_ms)
         for seconds in (progress.eta_s_low, progress.eta_s_high)
     )
     shown = first if first == last else f"{first}–{last}"
-    return Cell(progress.eta_s_high, f"{text.ESTIMATE}{shown}")
+    return Cell(ends_ms, f"{text.ESTIMATE}{shown}")
 
 
 def fate_words(move: OperationState) -> str:

@@ -27,7 +27,7 @@ from control.model.moments import iso_text, time_meant
 from control.operations.catalogue.topics.produce import Produce
 from control.operations.checks import PARTITIONS_MAX
 from control.operations.protected_topics import check_topic
-from control.views.messages.key_spread import spread_heads, spread_of, spread_rows, spread_words
+from control.views.messages.key_spread import spread_figures, spread_of, spread_words
 from control.views.printable import told_bytes
 from partiscope.cli.messages.produce_run import send
 from partiscope.cli.messages.standard_input import Lines
@@ -289,7 +289,8 @@ def _preview(
     if as_json:
         write_json({"topic": topic, "forecasts": list(map(_forecast_document, found))})
         return
-    write_table(list(map(figure, spread_heads(found))), spread_rows(found))
+    heads, rows = spread_figures(found)
+    write_table(list(map(figure, heads)), rows)
     for item in found:
         note(spread_words(item))
 

@@ -14,6 +14,7 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.units import counted
 from control.operations.reassignment.planning import Planning
 from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
+from control.planner.figures import Balance
 from control.planner.goals import Goal, GoalError, ImpossibleError, PlanRequest
 from control.planner.optimizer import Alternative, Plan, judged_plan
 from control.planner.optimizer import plan as make_plan
@@ -24,9 +25,10 @@ from control.planner.reassignment_json import (
 )
 from control.planner.report import plan_document
 from control.planner.topology import Topology, TopologyError, parse_topology
-from control.views.format import bytes_text, count_text
-from control.views.plans import gap_text, nothing_to_move
-from control.views.tables.rows import Tone
+from control.views.format import NONE
+from control.views.plans import gap_percent, nothing_to_move
+from control.views.tables.cells import bytes_cell, count_cell, percent_cell
+from control.views.tables.rows import Cell, Tone
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import (
     Bootstrap,
@@ -243,13 +245,9 @@ def _print(made: Plan, seconds: float) -> None:
         figure("leads", rank=2),
         figure("max bytes", rank=2),
     ]
-    rows = [
-        [
-            *("(now)", "0", "–", "0 B", "–", "–", "0"),
-            *(f"{now.replicas.min}–{now.replicas.max}", f"{now.leaders.min}–{now.leaders.max}"),
-            bytes_text(now.bytes.max),
-        ]
-    ]
+    nothing, unknown = count_cell(0), Cell(None, NONE)
+    moved = [nothing, unknown, bytes_cell(0), unknown, unknown, nothing]
+    rows: list[list[str | Cell]] = [["(now)", *moved, *_spreads(now)]]
     rows.extend(_row(alternative) for alternative in made.alternatives)
     write_table(heads, rows)
     for alternative in made.alternatives:
@@ -259,17 +257,23 @@ def _print(made: Plan, seconds: float) -> None:
     note(f"planned in {seconds:.2f} s; nothing was changed")
 
 
-def _row(alternative: Alternative) -> list[str]:
+def _row(alternative: Alternative) -> list[str | Cell]:
     proposal, balance = alternative.proposal, alternative.balance
     return [
         alternative.name,
-        count_text(proposal.moved_replicas),
-        count_text(alternative.lower_bound_replicas),
-        bytes_text(proposal.moved_bytes),
-        bytes_text(alternative.lower_bound_bytes),
-        gap_text(alternative),
-        count_text(proposal.moved_leaders),
-        f"{balance.replicas.min}–{balance.replicas.max}",
-        f"{balance.leaders.min}–{balance.leaders.max}",
-        bytes_text(balance.bytes.max),
+        count_cell(proposal.moved_replicas),
+        count_cell(alternative.lower_bound_replicas),
+        bytes_cell(proposal.moved_bytes),
+        bytes_cell(alternative.lower_bound_bytes),
+        percent_cell(gap_percent(alternative)),
+        count_cell(proposal.moved_leaders),
+        *_spreads(balance),
     ]
+
+
+def _spreads(balance: Balance) -> list[Cell]:
+    """Replicas and leaders of the brokers with least and most, and most bytes; a program reads the
+    most of each."""
+    counts = (balance.replicas, balance.leaders)
+    cells = [Cell(it.max, f"{it.min}–{it.max}") for it in counts]
+    return [*cells, bytes_cell(balance.bytes.max)]

@@ -19,8 +19,9 @@ from broker.log.dump_log import (
 from broker.log.errors import OffsetOutOfRangeError, StorageError
 from control.kafka.errors import NoSuchPartitionError
 from control.model.units import counted
-from control.views.format import bytes_text, count_text
+from control.views.format import bytes_text
 from control.views.printable import printable, told_bytes
+from control.views.tables.cells import bytes_cell, count_cell
 from control.views.tables.messages import brief
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import Data, Json, settings_with, write_json, write_lines
@@ -118,8 +119,8 @@ def _print(directory: Path, facts: tuple[SegmentView, ...]) -> None:
     rows = [
         [
             str(item.base_offset),
-            bytes_text(item.size_bytes),
-            count_text(item.records),
+            bytes_cell(item.size_bytes),
+            count_cell(item.records),
             str(item.index_entries),
             str(item.time_index_entries),
             _time(item.first_timestamp_ms),

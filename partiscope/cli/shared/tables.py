@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from control.model.moments import iso_text
 from control.views.format import MINUS, NA, NONE
 from control.views.printable import visible
 from control.views.tables import units
@@ -20,7 +21,7 @@ from control.views.tables.cells import STAR
 from control.views.tables.column import Column, column
 from control.views.tables.export import values_of
 from control.views.tables.query import Page
-from control.views.tables.rows import SHAPES, Cell, CellValue, Row, Tone
+from control.views.tables.rows import SHAPES, Cell, CellValue, Fact, Row, Tone
 
 WIDTH_DEFAULT: Final = 80
 """Of a terminal that does not say how wide it is."""
@@ -51,22 +52,33 @@ def words(title: str, *, rank: int = 1, is_long: bool = False) -> Column:
 
 
 def write_table(
-    columns: Sequence[Column], rows: Sequence[Sequence[str]], *, is_chosen: bool = False
+    columns: Sequence[Column], rows: Iterable[Sequence[str | Cell]], *, is_chosen: bool = False
 ) -> None:
-    """Print rows under their heads; ``is_chosen``: as for ``write_rows``."""
+    """Print rows under their heads; ``is_chosen``: as for ``write_rows``. A figure that people read
+    with a unit is a cell, which has its value as well."""
     if room() is None:
         _write_plain(
-            columns,
-            ([_plain_text(*it) for it in zip(columns, row, strict=True)] for row in rows),
+            columns, ([_plain(*it) for it in zip(columns, row, strict=True)] for row in rows)
         )
         return
-    _write(columns, [[visible(cell) for cell in row] for row in rows], is_chosen=is_chosen)
+    _write(columns, [[visible(str(cell)) for cell in row] for row in rows], is_chosen=is_chosen)
 
 
 def write_values(told: Sequence[tuple[Column, CellValue]]) -> None:
     """Print one row for a program: values under the names of their columns."""
     columns = [each for each, _ in told]
     _write_plain(columns, [[_plain_value(*it) for it in told]])
+
+
+def write_facts(facts: Iterable[Fact]) -> None:
+    """Print figures from top to bottom, a title before each."""
+    told = [(it.title, it.cell) for it in facts]
+    if room() is None:
+        columns = [figure(title) for title, _ in told]
+        _write_downwards(columns, [cell for _, cell in told])
+        return
+    width = max((len(title) for title, _ in told), default=0)
+    sys.stdout.writelines(f"{title.ljust(width)}  {cell.text}\n" for title, cell in told)
 
 
 def mark(tone: Tone) -> str:
@@ -109,8 +121,7 @@ def write_page(page: Page, *, is_chosen: bool = False, more: str = "--json") -> 
 def write_figures(columns: Sequence[Column], row: Row) -> None:
     """Print one row from top to bottom."""
     if room() is None:
-        for each in columns:
-            sys.stdout.write(f"{each.name}\t{_plain(each, row.cell(each.id))}\n")
+        _write_downwards(columns, [row.cell(each.id) for each in columns])
         return
     width = max(len(each.title) for each in columns)
     for each in columns:
@@ -202,18 +213,36 @@ def _write_plain(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> No
         sys.stdout.write("\t".join(line) + "\n")
 
 
-def _plain(column: Column, cell: Cell) -> str:
-    """A cell for a program; a figure by its value."""
-    is_figure = column.is_number and isinstance(cell.value, int | float)
-    return _plain_value(column, cell.value if is_figure else cell.text)
+def _write_downwards(columns: Iterable[Column], cells: Iterable[Cell]) -> None:
+    for each, cell in zip(columns, cells, strict=True):
+        sys.stdout.write(f"{each.name}\t{_plain(each, cell)}\n")
+
+
+def _plain(column: Column, cell: Cell | str) -> str:
+    """A cell for a program: a figure, a moment or a word by its value, without what people read
+    beside it. A bound (``≥ 40``) is no figure."""
+    if isinstance(cell, str):
+        return _plain_text(column, cell)
+    if column.is_number or column.unit is units.TIME or isinstance(cell.value, str):
+        return _plain_value(column, cell.value)
+    return _plain_text(column, cell.text)
 
 
 def _plain_value(column: Column, value: CellValue) -> str:
+    if column.unit is units.TIME and isinstance(value, int | float):
+        return _moment(value)
     if isinstance(value, str):
         return _plain_text(column, value)
     if value is None or not math.isfinite(value):
         return NOTHING
     return str(value) if isinstance(value, int) else f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def _moment(at_ms: float) -> str:
+    try:
+        return iso_text(int(at_ms))
+    except (ValueError, OverflowError, OSError):
+        return NOTHING  # beyond every calendar: an estimate at a byte per second
 
 
 def _plain_text(column: Column, text: str) -> str:

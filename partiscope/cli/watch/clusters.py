@@ -3,16 +3,17 @@
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from control.model.watched_cluster import WatchedCluster
 from control.views.cluster.all_clusters import CLUSTERS, cluster_rows
 from control.views.snapshots.collector_findings import read_reports
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot_asking
-from control.views.tables.rows import Cell
+from control.views.tables.rows import Cell, Row
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import Data, Json, Store, target_with, write_json
-from partiscope.cli.shared.tables import write_rows
+from partiscope.cli.shared.tables import room, write_rows
 from partiscope.identity import Target
 from spark_metrics.window.aggregates import AggregatesReader, StoreUnreadableError
 
@@ -32,7 +33,16 @@ def clusters(store: Store = None, data: Data = None, as_json: Json = False) -> N
     if as_json:
         write_json({"clusters": [_document(row.cells) for row in rows]})
         return
-    write_rows(CLUSTERS.columns, rows)
+    write_rows(CLUSTERS.columns, [row if room() else _for_programs(row) for row in rows])
+
+
+def _for_programs(row: Row) -> Row:
+    """``3/3`` and ``STALL:1,OK:6``: one word a cell."""
+    alive, groups = row.brokers.text.split(" ")[0], row.groups.text.split(" · ")
+    told = (":".join(reversed(it.split(" "))) for it in groups)
+    return row.with_cells(
+        brokers=Cell(alive, alive), groups=replace(row.groups, text=",".join(told))
+    )
 
 
 def _document(cells: Mapping[str, Cell]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from control.views.tables.cells import count_cell
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import Data, Json, Store, target_with, write_json
 from partiscope.cli.shared.tables import figure, words, write_table
@@ -43,7 +44,10 @@ def export(
     write_table(
         _COLUMNS,
         [
-            [it.table, *(f"{n:,}" for n in (it.version, it.files, it.rows, it.added, it.removed))]
+            [
+                it.table,
+                *(count_cell(n) for n in (it.version, it.files, it.rows, it.added, it.removed)),
+            ]
             for it in found
         ],
     )

@@ -1,15 +1,15 @@
 """``partiscope status``: what the overview shows, for a terminal line or a script."""
 
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import typer
 
+from control.kafka.collector.report_writer import WatchReport
 from control.model.command_line import typed
 from control.model.finding import Finding
 from control.model.status import Severity
-from control.views.cluster.collector_requests import load_words
 from control.views.cluster.metrics_job import job_document, job_figures
 from control.views.format import age_text, phrase
 from control.views.snapshots.snapshot import (
@@ -17,10 +17,11 @@ from control.views.snapshots.snapshot import (
     broker_page,
     group_page,
 )
+from control.views.tables.cells import byte_rate_cell, count_cell, id_cell
 from control.views.tables.export import values_of
 from control.views.tables.findings import consequence_words
 from control.views.tables.query import Page, TableQuery
-from control.views.tables.rows import Tone
+from control.views.tables.rows import Cell, Fact, Tone
 from partiscope.cli.shared.arguments import zoned
 from partiscope.cli.shared.exits import Exit
 from partiscope.cli.shared.listing import snapshot_of
@@ -38,7 +39,8 @@ from partiscope.cli.shared.tables import (
     mark,
     room,
     words,
-    write_rows,
+    write_facts,
+    write_page,
     write_table,
     write_values,
 )
@@ -133,8 +135,7 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
     _print_page(broker_page(snapshot, TableQuery(limit=ROWS_MAX)), brokers)
     if snapshot.watch is not None:
         write_lines("", "COLLECTOR")
-        rows = [[str(each.broker), load_words(each)] for each in snapshot.watch.brokers]
-        write_table([figure("broker"), words("is asked", is_long=True)], rows)
+        _print_collector(snapshot.watch)
     write_lines("", "GROUPS")
     groups = ("group", "status", "lag", "velocity", "clears", "members")
     shown = group_page(snapshot, TableQuery(limit=ROWS_MAX))
@@ -145,8 +146,22 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
             write_lines(f"    {group.group.text}: {reason} (rests on {group.rests_on.text})")
     if figures := job_figures(snapshot, now_ms):
         write_lines("", "METRICS JOB")
-        width = max(len(it.title) for it in figures)
-        write_lines(*(f"{it.title.ljust(width)}  {it.cell.text}" for it in figures))
+        write_facts(Fact(it.title, it.cell) for it in figures)
+
+
+def _print_collector(watch: WatchReport) -> None:
+    heads = map(figure, ("broker", "requests/s", "rows/s", "sends", "gets"))
+    rows = [
+        (
+            id_cell(it.broker),
+            Cell(it.requests_per_s, f"{it.requests_per_s:.1f}"),
+            count_cell(round(it.rows_per_s)),
+            byte_rate_cell(it.sent_bytes_per_s),
+            byte_rate_cell(it.received_bytes_per_s),
+        )
+        for it in watch.brokers
+    ]
+    write_table(list(heads), rows)
 
 
 def _print_head(snapshot: OperatorSnapshot, now_ms: int) -> None:
@@ -172,4 +187,5 @@ def _print_head(snapshot: OperatorSnapshot, now_ms: int) -> None:
 
 
 def _print_page(page: Page, names: tuple[str, ...]) -> None:
-    write_rows([column for column in page.columns if column.id in names], page.rows)
+    columns = tuple(column for column in page.columns if column.id in names)
+    write_page(replace(page, columns=columns), more="--json")

@@ -26,6 +26,7 @@ from control.views.checked_plan import (
 from control.views.preflight_checks import check_words
 from control.views.printable import printable
 from control.views.snapshots.snapshot import OperatorSnapshot
+from control.views.tables.rows import Cell
 from tui.screens.base import ViewScreen, heading
 
 
@@ -82,8 +83,8 @@ def result(found: PlanCheck) -> Text:
     return Text("\n").join(blocks)
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Text:
-    lines = [heads, *rows]
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> Text:
+    lines = [heads, *([str(cell) for cell in row] for row in rows)]
     widths = [max(len(line[at]) for line in lines) for at in range(len(heads))]
     texts = []
     for first, *others in lines:

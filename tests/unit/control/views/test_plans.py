@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from control.planner.goals import PlanRequest
 from control.planner.optimizer import plan
 from control.planner.reassignment_json import parse_reassignment
@@ -9,7 +11,7 @@ from control.views.plans import (
     CHANGES_MAX,
     Offer,
     change_rows,
-    gap_text,
+    gap_percent,
     offer_of,
     plan_files,
     trade_off_lines,
@@ -63,8 +65,8 @@ def test_every_moved_partition_says_why() -> None:
 def test_the_gap_is_told_in_percent_of_the_proven_least() -> None:
     first, *_ = plan(seeded(4, joined=3, disorder=0.3), PlanRequest()).alternatives
     moved = first.proposal.moved_bytes
-    for least, words in ((moved, "0 %"), (moved // 2, "100 %"), (0, "n/a"), (None, "n/a")):
-        assert gap_text(replace(first, lower_bound_bytes=least)) == words
+    for least, percent in ((moved, 0.0), (moved // 2, 100.0), (0, None), (None, None)):
+        assert gap_percent(replace(first, lower_bound_bytes=least)) == pytest.approx(percent)
 
 
 def test_a_plan_is_two_files_that_lead_there_and_back() -> None:

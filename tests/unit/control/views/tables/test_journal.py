@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 
+from control.model.moments import iso_text
 from control.operations.bus.journal import JournalLine
 from control.views.series import Span
 from control.views.tables.export import document
@@ -76,4 +77,5 @@ def test_words_filter_lines_in_any_cell_and_a_file_has_every_value() -> None:
     assert matching(lines, "ada billing") == []
     rows = json.loads("".join(document(exported(lines), "json")))
     assert not lacking(rows[0]["change"], "a: 2", "d: 5")
+    assert rows[0]["at"] == iso_text(lines[0].at_ms)
     assert rows[0]["outcome"] == "failed: no such config"

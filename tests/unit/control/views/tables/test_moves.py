@@ -70,14 +70,14 @@ def test_a_finished_move_has_no_rate_any_more() -> None:
         "≈ 8.0 s – 12 s",
         "9.0 s",
     )
+    assert (row.estimated.value, row.took.value) == (12_000.0, 9_000.0)
 
 
 def test_the_end_is_an_interval() -> None:
-    shown = eta_cell(
-        progress(eta_s_low=600.0, eta_s_high=1260.0), told_ms=NOW_MS, now_ms=NOW_MS
-    ).text
+    ends = eta_cell(progress(eta_s_low=600.0, eta_s_high=1260.0), told_ms=NOW_MS, now_ms=NOW_MS)
+    assert ends.value == NOW_MS + 1_260_000
 
-    first, last = shown.removeprefix("≈ ").split("–")
+    first, last = ends.text.removeprefix("≈ ").split("–")
     assert first < last
 
 

@@ -13,11 +13,16 @@ from typing import Any
 
 import pytest
 
+from control.views.tables import units
 from control.views.tables.brokers import BROKERS
+from control.views.tables.column import column
 from control.views.tables.partitions import PARTITIONS
 from control.views.tables.query import LIMIT_MAX
+from control.views.tables.rows import Cell
 from partiscope.cli.app import run
+from partiscope.cli.shared.tables import write_table
 from tests.support.phrases import lacking
+from tests.support.piped import odd_cells
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 from tests.unit.control.clusters import log_dir
 from tests.unit.control.kafka.scripted_cluster import ScriptedCluster
@@ -207,18 +212,42 @@ def _read(master: int) -> bytes:
 
 
 PIPED = (
-    *TABLES[:6], ("what-if", "--rack", "a"), ("partitions", "--filter", "lag<0"),
+    *TABLES[:7], ("what-if", "--rack", "a"), ("partitions", "--filter", "lag<0"),
     ("partitions", "--columns", "leader,isr,replicas", "--sort", "-lag"),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("words", PIPED, ids=" ".join)
 def test_a_pipe_has_words_for_programs(lines: Lines, words: tuple[str, ...]) -> None:
-    written = "\n".join(lines(*words))
-    assert not [sign for sign in "★✔▲◆✖−–≥≈…" if sign in written], written
-    table = [line.split("\t") for line in written.splitlines() if "\t" in line]
-    assert all(cell and cell.strip() == cell for line in table for cell in line), written
-    assert not any(" " in head for head in table[0])
+    written = lines(*words)
+    assert not [sign for sign in "★✔▲◆✖−–≥≈…·" if sign in "".join(written)], written
+    assert not odd_cells(written)
+    assert not any(" " in head for head in next(line for line in written if "\t" in line).split())
+
+
+def test_status_in_a_pipe_has_figures_without_units(typed: Typed, capsys: Capture) -> None:
+    assert typed("status") in (0, 5)
+    written = capsys.readouterr().out.splitlines()
+    assert len([line for line in written if "\t" in line]) > 10
+    assert not odd_cells(written)
+
+
+CELLS = {
+    units.COUNT: (Cell(12_345, "12,345"), "12345"),
+    units.BYTES: (Cell(None, "≥ 2 GiB"), "-"),
+    units.PERCENT: (Cell(-7.5, "−8 %"), "-7.5"),
+    units.DURATION: (Cell(720_000.0, "≈ 12 m ± 30 s"), "720000"),
+    units.TIME: (Cell(1_795_000_000_000, "12:06"), "2026-11-18T11:06:40Z"),
+    units.TEXT: (Cell("604800000", "604800000 (7 d)"), "604800000"),
+    units.IDS: (Cell("101, 102", "101, 102"), "101,102"),
+}
+
+
+def test_a_cell_in_a_pipe_is_its_value(capsys: Capture) -> None:
+    columns = [column(it.name, it.name, it) for it in CELLS]
+    write_table(columns, [[cell for cell, _ in CELLS.values()]])
+    _, row = capsys.readouterr().out.splitlines()
+    assert row.split("\t") == [told for _, told in CELLS.values()]
 
 
 def test_a_pipe_has_figures_as_files_have_them(lines: Lines) -> None:
