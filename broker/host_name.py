@@ -13,6 +13,16 @@ _ADDRESS: Final = re.compile(r"[0-9a-fA-F:.]+(%[\w.-]+)?")
 """Of version 6, without its brackets."""
 
 
+def address_text(host: str, port: int) -> str:
+    """``host:port``; an address of version 6 in brackets, ``[::1]:9092``."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def bare_host(text: str) -> str:
+    """A host without the brackets that an address of version 6 has in URLs."""
+    return text[1:-1] if text.startswith("[") and text.endswith("]") else text
+
+
 def is_host_name(text: str) -> bool:
     """Whether a resolver takes it: a name, an address of version 4, or one of version 6."""
     if ":" in text:

@@ -30,6 +30,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from broker.host_name import address_text
 from broker.named_file import NamedFileError, read_text
 from control.exposition.limits import SERIES_MAX, USUAL, Limits
 from control.kafka.connection.settings import KafkaSettings, quoted
@@ -109,6 +110,11 @@ class DashboardSettings(Section):
 
     host: Host = "127.0.0.1"
     port: Number = Field(default=8050, ge=1, le=65_535)
+
+    @property
+    def url(self) -> str:
+        """Where it answers."""
+        return f"http://{address_text(self.host, self.port)}"
 
 
 class PrometheusSettings(Section):
@@ -272,7 +278,7 @@ class Settings(BaseSettings):
             return self.bus
         cluster = self.cluster
         ports = range(cluster.port, cluster.port + cluster.brokers)
-        return ",".join(f"{cluster.host}:{port}" for port in ports)
+        return ",".join(address_text(cluster.host, port) for port in ports)
 
     @property
     def shown_cluster(self) -> ClusterId | None:

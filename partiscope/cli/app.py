@@ -15,6 +15,7 @@ def main() -> None:
         sys.exit(complete())
     arguments = sys.argv[1:]
     sys.meta_path.insert(0, _NoPandas())
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # a look at each package there is
     sys.exit(_run_tui(arguments) if arguments[:1] == ["tui"] else _run_whole(arguments))
 
 

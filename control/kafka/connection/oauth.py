@@ -6,13 +6,11 @@ Both give a coroutine for `KafkaSettings.sasl_token`. Tokens are never logged.
 import asyncio
 import json
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
 
 from broker.named_file import NamedFileError, read_first_line
 
@@ -52,7 +50,7 @@ def token_of_credentials(credentials: ClientCredentials) -> Token:
 
     :raises ValueError: the address is not HTTP(S).
     """
-    if urllib.parse.urlsplit(credentials.url).scheme not in ("http", "https"):
+    if urlsplit(credentials.url).scheme not in ("http", "https"):
         raise ValueError(f"oauth_token_url {credentials.url!r} is not an http(s) address")
     kept = ("", 0.0)
 
@@ -67,6 +65,9 @@ def token_of_credentials(credentials: ClientCredentials) -> Token:
 
 def _ask(credentials: ClientCredentials) -> tuple[str, float]:
     """The token and the monotonic time until which it may be used."""
+    from urllib.error import URLError  # every command would load HTTP and its parsers
+    from urllib.request import Request, urlopen
+
     form = {
         "grant_type": "client_credentials",
         "client_id": credentials.client_id,
@@ -74,15 +75,15 @@ def _ask(credentials: ClientCredentials) -> tuple[str, float]:
     }
     if credentials.scope:
         form["scope"] = credentials.scope
-    request = urllib.request.Request(  # noqa: S310 (the scheme was checked)
-        credentials.url, data=urllib.parse.urlencode(form).encode()
+    request = Request(  # noqa: S310 (the scheme was checked)
+        credentials.url, data=urlencode(form).encode()
     )
     try:
-        with urllib.request.urlopen(request, timeout=TOKEN_TIMEOUT_S) as answer:  # noqa: S310
+        with urlopen(request, timeout=TOKEN_TIMEOUT_S) as answer:  # noqa: S310
             document: dict[str, Any] = json.loads(answer.read(TOKEN_BYTES_MAX))
         lifetime_s = float(document.get("expires_in", LIFETIME_S_DEFAULT))
         return str(document["access_token"]), time.monotonic() + lifetime_s - RENEW_BEFORE_S
-    except urllib.error.URLError as error:
+    except URLError as error:
         raise ConnectionError(f"no token from {credentials.url}: {error.reason}") from error
     except (ValueError, KeyError, TypeError) as error:
         raise ConnectionError(f"{credentials.url} did not answer with a token") from error

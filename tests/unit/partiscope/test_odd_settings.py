@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from pydantic import BaseModel
@@ -130,3 +130,39 @@ def test_an_address_that_no_resolver_takes_is_refused(
     told = capsys.readouterr().err
     assert bootstrap in told
     assert "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("variables", "path", "value"),
+    [
+        ({"CLUSTER": '{"port": 8, "racks": "ab"}', "CLUSTER__PORT": "7"}, "cluster.port", 7),
+        ({"CLUSTER": '{"port": 8, "racks": "ab"}', "CLUSTER__PORT": "7"}, "cluster.racks", "ab"),
+        ({"CLUSTERS__A__BOOTSTRAP": "h:1"}, "clusters.a.color", "red"),
+        ({"CLUSTERS__A__COLLECT": '{"interval_ms": 500}'}, "clusters.a.collect.interval_ms", 500),
+        ({"WATCH": '["a"]'}, "watch", ("a",)),
+        ({"CLUSTER__OVERRIDES__X": "5"}, "cluster.overrides.x", "5"),
+        ({"BOOTSTRAP": "5"}, "bootstrap", "5"),
+    ],
+)
+def test_the_environment_is_laid_over_the_file(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    variables: dict[str, str],
+    path: str,
+    value: object,
+) -> None:
+    file = tmp_path / "partiscope.toml"
+    file.write_text('[clusters.a]\nbootstrap = "a:1"\ncolor = "red"\n[cluster]\nport = 9\n')
+    monkeypatch.setenv("PARTISCOPE_CONFIG", str(file))
+    for name, text in variables.items():
+        monkeypatch.setenv(f"PARTISCOPE_{name}", text)
+    found: Any = load_settings()
+    for name in path.split("."):
+        found = found[name] if isinstance(found, dict) else getattr(found, name)
+    assert found == value
+
+
+def test_a_list_that_is_no_json_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARTISCOPE_WATCH", "prod")
+    with pytest.raises(SettingsError, match=r"watch.*JSON"):
+        load_settings()
