@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from textual.content import Content
 from textual.pilot import Pilot
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from tests.support.settle import settle
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
@@ -74,6 +74,22 @@ async def test_a_tall_terminal_shows_more_findings_and_a_resize_is_followed(
         await pilot.resize_terminal(120, 60)
         await settle(pilot, lambda: findings.option_count == shown, "all of them")
         assert racks.display
+
+
+@pytest.mark.parametrize("view", ["overview", "what-if?broker=102"])
+async def test_no_heading_is_empty_after_a_resize(services: Services, view: str) -> None:
+    app = PartiscopeApp(services, path=view)
+    async with app.run_test(size=(120, 24)) as pilot:
+        await settle(pilot, lambda: _headings(app), "the figures")
+        for size in ((120, 60), (60, 20), (140, 45)):
+            await pilot.resize_terminal(*size)
+            await settle(pilot, lambda: all(_headings(app)), "each heading has its words")
+
+
+def _headings(app: PartiscopeApp) -> list[str]:
+    """Texts of those on screen."""
+    titles = app.screen.query("#brokers-title, #groups-title, #racks-title, .title").results(Static)
+    return [str(it.render()) for it in titles if it.display and it.region.height]
 
 
 async def test_the_first_view_shows_the_first_figures_once(

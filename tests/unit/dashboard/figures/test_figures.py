@@ -121,7 +121,26 @@ def test_alternatives_are_points_with_a_line_to_their_proven_minimum() -> None:
     assert points["x"] == [10 * MIB, 4 * MIB]
     assert points["y"] == [1, 9]
     assert points["error_x"]["arrayminus"] == [2 * MIB, 0.0]
-    assert points["customdata"][1] == ["4.0 MiB", "n/a"]
+    assert points["customdata"][1] == ["4.0 MiB", "n/a", "few"]
+    assert points["text"] == ["even", "few"]
+
+
+@pytest.mark.parametrize(
+    ("points", "shown"),
+    [
+        ([(10, 50), (200, 50)], [("placed", "top center"), ("minimal", "top center")]),
+        ([(100, 50), (110, 50)], [("placed", "top center"), ("minimal", "bottom center")]),
+        ([(100, 50)] * 3, [("placed", "top center"), ("minimal", "bottom center"),
+                           ("even", "middle right")]),
+        ([(100, 50)] * 5, [("placed, few", "top center"), ("minimal", "bottom center"),
+                           ("even", "middle right"), ("tight", "middle left"), ("", "top center")]),
+    ],
+)  # fmt: skip
+def test_names_of_near_points_do_not_lie_on_each_other(
+    points: list[tuple[float, float]], shown: list[tuple[str, str]]
+) -> None:
+    names = ["placed", "minimal", "even", "tight", "few"]
+    assert moves.labels(points, names[: len(points)]) == shown
 
 
 def test_a_line_keeps_its_colour_whatever_its_rank() -> None:
