@@ -169,7 +169,7 @@ def serve(
 
     try:
         if on_ready is not None:
-            on_ready(f"http://{settings.host}:{port}")
+            on_ready(settings.url(port))
         serving.Server(config, at_start=begin, at_end=close).run(sockets=[listener])
     finally:
         for place in clusters:

@@ -40,8 +40,7 @@ def serve(settings: DashboardSettings, *, on_ready: Callable[[str], None] | None
         feed.start()
     try:
         if on_ready is not None:
-            host = f"[{settings.host}]" if ":" in settings.host else settings.host
-            on_ready(f"http://{host}:{port}{metrics.PATH}")
+            on_ready(f"{settings.url(port)}{metrics.PATH}")
         serving.Server(config).run(sockets=[listener])
     finally:
         for feed in feeds.values():

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from control.exposition.limits import USUAL, Limits
-from control.model.watched_cluster import WatchedCluster
+from control.model.watched_cluster import WatchedCluster, address_text
 from control.views.tour import Offer
 
-LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "[::1]")
+LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,4 +39,8 @@ class DashboardSettings:
     def hosts(self, port: int) -> frozenset[str]:
         """The values of the Host header that are answered."""
         names = {*LOOPBACK_NAMES, self.host}
-        return frozenset({*(f"{name}:{port}" for name in names), *self.allowed_hosts})
+        return frozenset({*(address_text(name, port) for name in names), *self.allowed_hosts})
+
+    def url(self, port: int) -> str:
+        """Where it answers, listening on ``port``."""
+        return f"http://{address_text(self.host, port)}"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from broker.host_name import address_text, bare_host
 from control.kafka.connection.connections import settings_of
 from control.kafka.connection.wire import explain_unreachable
 from control.kafka.errors import KafkaPortError
@@ -245,7 +246,7 @@ def _port(host: str, port: int, flag: str) -> Check:
     except LayoutError as error:
         what, _, next_step = str(error).partition(". ")
         return Check(name="port", verdict=Verdict.CRITICAL, found=what, next_step=next_step)
-    return Check(name="port", verdict=Verdict.FINE, found=f"{host}:{port} is free")
+    return Check(name="port", verdict=Verdict.FINE, found=f"{address_text(host, port)} is free")
 
 
 def _reach(address: str, *, must: bool) -> Check:
@@ -263,4 +264,4 @@ def _reach(address: str, *, must: bool) -> Check:
 
 def _split(address: str) -> tuple[str, int]:
     host, _, port = address.rpartition(":")
-    return host, int(port)
+    return bare_host(host), int(port)

@@ -7,6 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from broker.host_name import address_text
+
 HEALTH_PATH: Final = "/health"
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # asked, not bound
 _ANSWER_BYTES_MAX: Final = 4096
@@ -25,8 +27,7 @@ class Health:
     @property
     def url(self) -> str:
         """The address that is asked."""
-        host = self._asked_host
-        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}{HEALTH_PATH}"
+        return f"http://{address_text(self._asked_host, self.port)}{HEALTH_PATH}"
 
     async def lost(self) -> None:
         """Return when so many answers in a row are missing."""

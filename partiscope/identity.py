@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from shlex import quote
 from typing import Final
 
+from broker.host_name import address_text
 from control.kafka.connection.connections import settings_of, use_connections
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, UnreachableError
@@ -261,7 +262,7 @@ async def identify(bootstrap: str) -> Identity:
         carried = await admin.topics(BUS_TOPICS, leaves_out_unknown=True)
     return Identity(
         cluster_id=ClusterId(described.cluster_id),
-        addresses=",".join(f"{each.host}:{each.port}" for each in described.brokers),
+        addresses=",".join(address_text(each.host, each.port) for each in described.brokers),
         is_bus=bool(carried),
     )
 

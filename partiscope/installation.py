@@ -87,7 +87,7 @@ def prepare(settings: Settings, *, wants_port: bool) -> tuple[Settings, Installa
         bus=settings.bundled_bootstrap,
         watched=watched,
         config_file=None if config_file is None else str(config_file.absolute()),
-        page=f"http://{settings.dashboard.host}:{settings.dashboard.port}",
+        page=settings.dashboard.url,
         schema_registry=settings.schema_registry.url,
     )
     return settings, installation

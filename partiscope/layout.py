@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
+from broker.host_name import address_text
 from control.model.ids import ClusterId
 from partiscope.settings import ClusterSettings
 
@@ -57,7 +58,7 @@ class Node:
     @property
     def address(self) -> str:
         """``host:port`` for clients."""
-        return f"{self.host}:{self.port}"
+        return address_text(self.host, self.port)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +142,7 @@ class ClusterLayout:
             check_port(host, port, flag="--port")
 
     def _write_configs(self) -> None:
-        voters = ",".join(f"{n.id}@{n.host}:{n.controller_port}" for n in self.voters)
+        voters = ",".join(f"{n.id}@{address_text(n.host, n.controller_port)}" for n in self.voters)
         for node in self.nodes:
             node.log_dir.mkdir(parents=True, exist_ok=True)
             properties = self._properties(node, voters)
@@ -150,8 +151,9 @@ class ClusterLayout:
 
     def _properties(self, node: Node, voters: str) -> dict[str, str]:
         factor = str(min(3, len(self.nodes)))
-        client = f"PLAINTEXT://{node.host}:{node.port}"
-        controller = f",CONTROLLER://{node.host}:{node.controller_port}" if node.is_voter else ""
+        client = f"PLAINTEXT://{node.address}"
+        quorum = address_text(node.host, node.controller_port)
+        controller = f",CONTROLLER://{quorum}" if node.is_voter else ""
         return {
             "process.roles": "broker,controller" if node.is_voter else "broker",
             "node.id": str(node.id),
@@ -351,14 +353,15 @@ def check_port(host: str, port: int, *, flag: str) -> None:
     """
     if port > PORT_MAX:
         raise LayoutError(f"there is no port {port}: the last one is {PORT_MAX}. Lower {flag}.")
-    with socket.socket() as probe:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
         except OSError as error:
             raise LayoutError(
-                f"cannot listen on {host}:{port}: {error.strerror}. Stop what listens there "
-                f"(`ss -ltnp 'sport = :{port}'` names it) or choose another {flag}."
+                f"cannot listen on {address_text(host, port)}: {error.strerror}. Stop what "
+                f"listens there (`ss -ltnp 'sport = :{port}'` names it) or choose another {flag}."
             ) from error
 
 

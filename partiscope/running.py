@@ -142,7 +142,7 @@ async def start_everything(
     async with asyncio.TaskGroup() as group:
         group.create_task(supervisor.start_and_wait(processes.metrics_part(settings, bus)))
         group.create_task(watch_show_act())
-    page = f"http://{settings.dashboard.host}:{settings.dashboard.port}"
+    page = settings.dashboard.url
     took_s = time.monotonic() - started_s
     seen = f"brokers {bus}"
     if settings.watching:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from broker.host_name import is_host_name
+from broker.host_name import bare_host, is_host_name
 from control.kafka.connection.settings import quoted
 
 TEXT_CHARACTERS_MAX: Final = 4_096
@@ -28,9 +28,10 @@ def _require_path(value: Any) -> Any:
 
 
 def _require_host(value: str) -> str:
-    if not is_host_name(value.removeprefix("[").removesuffix("]")):
+    host = bare_host(value)
+    if not is_host_name(host):
         raise ValueError("write the name or the IP address of a host")
-    return value
+    return host
 
 
 Number = Annotated[int, BeforeValidator(_require_no_bool), Field(le=INT32_MAX)]

@@ -13,7 +13,7 @@ from typing import Any
 
 from broker.config.properties import PropertiesError, parse_properties
 from broker.config.without_effect import WITHOUT_EFFECT
-from broker.host_name import is_host_name
+from broker.host_name import bare_host, is_host_name
 from broker.metadata.records import BrokerEndpoint
 from broker.metrics_schema import JOB_ROWS_PER_S
 from broker.named_file import NamedFileError, read_text
@@ -309,9 +309,10 @@ def _parse_endpoints(key: str, text: str) -> dict[str, BrokerEndpoint]:
         scheme, slashes, address = part.partition("://")
         host, colon, port = address.rpartition(":")
         is_port = re.fullmatch("[0-9]{1,5}", port) and int(port) <= PORT_MAX
-        is_host = not host or is_host_name(host.strip("[]"))
+        host = bare_host(host)
+        is_host = not host or is_host_name(host)
         if not (slashes and colon and is_port and is_host):
             raise ConfigError(f"{key}: {part} is not NAME://HOST:PORT, like PLAINTEXT://:9092")
         name = scheme.upper()
-        endpoints[name] = BrokerEndpoint(name=name, host=host.strip("[]"), port=int(port))
+        endpoints[name] = BrokerEndpoint(name=name, host=host, port=int(port))
     return endpoints

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from broker.host_name import bare_host
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Voter:
@@ -88,4 +90,4 @@ def _parse_voter(entry: str) -> Voter:
     host, colon, port = address.rpartition(":")
     if not (at and colon and host and id_.isdecimal() and port.isdecimal()):
         raise ValueError(f"controller.quorum.voters: {entry!r} is not id@host:port")
-    return Voter(id=int(id_), host=host, port=int(port))
+    return Voter(id=int(id_), host=bare_host(host), port=int(port))

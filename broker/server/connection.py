@@ -4,6 +4,7 @@ import asyncio
 import logging
 import socket
 
+from broker.host_name import address_text
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frames import ReceiveBuffer
 from broker.protocol.request_context import RequestContext
@@ -49,7 +50,7 @@ class Connection(asyncio.BufferedProtocol):
         """Tune the socket and take the connection into the listener's set."""
         assert isinstance(transport, asyncio.Transport)
         host, port = (transport.get_extra_info("peername") or ("?", 0))[:2]
-        self._peer = f"{host}:{port}"
+        self._peer = address_text(host, port)
         self._transport = transport
         tune_socket(transport)
         self._queue.open(transport)

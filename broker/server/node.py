@@ -19,6 +19,7 @@ from broker.clock import Clock, SystemClock
 from broker.config.broker_config import BrokerConfig, ConfigError
 from broker.controller.errors import InconsistentClusterError
 from broker.coordinator.producer_ids import ALLOCATE_PRODUCER_IDS, ALLOCATE_PRODUCER_IDS_VERSION
+from broker.host_name import address_text
 from broker.log.errors import LogError
 from broker.metadata.image import ImageDelta, MetadataImage
 from broker.metrics.pace import Pace
@@ -70,7 +71,8 @@ class Node:
     @property
     def address(self) -> str:
         """host:port for clients."""
-        return f"{self.config.advertised.host}:{self.config.advertised.port}"
+        advertised = self.config.advertised
+        return address_text(advertised.host, advertised.port)
 
     async def start(self, stopping: asyncio.Event) -> None:
         """Return when clients can produce and consume, or when `stopping` is set.

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from broker.background import Tasks, Timer, leave_to_caller
-from broker.host_name import is_host_name
+from broker.host_name import address_text, is_host_name
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frames import ReceiveBuffer
@@ -125,6 +125,7 @@ class PeerClient:
     def __init__(self, *, host: str, port: int, client_id: str | None = None) -> None:
         self.host = host
         self.port = port
+        self._name = address_text(host, port)
         self.on_lost: Callable[[], None] | None = None
         self._client_id = client_id
         self._connection: _PeerConnection | None = None
@@ -154,7 +155,7 @@ class PeerClient:
         try:
             return codec.decode_response(api_key, api_version, payload)[1]
         except ProtocolError as error:
-            raise PeerError(f"{self.host}:{self.port} answered with nonsense: {error}") from error
+            raise PeerError(f"{self._name} answered with nonsense: {error}") from error
 
     async def exchange(self, build: BuildFrame, *, timeout_s: float = REQUEST_TIMEOUT_S) -> bytes:
         """The raw response (correlation id first, no size) to a request of the caller's making.
@@ -185,9 +186,9 @@ class PeerClient:
         self, connection: _PeerConnection, build: BuildFrame, pending: _Pending, timeout_s: float
     ) -> None:
         if connection.transport is None:
-            raise PeerUnavailableError(f"the connection to {self.host}:{self.port} was lost")
+            raise PeerUnavailableError(f"the connection to {self._name} was lost")
         if len(connection.pending) >= REQUESTS_IN_FLIGHT_MAX:
-            raise PeerUnavailableError(f"{self.host}:{self.port} has too many requests in flight")
+            raise PeerUnavailableError(f"{self._name} has too many requests in flight")
         self._correlation_id = (self._correlation_id + 1) & 0x7FFFFFFF
         correlation_id = self._correlation_id
         # Before anybody waits: what cannot be built is never answered.
@@ -203,7 +204,7 @@ class PeerClient:
     def _expire(self, connection: _PeerConnection, correlation_id: int) -> None:
         pending = connection.pending.pop(correlation_id, None)
         if pending is not None:
-            pending.settle(PeerTimeoutError(f"{self.host}:{self.port} did not answer in time"))
+            pending.settle(PeerTimeoutError(f"{self._name} did not answer in time"))
             # As Kafka's clients do: a silent connection is not trusted with the next request.
             connection.abort()
 
@@ -211,7 +212,7 @@ class PeerClient:
         if self._connection is not None and self._connection.transport is not None:
             return self._connection
         if self._is_closed:
-            raise PeerUnavailableError(f"the client of {self.host}:{self.port} is closed")
+            raise PeerUnavailableError(f"the client of {self._name} is closed")
         if self._connecting is None or self._connecting.done():
             self._connecting = self._tasks.start(self._connect())
         connecting = self._connecting
@@ -219,20 +220,19 @@ class PeerClient:
         # and `close`, which ends it, cancels none of them.
         await asyncio.wait((connecting,))
         if connecting.cancelled():
-            raise PeerUnavailableError(f"the client of {self.host}:{self.port} is closed")
+            raise PeerUnavailableError(f"the client of {self._name} is closed")
         return connecting.result()
 
     async def _connect(self) -> _PeerConnection:
         loop = asyncio.get_running_loop()
         if loop.time() < self._next_attempt_s:
             raise type(self._last_failure)(f"{self._last_failure} (backing off)")
-        name = f"{self.host}:{self.port}"
         try:
             if not is_host_name(self.host):
                 raise OSError("that is neither a host's name nor an address")
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 _, connection = await loop.create_connection(
-                    lambda: _PeerConnection(name, self._lost), self.host, self.port
+                    lambda: _PeerConnection(self._name, self._lost), self.host, self.port
                 )
         except OSError as error:
             self._backoff_s = min(max(2 * self._backoff_s, BACKOFF_S_MIN), BACKOFF_S_MAX)
@@ -240,7 +240,7 @@ class PeerClient:
             kind = PeerUnavailableError
             if isinstance(error, ConnectionRefusedError):
                 kind = PeerRefusedError
-            self._last_failure = kind(f"{name} cannot be reached: {error}")
+            self._last_failure = kind(f"{self._name} cannot be reached: {error}")
             raise self._last_failure from error
         self._backoff_s = 0.0
         self._connection = connection

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from broker.host_name import address_text as address_text
 from control.model.ids import ClusterId
 
 COLORS: Final[Mapping[str, str]] = {

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
+from broker.host_name import bare_host
+
 WAIT_S: Final = 0.8
 """For everything together; with the start of the process it stays below a second."""
 ANSWER_BYTES_MAX: Final = 64 << 20
@@ -63,7 +65,7 @@ def _answers(
 def _addresses(bootstrap: str) -> list[Address]:
     parts = (each.strip().rpartition(":") for each in bootstrap.split(","))
     return [
-        (host.strip("[]"), int(port))
+        (bare_host(host), int(port))
         for host, _, port in parts
         if port.isascii() and port.isdigit() and len(port) <= PORT_DIGITS_MAX
     ]

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from broker.host_name import address_text
 from spark_metrics.window.aggregates import Aggregates, AggregatesReader
 from tests.support.patience import patience_s
 from tests.support.ports import free_ports, free_ports_in_a_row
@@ -28,6 +29,8 @@ class Installation:
 
     data: Path
     flags: tuple[str, ...] = ()
+    host: str = "127.0.0.1"
+    """Of its brokers and its page."""
     brokers: int = 3
     """As many as ``flags`` ask for."""
     port: int = 0
@@ -53,12 +56,13 @@ class Installation:
     @property
     def bootstrap(self) -> str:
         """``host:port,…`` of its brokers."""
-        return ",".join(f"127.0.0.1:{self.port + n}" for n in range(self.brokers))
+        ports = range(self.port, self.port + self.brokers)
+        return ",".join(address_text(self.host, port) for port in ports)
 
     @property
     def page(self) -> str:
         """URL of its page."""
-        return f"http://127.0.0.1:{self.dashboard_port}"
+        return f"http://{address_text(self.host, self.dashboard_port)}"
 
     @property
     def store(self) -> str:
@@ -75,7 +79,12 @@ class Installation:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            env={
+                **os.environ,
+                "PYTHONUNBUFFERED": "1",
+                "PARTISCOPE_CLUSTER__HOST": self.host,
+                "PARTISCOPE_DASHBOARD__HOST": self.host,
+            },
         )
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()

@@ -20,7 +20,7 @@ from aiokafka.conn import AIOKafkaConnection, CloseReason, create_conn
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.metadata import MetadataRequest
 
-from broker.host_name import is_host_name
+from broker.host_name import address_text, is_host_name
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
 from control.kafka.connection.handshake import TICKET_ERRORS, maybe_raise_for_good, next_step_after
@@ -191,7 +191,7 @@ class KafkaWire:
     def bootstrap_address(self) -> str:
         """``host:port`` of the bootstrap address that has answered; empty: none has."""
         connection = self._connections.get(None)
-        return "" if connection is None else f"{connection.host}:{connection.port}"
+        return "" if connection is None else address_text(connection.host, connection.port)
 
     def node_ids(self) -> tuple[int, ...]:
         """Brokers seen in the last metadata."""
@@ -375,7 +375,7 @@ class KafkaWire:
         where = self.settings.bootstrap if node_id is None else f"broker {node_id}"
         if node_id in self._addresses:
             host, port = self._addresses[node_id]
-            where += f" at {host}:{port}"
+            where += f" at {address_text(host, port)}"
         unread = _protocol_error_of(story)
         if unread is not None:
             return UnreachableError(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from broker.host_name import address_text
 from control.model.units import counted
 from control.operations.preflight_check import NAMES_MAX, Check, Verdict
 from control.operations.preflight_check import check_of as _check
@@ -252,7 +253,7 @@ def _check_listeners(facts: ClusterFacts, changes: Iterable[PartitionChange]) ->
 
 
 def _uncordon_command(facts: ClusterFacts, broker: int) -> str:
-    known = [f"{it.host}:{it.port}" for it in facts.brokers[:ADDRESSES_MAX] if it.host]
+    known = [address_text(it.host, it.port) for it in facts.brokers[:ADDRESSES_MAX] if it.host]
     ours = f"`partiscope brokers uncordon {broker}`"
     if not known:
         return ours

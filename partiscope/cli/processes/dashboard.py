@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import typer
 
+from broker.host_name import address_text
 from control.model.command_line import CommandFlags, cluster_flag, use_flags
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import Bootstrap, Bus, Data, ReadOnly, Store, target_with
@@ -69,7 +70,7 @@ def dashboard(
         serve(page, on_ready=lambda address: say(f"ready {address}{link}"))
     except OSError as error:
         raise CommandError(
-            f"cannot listen on {page.host}:{page.port}: {error.strerror}. "
+            f"cannot listen on {address_text(page.host, page.port)}: {error.strerror}. "
             f"{_page_there(data, page, link)}Choose another --port."
         ) from error
 
@@ -77,7 +78,7 @@ def dashboard(
 def _page_there(data: Path | None, page: "DashboardSettings", link: str) -> str:
     """The view on the page that `up` has there already."""
     found = find_installation(data or load_settings().data)
-    address = f"http://{page.host}:{page.port}"
+    address = f"http://{address_text(page.host, page.port)}"
     return (
         f"The page of `up` is there: {address}{link}. " if found and found.page == address else ""
     )

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from broker.host_name import address_text
 from partiscope.cli.shared.exits import CommandError
 from partiscope.cli.shared.options import Bootstrap, Bus, Data, Store, target_with
 from partiscope.running import say
@@ -39,6 +40,6 @@ def exporter(
         serve(settings, on_ready=lambda address: say(f"ready {address}"))
     except OSError as error:
         raise CommandError(
-            f"cannot listen on {settings.host}:{settings.port}: {error.strerror}. "
+            f"cannot listen on {address_text(settings.host, settings.port)}: {error.strerror}. "
             "Choose another --port, or a --host of this machine."
         ) from error

@@ -23,6 +23,7 @@ from control.views.format import bytes_text
 from control.views.printable import printable, told_bytes
 from control.views.tables.cells import bytes_cell, count_cell
 from control.views.tables.messages import brief
+from control.views.tables.rows import Cell
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import Data, Json, settings_with, write_json, write_lines
 from partiscope.cli.shared.tables import figure, words, write_table
@@ -116,7 +117,7 @@ def _print(directory: Path, facts: tuple[SegmentView, ...]) -> None:
         words("last UTC", rank=2),
         words("state", is_long=True),
     ]
-    rows = [
+    rows: list[list[str | Cell]] = [
         [
             str(item.base_offset),
             bytes_cell(item.size_bytes),

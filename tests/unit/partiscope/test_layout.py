@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from partiscope.layout import ClusterLayout, LayoutError, hold, parse_overrides
+from broker.raft.config import parse_voters
+from partiscope.layout import ClusterLayout, LayoutError, check_port, hold, parse_overrides
 from partiscope.settings import ClusterSettings
 from tests.support.ports import free_ports_in_a_row
 
@@ -190,3 +191,23 @@ def test_what_an_installation_writes_is_for_its_own_user_alone(tmp_path: Path) -
     subprocess.run([sys.executable, "-c", (begun + write).format(str(data))], check=True)
     modes = {path.name: oct(path.stat().st_mode & 0o777) for path in (data, *data.rglob("*"))}
     assert modes == {"data": "0o700", ".lock": "0o600", "logs": "0o700", "x": "0o600"}
+
+
+def test_addresses_of_version_6_have_brackets_before_their_port(tmp_path: Path) -> None:
+    layout = ClusterLayout.prepare(tmp_path, ClusterSettings(host="[::1]", port=19_092, brokers=2))
+    assert layout.bootstrap == "[::1]:19092,[::1]:19093"
+    told = _properties(layout.nodes[1].config_file)
+    assert told["advertised.listeners"] == "PLAINTEXT://[::1]:19093"
+    assert [it.host for it in parse_voters(told["controller.quorum.voters"])] == ["::1", "::1"]
+
+
+def test_a_taken_port_of_version_6_is_named(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_INET6) as held:
+        try:
+            held.bind(("::1", 0))
+        except OSError:
+            pytest.skip("this machine has no ::1")
+        held.listen()
+        port = held.getsockname()[1]
+        with pytest.raises(LayoutError, match=rf"\[::1\]:{port}"):
+            check_port("::1", port, flag="--port")

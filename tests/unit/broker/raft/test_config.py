@@ -7,7 +7,7 @@ def test_voters_as_kafka_writes_them() -> None:
     voters = parse_voters("101@127.0.0.1:19092, 102@[::1]:19093")
     assert voters == (
         Voter(id=101, host="127.0.0.1", port=19092),
-        Voter(id=102, host="[::1]", port=19093),
+        Voter(id=102, host="::1", port=19093),
     )
     config = QuorumConfig(node_id=102, voters=voters)
     assert config.other_ids == (101,)

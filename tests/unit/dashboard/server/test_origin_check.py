@@ -33,6 +33,11 @@ def test_own_names_are_answered(headers: dict[str, str]) -> None:
     assert refusal_of(scope(**headers), HOSTS) is None
 
 
+def test_a_page_on_an_address_of_version_6_answers_by_it() -> None:
+    hosts = DashboardSettings(store="s", host="fd00::7").hosts(8050)
+    assert refusal_of(scope(host="[fd00::7]:8050"), hosts) is None
+
+
 @pytest.mark.parametrize(
     ("headers", "reason"),
     [
