@@ -96,6 +96,15 @@ def labels(points: Sequence[tuple[float, float]], names: Sequence[str]) -> list[
     return found
 
 
+def _named(offers: Sequence[Offer], most_x: float, most_y: float) -> list[tuple[str, str]]:
+    """Their names in a plot whose axes end at these."""
+    wide, high = NARROWEST_PX
+    points = [
+        (it.moved_bytes / most_x * wide, (1 - it.fullest_percent / most_y) * high) for it in offers
+    ]
+    return labels(points, [plain(it.name) for it in offers])
+
+
 def _box(point: tuple[float, float], text: str, place: str) -> Box:
     (x, y), wide = point, len(text) * CHARACTER_PX
     down, across = place.split()
@@ -121,12 +130,7 @@ def trade_off(offers: Sequence[Offer], scheme: str) -> Figure:
     ]
     highest = max([offer.fullest_percent for offer in offers], default=0.0)
     most_x, most_y = 1.12 * max([*moved, 1.0]), max(highest * 1.35, 1.0)
-    wide, high = NARROWEST_PX
-    places = [
-        (x / most_x * wide, (1 - offer.fullest_percent / most_y) * high)
-        for x, offer in zip(moved, offers, strict=True)
-    ]
-    named = labels(places, [plain(offer.name) for offer in offers])
+    named = _named(offers, most_x, most_y)
     points = {
         "type": "scatter",
         "mode": "markers+text",

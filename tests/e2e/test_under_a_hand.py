@@ -7,22 +7,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Final
-from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
-from playwright.sync_api import TimeoutError as TimedOut
 
 from tests.support.page_server import PageServer
-from tests.support.patience import patience_s
+from tests.support.presses import lost_presses
 from tests.support.settle import wait_until
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(600)]
 
 SIZES: Final = SyntheticSizes(topics=4, partitions=8, groups=6)
-PRESS_MS: Final = 120
-"""Of a human."""
 PRESSES: Final = 12
 """On each kind of place."""
 PLACES: Final = {
@@ -104,12 +100,6 @@ COUNT_READINGS: Final = """() => {
     const { partiscope } = window.dash_clientside, { tick } = partiscope;
     partiscope.tick = (...given) => { window.readings += 1; return tick(...given); };
 }"""
-PRESSED: Final = """() => {
-    document.addEventListener("pointerdown", ({ target }) => {
-        const link = target.closest("a");
-        window.pressedOn = link && link.getAttribute("href");
-    }, true);
-}"""
 
 
 @pytest.mark.parametrize(
@@ -119,46 +109,12 @@ def test_no_press_is_lost_while_figures_come(
     page: Page, server: PageServer, figures: Figures, view: str, place: str
 ) -> None:
     """It leads where the words led that the hand pressed on."""
-    chance = random.Random(f"{view} {place}")
-    page.goto(f"{server.url}/{view}")
-    expect(page.locator(place).first).to_be_visible()
-    page.evaluate(PRESSED)
-    lost, pressed = [], 0
     with figures.coming():
-        while pressed < PRESSES:
-            figures.wait_for_next()
-            page.wait_for_timeout(chance.uniform(0, 150))
-            found = page.locator(place)
-            count = found.count()
-            box = found.nth(chance.randrange(count)).bounding_box() if count else None
-            if box is None:
-                continue  # The view is only coming back, or the row went in this very reading.
-            page.mouse.move(box["x"] + min(box["width"], 30) / 2, box["y"] + box["height"] / 2)
-            page.mouse.down()
-            page.wait_for_timeout(PRESS_MS)
-            page.mouse.up()
-            href = page.evaluate("window.pressedOn")
-            if href is None:
-                continue  # It moved away before the press: the hand aims again.
-            pressed += 1
-            if not _leads_to(page, href):
-                lost.append((pressed, href, page.url))
-                page.goto(f"{server.url}/{view}")
-                page.evaluate(PRESSED)
-            else:
-                page.go_back()
-            expect(page.locator(place).first).to_be_visible()
+        lost = lost_presses(
+            page, f"{server.url}/{view}", place, times=PRESSES,
+            wait_for_next=figures.wait_for_next,
+        )  # fmt: skip
     assert lost == []
-
-
-def _leads_to(page: Page, href: str) -> bool:
-    try:
-        page.wait_for_url(
-            lambda url: urlsplit(url).path == urlsplit(href).path, timeout=patience_s(5) * 1_000
-        )
-    except TimedOut:
-        return False
-    return True
 
 
 def test_what_is_marked_and_focused_stays_so(
