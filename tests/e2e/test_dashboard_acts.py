@@ -16,8 +16,9 @@ from control.planner.reassignment_json import parse_reassignment
 from dashboard.ids import MOVE_ACTIONS, move_button
 from tests.contract.operations_site import Site
 from tests.e2e.conftest import SitePage
-from tests.support.browser import dialog_of
+from tests.support.browser import DESKTOP, dialog_of
 from tests.support.cluster import LocalCluster
+from tests.support.fitting import WIDTHS, lasting_faults
 from tests.support.node_cluster import CLUSTER_ID
 from tests.support.page_server import PageServer
 from tests.support.patience import WAIT_S
@@ -262,6 +263,10 @@ def test_a_partition_is_moved_with_now_and_planned_side_by_side(
             page.evaluate(f"window.scrollTo(0, {place})")
             expect(page.locator("#plan-confirm")).to_be_in_viewport()
     review = page.locator("#plan-review")
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert lasting_faults(page, names=cluster.bootstrap) == [], width
+    page.set_viewport_size(DESKTOP)
     expect(review).to_contain_text(f"{TOPIC}-2")
     for words, replicas in (("Plan as Kafka's JSON", target), ("Rollback ↓", before)):
         with page.expect_download() as found:

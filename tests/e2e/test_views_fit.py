@@ -10,15 +10,14 @@ from typing import Any, Final
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.support.fitting import WIDTHS, lasting_faults
 from tests.support.page_server import PageServer
 from tests.support.store_builder import StoreBuilder, SyntheticSizes, synthetic_rows
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(300)]
 
 SIZES: Final = SyntheticSizes(topics=4, partitions=40, groups=3)
-WIDTHS: Final = (1440, 1024, 390)
 LONG: Final = "prod.eu-west-1.orders.payment-events.enriched.by-customer.v2"
-LOOKS: Final = 20
 OWN_GROUP: Final = "__partiscope_executor"
 VIEWS: Final = {
     "overview": "#broker-bars .bar-part",
@@ -42,65 +41,6 @@ VIEWS: Final = {
     f"browse/{LONG}": "#browse-result .finding",
 }
 """Paths, and what is there once they are."""
-FAULTS: Final = """() => {
-  const found = [];
-  const drawn = "svg, .heat, .bars, pre, .message-value, .unseen, .name-head";
-  const isClipped = (it) => ["hidden", "clip"].includes(getComputedStyle(it).overflowX);
-  const texts = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const element = node.parentElement;
-    const words = node.textContent.trim();
-    if (!words || element.closest(drawn) || !element.checkVisibility({ visibilityProperty: true }))
-      continue;
-    const range = document.createRange();
-    range.selectNodeContents(node);
-    const box = range.getBoundingClientRect();
-    if (!box.width) continue;
-    let shown = { left: -Infinity, right: Infinity, top: -Infinity, bottom: Infinity };
-    let scrolls = false;
-    for (let at = element; at && at !== document.body; at = at.parentElement) {
-      const style = getComputedStyle(at);
-      scrolls ||= ["auto", "scroll"].includes(style.overflowX);
-      if (!isClipped(at) && !["auto", "scroll"].includes(style.overflowX)) continue;
-      const edge = at.getBoundingClientRect();
-      if (isClipped(at) && !scrolls && /\\d/.test(words)
-          && (box.left < edge.left - 1 || box.right > edge.right + 1))
-        found.push(`cut: ${words} in ${at.className}`);
-      shown = { left: Math.max(shown.left, edge.left), right: Math.min(shown.right, edge.right),
-        top: Math.max(shown.top, edge.top), bottom: Math.min(shown.bottom, edge.bottom) };
-    }
-    for (const line of range.getClientRects())
-      texts.push({ words, element, left: Math.max(line.left, shown.left),
-        right: Math.min(line.right, shown.right), top: Math.max(line.top, shown.top),
-        bottom: Math.min(line.bottom, shown.bottom) });
-  }
-  const isStuck = (it) => Boolean(it.closest(".top-bar, .nav, .past-bar, .confirm-bar, .toast"));
-  texts.forEach((one, place) => texts.slice(place + 1).forEach((other) => {
-    const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
-    const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
-    if (across > 2 && down > 4 && isStuck(one.element) === isStuck(other.element))
-      found.push(`overlap: ${one.words} / ${other.words}`);
-  }));
-  const pen = document.createElement("canvas").getContext("2d");
-  for (const field of document.querySelectorAll("input[placeholder]")) {
-    if (!field.checkVisibility() || field.type === "search") continue;
-    const style = getComputedStyle(field);
-    pen.font = style.font;
-    const room = field.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
-    if (pen.measureText(field.placeholder).width > room + 1)
-      found.push(`cut: placeholder ${field.placeholder}`);
-  }
-  for (const head of document.querySelectorAll(".ag-header-cell[col-id]")) {
-    const column = head.getAttribute("col-id");
-    const cells = [...head.closest(".ag-root").querySelectorAll(`.ag-cell[col-id="${column}"]`)];
-    if (cells.some((cell) => !cell.getBoundingClientRect().width))
-      found.push(`a head without cells: ${column}`);
-  }
-  const { scrollWidth } = document.documentElement;
-  if (scrollWidth > innerWidth) found.push(`wider than its window: ${scrollWidth}`);
-  return found;
-}"""
 
 
 def _rows() -> dict[str, list[dict[str, Any]]]:
@@ -127,17 +67,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PageServer]:
         yield server
 
 
-def _lasting_faults(page: Page) -> list[str]:
-    """Tables move for a moment when their rows come."""
-    faults: list[str] = []
-    for _ in range(LOOKS):
-        page.wait_for_timeout(200)
-        faults = page.evaluate(FAULTS)
-        if not faults:
-            break
-    return faults
-
-
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_fits(page: Page, server: PageServer, width: int, scheme: Any) -> None:
@@ -147,7 +76,7 @@ def test_every_view_fits(page: Page, server: PageServer, width: int, scheme: Any
     for path, is_there in VIEWS.items():
         page.goto(f"{server.url}/{path}")
         expect(page.locator(is_there).first).to_be_visible()
-        found[path] = _lasting_faults(page)
+        found[path] = lasting_faults(page)
     assert {path: faults for path, faults in found.items() if faults} == {}
 
 
