@@ -176,6 +176,9 @@ def test_a_pipe_has_every_column_and_whole_names(filled: Cluster, shown: Shown) 
         lines = _tables(shown(words, None))
         assert "…" not in "".join(lines), name
         assert not odd_cells(lines), name
+    table = [line.split("\t") for line in shown(commands["topic"], None)[-4:]]
+    isr = table[0].index("isr")
+    assert all(cells[isr].isdecimal() for cells in table[1:]), "ids: it has one replica"
     assert any(line.startswith(f"{LONG}\t") for line in shown(commands["topics"], None))
     heads = shown(commands["plan"], None)[0].split("\t")
     assert {"least_moves", "least_bytes", "leads"} <= set(heads)

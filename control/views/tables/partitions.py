@@ -75,7 +75,7 @@ def _isr_cell(record: Record) -> Cell:
     missing = [item for item in replicas if item not in isr]
     lacks = f" ({', '.join(f'{text.MINUS}{item}' for item in missing)})" if missing else ""
     tone = Tone.WARNING if missing else Tone.PLAIN
-    return Cell(len(isr) - len(replicas), f"{len(isr)}/{len(replicas)}{lacks}", tone)
+    return Cell(text.ids_text(isr), f"{len(isr)}/{len(replicas)}{lacks}", tone)
 
 
 def _isr_short_cell(record: Record) -> Cell:
