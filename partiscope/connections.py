@@ -124,7 +124,8 @@ class ConnectionSettings(BaseModel):
                 raise ValueError(f"{mechanism} needs username and password (or password_file)")
         elif mechanism == "GSSAPI" and find_spec("gssapi") is None:
             raise ValueError(
-                "GSSAPI needs the Python package gssapi: `uv sync --inexact --extra kerberos`"
+                "GSSAPI needs the Python package gssapi: install partiscope[kerberos], "
+                "or in a checkout type `uv sync --inexact --extra kerberos`"
             )
         elif mechanism == "OAUTHBEARER" and self._token() is None:
             raise ValueError(

@@ -76,9 +76,7 @@ def _java() -> Check:
         java = find_java()
     except JavaMissingError as error:
         what, _, next_step = str(error).partition(". ")
-        return Check(
-            name="java", verdict=Verdict.CRITICAL, found=what, next_step=next_step or "make setup"
-        )
+        return Check(name="java", verdict=Verdict.CRITICAL, found=what, next_step=next_step)
     return Check(name="java", verdict=Verdict.FINE, found=f"Java {java.version} at {java.home}")
 
 
@@ -89,8 +87,8 @@ def _connector() -> Check:
         return Check(
             name="connector",
             verdict=Verdict.CRITICAL,
-            found=str(error),
-            next_step="make setup (fetches it once; afterwards no network is needed)",
+            found=f"{error.what}: {error.why}",
+            next_step=error.what_next,
         )
     return Check(name="connector", verdict=Verdict.FINE, found=f"{len(found)} jars in the cache")
 

@@ -50,8 +50,8 @@ from partiscope.setting_types import (
 from spark_metrics.window.store_url import require_no_password
 
 ENV_PREFIX: Final = "PARTISCOPE_"
-_OTHER_VARIABLES: Final = ("config", "cache")
-"""Which settings file there is, and where set-up keeps what it loads."""
+_OTHER_VARIABLES: Final = ("config", "cache", "maven")
+"""Which settings file there is; where Spark's connector is kept, and whence it is fetched."""
 _SECRET: Final = re.compile("password|secret|token")
 BROKERS_MAX: Final = 64
 CLUSTERS_MAX: Final = 64

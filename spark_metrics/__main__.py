@@ -67,8 +67,8 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
     if session.has_executors:
         if find_spec("pandas") is None:
             parser.error(
-                f"--master {chosen.master}: Spark needs pandas here and on the executors: "
-                "`uv sync --inexact --extra executors`"
+                f"--master {chosen.master}: Spark needs pandas here and on the executors: install "
+                "partiscope[executors], or in a checkout `uv sync --inexact --extra executors`"
             )
         if "://" not in (place := chosen.store):
             parser.error(

@@ -240,6 +240,12 @@ COMMANDS: Final = (
         example="partiscope demo --bootstrap 127.0.0.1:9092",
     ),
     Command(
+        name="setup",
+        folder="processes",
+        summary="Fetch what Spark needs, once; `up` does it too.",
+        example="partiscope setup",
+    ),
+    Command(
         name="doctor",
         folder="processes",
         summary="Check what could keep it from running here.",

@@ -48,13 +48,14 @@ def make_archive() -> Path | None:
         )
         made.rename(wanted)
     except (OSError, subprocess.SubprocessError):
+        made.unlink(missing_ok=True)
         return None
     return wanted
 
 
 def _run(target: Path) -> None:
     """Run the job in a JVM that writes the archive when it ends."""
-    options = " ".join((*JAVA_OPTIONS, f"-XX:ArchiveClassesAtExit={target}"))
+    options = " ".join((*JAVA_OPTIONS, f'"-XX:ArchiveClassesAtExit={target}"'))
     session = build_session(
         SessionSettings(master="local[2]", further={"spark.driver.extraJavaOptions": options})
     )

@@ -23,7 +23,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from spark_metrics.buckets.python_package import write_archive
 from spark_metrics.job.checkpoint import checkpoint_fault, set_checkpoint_aside
-from spark_metrics.job.connector_jars import connector_jars
+from spark_metrics.job.connector_jars import fetch_jars
 from spark_metrics.job.first_snapshot import has_snapshot, show_first_snapshot
 from spark_metrics.job.java import find_java
 from spark_metrics.job.micro_batch import BatchReport
@@ -91,14 +91,14 @@ class Run:
         """Until stopped.
 
         Raises:
-            JavaMissingError, JarsError: set-up is not complete.
+            JavaMissingError, JarsError: what Spark needs cannot be had.
             SparkStartError: Spark does not start.
             StoreTakenError: another job writes this store.
             SparkDiedError: the JVM has ended.
         """
         silence_py4j()
         find_java()
-        connector_jars()
+        fetch_jars(say)
         writer = self._opened_store()
         if writer is None:
             return

@@ -1,26 +1,37 @@
 """Fetches and makes once what the job needs beside Python: Spark's connector, its class archive.
 
-python -m spark_metrics.job.set_up
+``partiscope setup``, or python -m spark_metrics.job.set_up
 """
 
-import subprocess
-import sys
+from collections.abc import Callable
 
 from spark_metrics.job.class_archive import make_archive
-from spark_metrics.job.connector_jars import fetch_jars, jars_folder
-from spark_metrics.job.java import JavaMissingError
+from spark_metrics.job.connector_jars import fetch_jars, say_on_stderr
+from spark_metrics.job.java import JavaMissingError, find_java
 from spark_metrics.window.errors import JarsError
 
 
+def set_up(say: Callable[[str], None]) -> None:
+    """Fetch and make what is missing; ``say`` gets lines of progress.
+
+    Raises:
+        JavaMissingError: no Java that Spark can run on.
+        JarsError: the connector cannot be had or kept.
+    """
+    java = find_java()
+    say(f"Java {java.version} at {java.home}")
+    jars = fetch_jars(say)
+    say(f"Spark's Kafka connector: {len(jars)} jars in {jars[0].parent}")
+    say(str(make_archive() or "no archive of classes: Spark will start a little later"))
+
+
 def main() -> int:
-    """Fetch what is missing; the exit status."""
+    """Set up; the exit status."""
     try:
-        jars = fetch_jars()
-    except (JarsError, JavaMissingError, OSError, subprocess.TimeoutExpired) as error:
-        sys.stderr.write(f"{error}\n")
+        set_up(say_on_stderr)
+    except (JarsError, JavaMissingError) as error:
+        say_on_stderr(str(error))
         return 1
-    kept = make_archive() or "no archive of classes: Spark will start a little later"
-    sys.stderr.write(f"Spark's Kafka connector: {len(jars)} jars in {jars_folder()}\n{kept}\n")
     return 0
 
 

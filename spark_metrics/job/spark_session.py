@@ -1,5 +1,6 @@
 """A Spark session that starts quickly, without network, and keeps small."""
 
+import locale
 import os
 import re
 import sys
@@ -75,10 +76,13 @@ def build_session(settings: SessionSettings) -> SparkSession:
 
     Raises:
         JavaMissingError: no Java that Spark can run on.
-        JarsError: set-up has not fetched the connector.
+        JarsError: the connector was not fetched.
         SparkStartError: the JVM ended, the master cannot be reached, or anybody could use it.
     """
     os.environ["JAVA_HOME"] = str(find_java().home)
+    if sys.getfilesystemencoding() == "utf-8" != locale.getencoding().lower():
+        # Python reads paths as UTF-8 in the C locale too; Java then finds none beyond ASCII.
+        os.environ["LC_ALL"] = "C.UTF-8"
     # Executors fold with a Python that has the same packages.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder
@@ -162,5 +166,5 @@ def gist(error: Exception) -> str:
 
 def _java_options() -> tuple[str, ...]:
     archive = archive_file()
-    mapped = (f"-XX:SharedArchiveFile={archive}",) if archive.exists() else ()
+    mapped = (f'"-XX:SharedArchiveFile={archive}"',) if archive.exists() else ()
     return (*JAVA_OPTIONS, *mapped)

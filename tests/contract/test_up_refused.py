@@ -86,8 +86,19 @@ def test_a_wrong_setting(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_no_connector_for_spark(tmp_path: Path) -> None:
-    done = up(tmp_path, PARTISCOPE_CACHE=str(tmp_path / "empty"))
-    assert_refused(done, tmp_path, "Kafka connector", "make setup")
+    cache = str(tmp_path / "empty")
+    done = up(tmp_path, PARTISCOPE_CACHE=cache, PARTISCOPE_MAVEN="http://127.0.0.1:1")
+    assert done.stderr.startswith("Spark's Kafka connector: fetching 11.1 MB from")
+    done.stderr = done.stderr.partition("\n")[2]
+    assert_refused(done, tmp_path, "127.0.0.1:1", "PARTISCOPE_MAVEN", "partiscope setup")
+
+
+@pytest.mark.thorough
+def test_a_jvm_that_cannot_start_ends_the_rest(tmp_path: Path) -> None:
+    """It is started in a group with others, after the brokers."""
+    done = up(tmp_path, PARTISCOPE_METRICS__DRIVER_MEMORY="900000g")
+    done.stdout = ""  # the brokers were ready by then
+    assert_refused(done, tmp_path, "metrics ended before it was ready", "its log: ")
 
 
 @pytest.mark.thorough

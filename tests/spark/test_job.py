@@ -173,11 +173,14 @@ def test_it_waits_for_the_topic_and_says_so(job: MetricsJob) -> None:
 
 
 def test_without_its_jars_it_says_what_to_do(job: MetricsJob) -> None:
-    job.environment = {"PARTISCOPE_CACHE": str(job.base_dir / "empty")}
+    job.environment = {
+        "PARTISCOPE_CACHE": str(job.base_dir / "empty"),
+        "PARTISCOPE_MAVEN": "http://127.0.0.1:1",
+    }
     job.start()
     assert job.process is not None
     assert job.process.wait(WAIT_S) == 1
-    assert "make setup" in job.words()
+    assert not lacking(job.words(), "127.0.0.1:1", "partiscope setup")
     assert json.dumps(job.out()) == '""'
 
 

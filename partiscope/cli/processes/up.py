@@ -21,7 +21,7 @@ from partiscope.identity import cluster_by_name
 from partiscope.installation import prepare
 from partiscope.layout import ClusterLayout, check_port, hold
 from partiscope.running import run_until_signal, start_everything
-from spark_metrics.job.connector_jars import connector_jars
+from spark_metrics.job.connector_jars import fetch_jars, say_on_stderr
 from spark_metrics.job.java import JavaMissingError, find_java
 from spark_metrics.window.errors import MetricsError
 
@@ -72,9 +72,9 @@ def up(
 
 
 def _check_spark_can_run() -> None:
-    """Checks what set-up provides and no restart would bring, before anything is started."""
+    """Checks what no restart would bring, and fetches what is missing, before all else."""
     try:
         find_java()
-        connector_jars()
+        fetch_jars(say_on_stderr)
     except (JavaMissingError, MetricsError) as error:
         raise CommandError(str(error)) from error
