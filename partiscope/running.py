@@ -55,6 +55,7 @@ async def _run(stage: Stage, outages_in: Path | None, *, teaches: bool) -> int:
         loop.add_signal_handler(signum, _end_with, ended, status)
     starting = asyncio.ensure_future(stage(supervisor))
     awaited: set[asyncio.Future[Any]] = {starting, ended}
+    failed: PartFailedError | None = None
     try:
         async with listening:
             await asyncio.wait(awaited, return_when=asyncio.FIRST_COMPLETED)
@@ -62,12 +63,14 @@ async def _run(stage: Stage, outages_in: Path | None, *, teaches: bool) -> int:
                 say(starting.result())
                 await ended
     except* PartFailedError as failures:
-        raise _first_of(failures) from None
+        failed = _first_of(failures)  # raised from here it would come as a group again
     finally:
         starting.cancel()
         if ended.done():
             say("stopping")
         await supervisor.stop()
+    if failed is not None:
+        raise failed
     return ended.result()
 
 
