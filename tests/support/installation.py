@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -35,6 +36,11 @@ class Installation:
     """As many as ``flags`` ask for."""
     port: int = 0
     dashboard_port: int = 0
+    program: tuple[str, ...] = (sys.executable, "-m", "partiscope")
+    environment: Mapping[str, str] | None = None
+    """The whole of it; None: that of the tests."""
+    folder: Path | None = None
+    """Where it is typed; None: where the tests run."""
     lines: list[str] = field(default_factory=list)
     started_s: float = 0.0
     _process: subprocess.Popen[str] | None = None
@@ -75,16 +81,17 @@ class Installation:
         ports = ("--port", str(self.port), "--dashboard-port", str(self.dashboard_port))
         self.started_s = time.monotonic()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "partiscope", "up", "--data", self.data, *ports, *self.flags],
+            [*self.program, "up", "--data", self.data, *ports, *self.flags],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             env={
-                **os.environ,
+                **(self.environment or os.environ),
                 "PYTHONUNBUFFERED": "1",
                 "PARTISCOPE_CLUSTER__HOST": self.host,
                 "PARTISCOPE_DASHBOARD__HOST": self.host,
             },
+            cwd=self.folder,
         )
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -114,10 +121,12 @@ class Installation:
     def status(self) -> tuple[dict[str, Any], int]:
         """What ``partiscope status --json`` tells of it, and its exit status (5: critical)."""
         done = subprocess.run(
-            [sys.executable, "-m", "partiscope", "status", "--json", "--data", str(self.data)],
+            [*self.program, "status", "--json", "--data", str(self.data)],
             capture_output=True,
             text=True,
             check=False,
+            env=self.environment,
+            cwd=self.folder,
         )
         assert done.returncode in (0, 5), done.stderr
         document: dict[str, Any] = json.loads(done.stdout)
