@@ -1,7 +1,8 @@
 """The wheel as a stranger has it: installed from the registry, run in an empty folder.
 
 By another user, who may not write the installation, below a path with a space and an umlaut, in
-the C locale. Dependencies are the newest that pyproject.toml allows, not those of the lock.
+the C locale. Dependencies are those of the lock; `make soak` takes the newest that pyproject.toml
+allows.
 
 On two cores: half a minute to install with uv, 1.0 GB (5 minutes with pip, which builds PySpark),
 11 MB of jars, 25 s from `up` to `ready`.
@@ -69,12 +70,17 @@ def wheel(room: Path) -> Path:
     return found
 
 
-@pytest.fixture(scope="module")
-def program(room: Path, wheel: Path) -> Path:
+@pytest.fixture(scope="module", params=["locked", pytest.param("newest", marks=pytest.mark.soak)])
+def program(request: pytest.FixtureRequest, room: Path, wheel: Path) -> Path:
     """The command, installed from the wheel."""
-    uv("venv", "--quiet", "--python", PYTHON if PYTHON.exists() else "3.11", room / "venv")
-    uv("pip", "install", "--quiet", "--python", room / "venv" / "bin" / "python", wheel)
-    return room / "venv" / "bin" / "partiscope"
+    venv, locked = room / f"venv {request.param}", room / "constraints.txt"
+    uv("venv", "--quiet", "--python", PYTHON if PYTHON.exists() else "3.11", venv)
+    shipped = ("--locked", "--no-dev", "--no-emit-project", "--no-hashes", "--project", ROOT)
+    uv("export", "--quiet", *shipped, "-o", locked)
+    constraints = ("--constraints", locked) if request.param == "locked" else ()
+    python = venv / "bin" / "python"
+    uv("pip", "install", "--quiet", "--python", python, *constraints, wheel)
+    return venv / "bin" / "partiscope"
 
 
 @pytest.fixture(scope="module")
@@ -96,12 +102,13 @@ def test_the_wheel_runs_everything_from_an_empty_folder(
     room: Path, program: Path, mirror: str
 ) -> None:
     is_root = os.geteuid() == 0
-    home, folder = room / "héme", room / "émpty"
+    venv = program.parents[1]
+    home, folder = room / f"héme {venv.name}", room / f"émpty {venv.name}"
     for each in (home, folder):
         each.mkdir()
         if is_root:
             os.chown(each, NOBODY, NOBODY)
-    installed = {*(room / "venv").rglob("*")}
+    installed = {*venv.rglob("*")}
     installation = Installation(
         folder / "data",
         program=(*(AS_NOBODY if is_root else ()), str(program)),
@@ -123,5 +130,5 @@ def test_the_wheel_runs_everything_from_an_empty_folder(
             with urlopen(installation.page + path, timeout=patience_s(30)) as answer:
                 assert answer.read(), path
         installation.stop(SIGINT)
-    assert {*(room / "venv").rglob("*")} == installed, "nothing is written there"
+    assert {*venv.rglob("*")} == installed, "nothing is written there"
     assert len([*(home / ".cache" / "partiscope").rglob("*.jar")]) == len(JARS)
