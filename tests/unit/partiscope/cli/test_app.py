@@ -234,7 +234,7 @@ try:
     main()
 finally:
     heavy = {"pyspark", "aiokafka", "kio", "numpy", "pyarrow", "duckdb", "textual", "dash",
-             "plotly", "rich", "pydantic", "asyncio", "broker", "control", "spark_metrics"}
+             "plotly", "rich", "pydantic", "asyncio", "broker.protocol", "control", "spark_metrics"}
     sys.stderr.write(repr(sorted(heavy & sys.modules.keys())))
 """
 

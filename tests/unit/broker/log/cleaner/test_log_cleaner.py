@@ -38,7 +38,7 @@ from broker.protocol.rewrite import delete_horizon_ms
 from broker.protocol.varint import encode_varint
 from tests.support.phrases import lacking
 from tests.support.settle import wait_until
-from tests.unit.broker.log.helpers import CONFIG, NOW_MS, FakeClock, append, maintain, read_all
+from tests.unit.broker.log.helpers import CONFIG, NOW_MS, FakeClock, maintain, read_all
 
 COMPACT = replace(CONFIG, cleanup_policy=frozenset({"compact"}), segment_bytes=300)
 RETENTION_MS = 1000
@@ -322,7 +322,8 @@ def test_times_beyond_64_bits_keep_no_other_log_from_compaction(
     odd = manager.create_log("odd", 0, UUID(int=6))
     log = manager.create_log("orders", 0, UUID(int=5))
     for number in range(40):
-        append(odd, memoryview(_odd_times(b"%02d" % number)))
+        batch = memoryview(_odd_times(b"%02d" % number))
+        odd.append_as_leader(batch, leader_epoch=0, now_ms=NOW_MS)
     _fill(log, 20)
     _maintain(manager, clock, lambda: log.cleaning.cleaned_to == log.segments()[-1].base_offset)
     _maintain(manager, clock, lambda: odd.cleaning.cleaned_to == odd.segments()[-1].base_offset)
