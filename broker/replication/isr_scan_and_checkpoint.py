@@ -55,11 +55,8 @@ class IsrScanAndCheckpoint:
         """Begin to write the high watermarks when one has moved since the last time."""
         if self._replicas.has_unsaved_high_watermark:
             self._replicas.has_unsaved_high_watermark = False
-            high_watermarks = {}
-            for key, offset in self.high_watermarks():
-                high_watermarks[key] = offset
-                yield
-            yield from self._logs.checkpointing(high_watermarks)
+            # At a stretch: a topic that is deleted and made anew meanwhile must not get an old one.
+            yield from self._logs.checkpointing(dict(self.high_watermarks()))
 
     def scan(self) -> Iterator[None]:
         """Look for followers that lag, and for log starts that retention has moved."""

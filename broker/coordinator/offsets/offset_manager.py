@@ -26,7 +26,7 @@ from broker.coordinator.records import (
 )
 
 TOMBSTONE_KEYS_BYTES_MAX: Final = 16 * 1024
-"""Of one batch, which is made and appended at a stretch, lest it hits a newer commit: some 5 ms."""
+"""Of one batch, which is made and appended at a stretch, lest it hits a newer commit."""
 OFFSET_BYTES: Final = 16
 """Of one partition in a request, about."""
 

@@ -1,7 +1,7 @@
 """One request over many things does one after the other: others have their turns in between."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,7 +16,14 @@ from broker.handlers import controller_apis, k08_offset_commit
 from broker.metadata.topic_names import OFFSETS_TOPIC
 from broker.protocol import codec
 from broker.server.node import Node
-from tests.unit.broker.server.nodes import parts, request, running, until
+from tests.unit.broker.server.nodes import (
+    create_topic,
+    parts,
+    produce,
+    request,
+    running,
+    until,
+)
 
 PARTITIONS: Final = 40
 TOPICS: Final = ("a", "b")
@@ -144,3 +151,17 @@ async def test_of_an_election_that_changes_nothing(
         ]
         assert needless == [84] * PARTITIONS * len(TOPICS)
         assert turns.at_once() == 1
+
+
+async def test_a_topic_that_goes_within_a_checkpoint_is_not_in_it(tmp_path: Path) -> None:
+    """Made anew, it would get the high watermark of the one before."""
+    async with running(tmp_path, 1) as (node,):
+        for name in TOPICS:
+            await create_topic([node], name)
+            await produce(node, name, b"x")
+        steps = parts(node).replicas._housekeeper.checkpointing()
+        next(steps)
+        await told(node, 20, 6, topics=[{"name": name} for name in TOPICS], timeout=30_000)
+        await until(lambda: not any(True for _ in parts(node).replicas.partitions()))
+        deque(steps, 0)
+        assert not {(name, 0) for name in TOPICS} & {*parts(node).logs._checkpoints.high_watermarks}
