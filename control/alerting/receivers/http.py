@@ -2,21 +2,19 @@
 
 import base64
 import json
-import socket
 import ssl
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from threading import Timer
+from http.client import HTTPException
 from typing import Any, Final
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from control.alerting.receivers.receiver import TIMEOUT_S, DeliveryError, shortened
 from control.alerts.alert import Alert
 from control.alerts.messages import Message
+from control.kafka.connection.http_deadline import connected_until
 
 ANSWER_BYTES_MAX: Final = 64 << 10
 REFRESH_MS: Final = 60_000
@@ -62,31 +60,12 @@ class HttpPlace:
 
     def _posted(self, body: bytes) -> tuple[int, bytes]:
         where = urlsplit(self.url)
+        path = (where.path or "/") + (f"?{where.query}" if where.query else "")
         deadline_s = time.monotonic() + self.timeout_s
-        connection = self._connection(where)
-        place = (where.hostname or "", connection.port)
-        with socket.create_connection(place, self.timeout_s) as plain, plain.dup() as held:
-            # A time-out of the socket begins anew with each byte that comes.
-            cut = Timer(max(0.0, deadline_s - time.monotonic()), _cut, (held,))
-            cut.daemon = True
-            cut.start()
-            try:
-                connection.sock = plain
-                if isinstance(connection, HTTPSConnection):
-                    context = self.ssl_context or ssl.create_default_context()
-                    connection.sock = context.wrap_socket(plain, server_hostname=where.hostname)
-                path = (where.path or "/") + (f"?{where.query}" if where.query else "")
-                connection.request("POST", path, body, self._headers())
-                answer = connection.getresponse()
-                return answer.status, answer.read(ANSWER_BYTES_MAX)
-            finally:
-                cut.cancel()
-                connection.close()
-
-    @staticmethod
-    def _connection(where: SplitResult) -> HTTPConnection:
-        kind = HTTPSConnection if where.scheme == "https" else HTTPConnection
-        return kind(where.hostname or "", where.port)
+        with connected_until(self.url, self.ssl_context, deadline_s) as connection:
+            connection.request("POST", path, body, self._headers())
+            answer = connection.getresponse()
+            return answer.status, answer.read(ANSWER_BYTES_MAX)
 
     def _headers(self) -> dict[str, str]:
         headers = {"content-type": "application/json", **self.headers}
@@ -96,11 +75,6 @@ class HttpPlace:
             pair = f"{self.username}:{self.password or ''}".encode()
             headers["authorization"] = f"Basic {base64.b64encode(pair).decode()}"
         return headers
-
-
-def _cut(held: socket.socket) -> None:
-    with suppress(OSError):  # it has ended
-        held.shutdown(socket.SHUT_RDWR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

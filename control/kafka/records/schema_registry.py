@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import base64
 import json
-import socket
-import ssl
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from threading import Lock, Timer
+from http.client import HTTPException
+from threading import Lock
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
-from broker.host_name import is_host_name
+from control.kafka.connection.http_deadline import connected_until
 from control.kafka.connection.settings import RegistrySettings
 
 SCHEMAS_MAX: Final = 1_000
@@ -280,7 +277,8 @@ class SchemaRegistry:
         where = urlsplit(url)
         headers = {"accept": _ACCEPT, **_authorization(self.settings)}
         try:
-            with _connection(url, self.settings.ssl_context, allowance) as connection:
+            context = self.settings.ssl_context
+            with connected_until(url, context, allowance.deadline_s) as connection:
                 connection.request("GET", where.path, headers=headers)
                 with closing(connection.getresponse()) as answer:
                     body = answer.read(allowance.bytes_left + 1)
@@ -305,52 +303,12 @@ class _Allowance:
 
     def __init__(self, timeout_s: float) -> None:
         self.bytes_left = ANSWER_BYTES_MAX
-        self._deadline_s = time.monotonic() + timeout_s
+        self.deadline_s = time.monotonic() + timeout_s
 
     @property
     def left_s(self) -> float:
         """Until its deadline."""
-        return self._deadline_s - time.monotonic()
-
-
-@contextmanager
-def _connection(
-    url: str, context: ssl.SSLContext | None, allowance: _Allowance
-) -> Iterator[HTTPConnection]:
-    """A connection that is cut at the deadline: a time-out of its socket begins anew with each
-    byte that comes.
-
-    :raises OSError: there is none.
-    """
-    where = urlsplit(url)
-    host, is_tls = where.hostname or "", where.scheme == "https"
-    context = context or (ssl.create_default_context() if is_tls else None)
-    if not is_host_name(host):
-        raise OSError(f"{host!r} is neither a host's name nor an address")
-    left_s = max(0.001, allowance.left_s)
-    connection: HTTPConnection = (
-        HTTPSConnection(host, where.port, context=context)
-        if is_tls
-        else HTTPConnection(host, where.port)
-    )
-    with socket.create_connection((host, connection.port), left_s) as plain, plain.dup() as held:
-        cut = Timer(allowance.left_s, _cut, (held,))
-        cut.daemon = True
-        cut.start()
-        try:
-            connection.sock = plain
-            if is_tls:
-                assert context is not None
-                connection.sock = context.wrap_socket(plain, server_hostname=host)
-            yield connection
-        finally:
-            cut.cancel()
-            connection.close()
-
-
-def _cut(held: socket.socket) -> None:
-    with suppress(OSError):  # it has ended
-        held.shutdown(socket.SHUT_RDWR)
+        return self.deadline_s - time.monotonic()
 
 
 class _SilentError(RegistryError):
