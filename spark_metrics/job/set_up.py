@@ -4,14 +4,25 @@
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 
 from spark_metrics.job.class_archive import make_archive
 from spark_metrics.job.connector_jars import fetch_jars, say_on_stderr
-from spark_metrics.job.java import JavaMissingError, find_java
+from spark_metrics.job.java import Java, JavaMissingError, find_java
 from spark_metrics.window.errors import JarsError
 
 
-def set_up(say: Callable[[str], None]) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetUp:
+    """Where what the job needs lies; the class archive is None where Java cannot make one."""
+
+    java: Java
+    jars: list[Path]
+    class_archive: Path | None
+
+
+def set_up(say: Callable[[str], None]) -> SetUp:
     """Fetch and make what is missing; ``say`` gets lines of progress.
 
     Raises:
@@ -22,7 +33,9 @@ def set_up(say: Callable[[str], None]) -> None:
     say(f"Java {java.version} at {java.home}")
     jars = fetch_jars(say)
     say(f"Spark's Kafka connector: {len(jars)} jars in {jars[0].parent}")
-    say(str(make_archive() or "no archive of classes: Spark will start a little later"))
+    archive = make_archive()
+    say(str(archive or "no archive of classes: Spark will start a little later"))
+    return SetUp(java=java, jars=list(jars), class_archive=archive)
 
 
 def main() -> int:

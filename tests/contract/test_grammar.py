@@ -140,6 +140,13 @@ def test_an_election_is_told_before_and_after(typed: Typed) -> None:
     assert _document(typed, "elect")["dry_run"] is False
 
 
+def test_what_spark_needs_is_told_to_scripts(typed: Typed) -> None:
+    made = _document(typed, "setup")
+    assert made["java"]["version"] in (17, 21)
+    assert made["jars"]
+    assert all(Path(jar).is_file() for jar in made["jars"])
+
+
 def test_every_command_has_the_flags_of_the_grammar() -> None:
     for name, command in _leaves():
         flags = {word for param in command.params for word in param.opts}
