@@ -80,6 +80,7 @@ def at_rest(browser: Browser, server: PageServer, seconds: float) -> dict[str, f
             "process_percent": percent([server.pid], seconds),
             "tab_mb": round(max(map(resident_mb, drawing))),
         }
+        print(json.dumps(found), file=sys.stderr, flush=True)
         for _ in range(TABS - 1):
             _open(browser, server, tabs)
         found["process_ten_percent"] = percent([server.pid], seconds)
@@ -106,6 +107,7 @@ def main() -> None:
         chromium() as browser,
     ):
         found = at_rest(browser, server, given.seconds)
+        print(json.dumps(found), file=sys.stderr, flush=True)
         page = browser.new_page(viewport={"width": 1440, "height": 900})
         url, place = f"{server.url}/overview", "#broker-table tbody a"
         lost = lost_presses(

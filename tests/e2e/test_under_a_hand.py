@@ -137,3 +137,31 @@ def test_what_is_marked_and_focused_stays_so(
     assert page.evaluate("window.getSelection().toString()") == name
     assert page.evaluate("window.marked.isConnected")
     assert page.evaluate("window.marked.contains(document.activeElement)")
+
+
+TEXTS: Final = 60
+FILL: Final = f"""first => {{
+    const box = document.querySelector("#texts") || document.createElement("div");
+    box.id = "texts";
+    document.body.append(box);
+    const texts = Array.from({{ length: {TEXTS} }}, (_, i) => `<p>${{i + first}}</p>`);
+    box.dataset.markup = texts.join("");
+    return new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+}}"""
+
+
+def test_texts_that_change_together_are_laid_out_together(page: Page, server: PageServer) -> None:
+    page.goto(f"{server.url}/overview")
+    expect(page.locator("#broker-table tbody tr").first).to_be_visible()
+    browser = page.context.new_cdp_session(page)
+    browser.send("Performance.enable")
+
+    def layouts() -> int:
+        told = browser.send("Performance.getMetrics")["metrics"]
+        return int(next(it["value"] for it in told if it["name"] == "LayoutCount"))
+
+    page.evaluate(FILL, 0)
+    before = layouts()
+    page.evaluate(FILL, 1_000)
+    assert page.locator("#texts p").last.text_content() == str(1_000 + TEXTS - 1)
+    assert layouts() - before < TEXTS // 4

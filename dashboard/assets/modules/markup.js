@@ -40,7 +40,9 @@ function drawMarkup(box) {
   for (const details of wanted.content.querySelectorAll("details[data-key]")) {
     details.open = opened.has(details.dataset.key);
   }
+  const selected = selectedIn(box);
   takeChildren(box, wanted.content);
+  if (selected) selectAgain(selected);
   // What moved to another row has lost the focus on the way.
   const isLost = active !== document.activeElement && box.contains(active);
   if (isLost) active.focus({ preventScroll: true });
@@ -79,8 +81,9 @@ function takeChildren(box, wanted) {
     own.delete(key);
     if (node !== place) box.insertBefore(node, place);
     else place = place.nextSibling;
-    if (child.nodeType === Node.TEXT_NODE) takeText(node, child);
-    else {
+    if (child.nodeType === Node.TEXT_NODE) {
+      if (node.data !== child.data) node.data = child.data;
+    } else {
       const isKept = isLoaded(node, child);
       takeAttributes(node, child);
       if (!isKept) takeChildren(node, child);
@@ -93,16 +96,23 @@ function takeChildren(box, wanted) {
   }
 }
 
-// A selection that ends in a text ends at the same place of its new words.
-function takeText(node, wanted) {
-  if (node.data === wanted.data) return;
-  const selection = window.getSelection();
-  const { anchorNode, anchorOffset, focusNode, focusOffset } = selection;
-  node.data = wanted.data;
-  if (anchorNode !== node && focusNode !== node) return;
-  const placeIn = (end, offset) => (end === node ? Math.min(offset, node.length) : offset);
-  selection.setBaseAndExtent(
-    anchorNode, placeIn(anchorNode, anchorOffset), focusNode, placeIn(focusNode, focusOffset));
+// Asked for once a box, not for each text: the browser lays the page out for each answer.
+function selectedIn(box) {
+  const { anchorNode, anchorOffset, focusNode, focusOffset } = window.getSelection();
+  if (!box.contains(anchorNode) && !box.contains(focusNode)) return null;
+  return { anchorNode, anchorOffset, focusNode, focusOffset };
+}
+
+// A selection that ended in a text ends at the same place of its new words.
+function selectAgain({ anchorNode, anchorOffset, focusNode, focusOffset }) {
+  const now = window.getSelection();
+  const isKept = now.anchorNode === anchorNode && now.anchorOffset === anchorOffset
+    && now.focusNode === focusNode && now.focusOffset === focusOffset;
+  if (isKept || !anchorNode.isConnected || !focusNode.isConnected) return;
+  const lengthOf = (end) => (end.nodeType === Node.TEXT_NODE ? end.data : end.childNodes).length;
+  now.setBaseAndExtent(
+    anchorNode, Math.min(anchorOffset, lengthOf(anchorNode)),
+    focusNode, Math.min(focusOffset, lengthOf(focusNode)));
 }
 
 function takeAttributes(node, wanted) {
