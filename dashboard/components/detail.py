@@ -47,7 +47,7 @@ def register_detail(app: Dash, context: PageContext, detail: Detail) -> None:
 
     @app.callback(
         Output(detail.chart, "figure"),
-        Input(ids.TICK, "data"),
+        Input(ids.CHART_TICK, "data"),
         Input(detail.path, "data"),
         Input(ids.SCHEME, "data"),
         Input(ids.TIME, "data"),

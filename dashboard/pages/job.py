@@ -46,7 +46,7 @@ def register(app: Dash, context: PageContext) -> None:
         Output(ids.JOB_TIMES, "figure"),
         Output(ids.JOB_INPUT, "figure"),
         Output(ids.JOB_STATE, "figure"),
-        Input(ids.TICK, "data"),
+        Input(ids.CHART_TICK, "data"),
         Input(ids.SCHEME, "data"),
         Input(ids.TIME, "data"),
         websocket=True,

@@ -143,7 +143,7 @@ def _register_charts(app: Dash, context: PageContext) -> None:
     @app.callback(
         Output(ids.THROUGHPUT_CHART, "figure"),
         Output(ids.LAG_CHART, "figure"),
-        Input(ids.TICK, "data"),
+        Input(ids.CHART_TICK, "data"),
         Input(ids.SCHEME, "data"),
         Input(ids.TIME, "data"),
         websocket=True,

@@ -89,7 +89,7 @@ def register(app: Dash, context: PageContext) -> None:
         Output(ids.DETAIL_SIZE, "figure"),
         Output(ids.DETAIL_LAG, "figure"),
         Output(ids.DETAIL_SEGMENTS, "figure"),
-        Input(ids.TICK, "data"),
+        Input(ids.CHART_TICK, "data"),
         Input(ids.DETAIL_PATH, "data"),
         Input(ids.SCHEME, "data"),
         Input(ids.TIME, "data"),

@@ -35,6 +35,8 @@ CALLBACKS: Final = "/_dash-ws-callback"
 NOT_UNDERSTOOD: Final = 1007
 """Status of a WebSocket's end, as RFC 6455 names it."""
 
+_TICKS: Final = (ids.TICK, ids.CHART_TICK)
+
 Question = Mapping[str, Any]
 
 _log: Final = logging.getLogger(__name__)
@@ -75,7 +77,7 @@ class CallbackSharing:
         if question.get("type") != "callback_request" or not isinstance(inputs, list):
             return None
         known = [item for item in inputs if isinstance(item, dict)]
-        ticks = [item.get("value") for item in known if item.get("id") == ids.TICK]
+        ticks = [item.get("value") for item in known if item.get("id") in _TICKS]
         if not ticks or not isinstance(ticks[0], dict) or "version" not in ticks[0]:
             return None
         parts = (asked.get("output"), inputs, asked.get("state"))

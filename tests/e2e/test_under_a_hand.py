@@ -139,6 +139,38 @@ def test_what_is_marked_and_focused_stays_so(
     assert page.evaluate("window.marked.contains(document.activeElement)")
 
 
+NOTE_CHARTS: Final = """() => {
+    const dash = window.dash_clientside, { set_props: setProps } = dash;
+    const { chartTick } = dash.partiscope;
+    Object.assign(window, { drawn: [], told: [] });
+    dash.partiscope.chartTick = (tick, shown) => {
+        const answer = chartTick(tick, shown);
+        window.told.push(tick.version);
+        if (answer !== dash.no_update) window.drawn.push(answer.version);
+        return answer;
+    };
+    dash.set_props = (id, props) => {
+        if (id === "chart-tick") window.drawn.push(props.data.version);
+        return setProps(id, props);
+    };
+}"""
+
+
+def test_charts_are_drawn_less_often_than_figures_come_and_show_the_last(
+    page: Page, server: PageServer, figures: Figures
+) -> None:
+    page.goto(f"{server.url}/overview")
+    expect(page.locator("#lag-chart .js-plotly-plot")).to_be_visible()
+    page.evaluate(NOTE_CHARTS)
+    with figures.coming():
+        wait_until(lambda: page.evaluate("window.drawn.length > 2"), "charts are drawn")
+        told, drawn = page.evaluate("[window.told.length, window.drawn.length]")
+    assert told > 2 * drawn
+    wait_until(
+        lambda: page.evaluate("window.drawn.at(-1) === window.told.at(-1)"), "the last is drawn"
+    )
+
+
 TEXTS: Final = 60
 FILL: Final = f"""first => {{
     const box = document.querySelector("#texts") || document.createElement("div");

@@ -20,7 +20,7 @@ import { greyOpeners, noteDenied, showFields, withdrawPreview } from "./operatio
 import { forgetOutcome, keepFields, keepPlan, markStep } from "./plan.js";
 import { rowsWanted } from "./rows.js";
 import { applyScheme, switchScheme } from "./scheme.js";
-import { closeTime, readTime, tick, togglePause } from "./time.js";
+import { chartTick, closeTime, readTime, tick, togglePause } from "./time.js";
 import * as views from "./views.js";
 
 const { refreshGrids, ...ofGrids } = grids;
@@ -47,6 +47,7 @@ window.dash_clientside.partiscope = {
   showFields,
   switchScheme,
   tick,
+  chartTick,
   toggleFollow,
   toggleHelp,
   togglePalette,

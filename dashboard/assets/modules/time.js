@@ -15,6 +15,20 @@ export function tick(pushed, isPaused, time, shown) {
   return (isPaused && !isNew) || !pushed || isSame(pushed, shown || {}) ? none() : pushed;
 }
 
+// Charts of a stretch of time are drawn anew each five seconds, in all tabs at once: one of ten
+// minutes moves by five pixels in between.
+const CHART_STEP_MS = 5000;
+let drawing = 0;
+
+export function chartTick(tick, shown) {
+  const step = ({ past, built_ms: builtMs }) => past || Math.floor(builtMs / CHART_STEP_MS);
+  window.clearTimeout(drawing);
+  if (!tick || step(tick) !== step(shown || {})) return tick || none();
+  const draw = () => window.dash_clientside.set_props("chart-tick", { data: tick });
+  if (!isSame(tick, shown)) drawing = window.setTimeout(draw, CHART_STEP_MS); // It was the last.
+  return none();
+}
+
 export function togglePause(clicks) {
   const isPaused = clicks % 2 === 1;
   document.documentElement.dataset.paused = isPaused ? "yes" : "no";
