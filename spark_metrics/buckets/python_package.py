@@ -1,14 +1,28 @@
-"""Our code as one archive, which Spark hands to the executors that fold."""
+"""Our code as one archive, which Spark hands to the executors that fold.
 
+    python -m spark_metrics.buckets.python_package FOLDER
+
+writes two files into this folder: the archive for ``spark-submit --py-files``, and the program that
+``spark-submit`` runs.
+"""
+
+import sys
 from pathlib import Path
+from shutil import copy
 from typing import Final
 from zipfile import ZIP_DEFLATED, ZipFile
+from zipimport import zipimporter
 
 import broker
 import spark_metrics
 
 _WINDOW: Final = ("__init__.py", "metrics_schema.py", "metrics/*.py")
 """The files of ``broker`` that the job uses."""
+
+
+def is_loaded_from_archive() -> bool:
+    """Whether this process runs the code of such an archive: Spark was given it already."""
+    return isinstance(spark_metrics.__loader__, zipimporter)
 
 
 def write_archive(folder: str) -> Path:
@@ -21,3 +35,8 @@ def write_archive(folder: str) -> Path:
             for file in (it for pattern in patterns for it in sorted(home.glob(pattern))):
                 archive.write(file, file.relative_to(home.parent))
     return path
+
+
+if __name__ == "__main__":
+    write_archive(sys.argv[1])
+    copy(Path(spark_metrics.__path__[0], "__main__.py"), Path(sys.argv[1], "partiscope-metrics.py"))

@@ -21,7 +21,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from spark_metrics.buckets.python_package import write_archive
+from spark_metrics.buckets.python_package import is_loaded_from_archive, write_archive
 from spark_metrics.job.checkpoint import checkpoint_fault, set_checkpoint_aside
 from spark_metrics.job.connector_jars import fetch_jars
 from spark_metrics.job.first_snapshot import has_snapshot, show_first_snapshot
@@ -29,7 +29,12 @@ from spark_metrics.job.java import find_java
 from spark_metrics.job.micro_batch import BatchReport
 from spark_metrics.job.query import JobSettings, build_job, take_in
 from spark_metrics.job.readable_offsets import find_readable
-from spark_metrics.job.spark_session import SessionSettings, build_session, gist
+from spark_metrics.job.spark_session import (
+    SessionSettings,
+    add_connector,
+    build_session,
+    gist,
+)
 from spark_metrics.job.topic_wait import wait_for_topic
 from spark_metrics.state.job_state import JobState, decode_job_state
 from spark_metrics.store.writer import StoreWriter
@@ -120,6 +125,7 @@ class Run:
                 )
                 is_seen.set()
             if (session := self._started(starting)) is not None:
+                add_connector(session)
                 self._keep_running(session, writer)
         except (Py4JError, OSError) as error:
             if (status := jvm_status()) is None:
@@ -152,7 +158,7 @@ class Run:
         wanted = self._settings.session
         folders = {"spark.local.dir": self.folder, **wanted.further}
         session = build_session(replace(wanted, further=folders))
-        if wanted.has_executors:
+        if wanted.has_executors and not is_loaded_from_archive():
             session.sparkContext.addPyFile(str(write_archive(self.folder)))
         return session
 

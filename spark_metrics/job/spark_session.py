@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyspark
 from py4j.protocol import Py4JError
@@ -109,6 +109,20 @@ def build_session(settings: SessionSettings) -> SparkSession:
     return session
 
 
+def is_submitted() -> bool:
+    """Whether ``spark-submit`` has started this process, with a JVM that runs already."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def add_connector(session: SparkSession) -> None:
+    """Give the connector to a JVM that has started without it: to the thread that calls, to those
+    that it starts, and to executors."""
+    if is_submitted():
+        loader: Any = session._jsparkSession.sessionState().resourceLoader()
+        for jar in connector_jars():
+            loader.addJar(str(jar))
+
+
 def _options(settings: SessionSettings) -> dict[str, str]:
     jars = [str(jar) for jar in connector_jars()]
     is_local = not settings.has_executors
@@ -119,7 +133,7 @@ def _options(settings: SessionSettings) -> dict[str, str]:
         "spark.driver.extraJavaOptions": " ".join(_java_options()),
         # In one JVM the class path does; elsewhere the executors fetch the jars.
         **({"spark.driver.extraClassPath": os.pathsep.join(jars)} if is_local else {}),
-        **({} if is_local else {"spark.jars": ",".join(jars)}),
+        **({} if is_local or is_submitted() else {"spark.jars": ",".join(jars)}),
         **({"spark.driver.host": "127.0.0.1"} if is_local else {}),
         **({"spark.driver.bindAddress": "127.0.0.1"} if is_local else {}),
         "spark.executor.extraJavaOptions": " ".join((*JAVA_OPTIONS, EXECUTOR_LOG)),

@@ -23,6 +23,7 @@ class MetricsJob:
     bootstrap: str
     base_dir: Path
     flags: tuple[str, ...] = ()
+    command: tuple[str, ...] = (sys.executable, "-m", "spark_metrics")
     environment: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
     timeout_s: float = READY_TIMEOUT_S
@@ -40,7 +41,7 @@ class MetricsJob:
         with out.open("ab") as stdout, err.open("ab") as stderr:
             self.process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "spark_metrics", "--bootstrap", self.bootstrap),
+                    *(*self.command, "--bootstrap", self.bootstrap),
                     *("--store", self.store, "--checkpoint", str(self.base_dir / "checkpoint")),
                     *self.flags,
                 ],

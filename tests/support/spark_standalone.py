@@ -77,6 +77,12 @@ class StandaloneSpark:
             if b"CoarseGrainedExecutorBackend" in _command(pid)
         ]
 
+    def kill_worker(self, number: int) -> None:
+        """Kill one of the workers, not its executors: they end once they miss it."""
+        worker = self._processes[1 + number]
+        worker.kill()
+        worker.wait(WAIT_S)
+
     def daemons(self) -> list[int]:
         """Process ids of master and workers."""
         started = [it.pid for it in self._processes]
