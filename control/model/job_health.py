@@ -6,7 +6,7 @@ from typing import Final
 import pyarrow.compute as pc
 
 from control.model.finding import Finding, Operation
-from control.model.snapshot import ClusterSnapshot
+from control.model.snapshot import ClusterSnapshot, JobHealth
 from control.model.status import Severity
 
 STALE_INTERVALS: Final = 3
@@ -15,6 +15,12 @@ STALE_MS_MIN: Final = 10_000
 SLOW_BATCH_MS_MIN: Final = 3_000
 """A batch of the metrics job that takes less is never called slow: one second of figures more
 or less is nobody's trouble, and machines breathe."""
+CATCH_UP_RATE_MIN: Final = 1.05
+"""A job that takes samples in at a lower rate than this, of how they come, does not catch up."""
+_CATCHES_UP: Final = (
+    " It takes them in {rate} times as fast as they come: about {left:duration} until it has "
+    "caught up."
+)
 
 
 def find_job_delay(snapshot: ClusterSnapshot) -> Iterator[Finding]:
@@ -23,16 +29,24 @@ def find_job_delay(snapshot: ClusterSnapshot) -> Iterator[Finding]:
     if health is None:
         return
     interval_ms = sampling_interval_ms(snapshot)
-    if (health.delay_ms or 0) > behind_after_ms(interval_ms):
+    if is_behind(health, interval_ms):
+        left_ms, rate = catch_up_ms(health, interval_ms), health.catch_up_rate or 0.0
         yield Finding(
             kind="job-behind",
             severity=Severity.WARNING,
             subject="job",
             label="metrics job",
             title="is behind by {delay:duration}",
-            reason="Samples wait so long until they are in the store; every figure shown is late.",
-            next_step="See its batch time; give it more cores, or sample less often",
-            facts={"delay": health.delay_ms or 0},
+            reason="Samples wait so long until they are in the store; every figure shown is late."
+            + (_CATCHES_UP if left_ms is not None else ""),
+            next_step="See its batch time; give it more cores, or sample less often"
+            if left_ms is None
+            else "Wait until it has caught up: nothing is lost. More cores make it faster",
+            facts={
+                "delay": health.delay_ms or 0,
+                "left": left_ms,
+                "rate": f"{rate:.1f}" if rate < 10 else f"{rate:,.0f}",
+            },
         )
     if health.batch_ms > slow_after_ms(interval_ms):
         yield Finding(
@@ -46,6 +60,19 @@ def find_job_delay(snapshot: ClusterSnapshot) -> Iterator[Finding]:
             next_step="Give it more cores (--master local[N]), or sample less often",
             facts={"batch": health.batch_ms, "interval": interval_ms},
         )
+
+
+def is_behind(health: JobHealth, interval_ms: int) -> bool:
+    """Whether figures are stale by the time they are in the store."""
+    return (health.delay_ms or 0) > behind_after_ms(interval_ms)
+
+
+def catch_up_ms(health: JobHealth, interval_ms: int) -> float | None:
+    """Estimated time until the job has caught up; None: it is in time, or does not catch up."""
+    rate = health.catch_up_rate
+    if rate is None or rate < CATCH_UP_RATE_MIN or not is_behind(health, interval_ms):
+        return None
+    return (health.delay_ms or 0) / (rate - 1)
 
 
 def find_damaged_history(files: Mapping[str, str]) -> Iterator[Finding]:

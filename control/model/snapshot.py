@@ -35,6 +35,8 @@ class JobHealth:
     records_per_s: float | None = None
     delay_ms: int | None = None
     """From the newest round's begin until it was in the store."""
+    catch_up_rate: float | None = None
+    """Event time that its last batches took in, per time: 1 where it is in time."""
     state_rows: int | None = None
     """Replicas and commits that the job remembers."""
     newest_round_ms: int | None

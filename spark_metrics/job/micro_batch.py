@@ -4,7 +4,8 @@ what is known before -> the batch's buckets, each judged, folded and written
     -> their sums as tables -> a version
 """
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -31,6 +32,8 @@ from spark_metrics.window.tables import HEALTH
 
 BAD_TEXTS_MAX: Final = 20
 """Per batch; the store keeps the newest files of them."""
+RATE_BATCHES: Final = 8
+"""The catch-up rate is that of so many batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +78,8 @@ class MicroBatchSink:
         self._on_notice = on_notice
         self._buckets = buckets or DriverFold()
         self._bad_rows: list[str] = []
+        self._ends = deque[tuple[int, int]](maxlen=RATE_BATCHES + 1)
+        """Of the last batches: begin of the newest round, and the job's time."""
 
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
         """Commit what is not in the store already of the batch.
@@ -202,6 +207,8 @@ class MicroBatchSink:
         newest_ms = memory.newest_round_ms
         manifest = self._batch_before
         span_ms = now_ms - manifest.written_ms if manifest else None
+        if newest_ms is not None:
+            self._ends.append((newest_ms, now_ms))
         row = {
             "batch_id": report.batch_id,
             "batch_ms": report.duration_ms,
@@ -213,6 +220,7 @@ class MicroBatchSink:
             "late_rounds_total": memory.late_rounds_total,
             "records_per_s": report.records * 1_000 / span_ms if span_ms else None,
             "delay_ms": None if newest_ms is None else now_ms - newest_ms,
+            "catch_up_rate": _rate(self._ends),
             "state_rows": state_rows,
             "newest_round_ms": newest_ms,
             "clock_skew_ms": _skew_ms(clock),
@@ -224,6 +232,14 @@ class MicroBatchSink:
 def _skew_ms(clock: JobClock) -> int:
     """The wall clock of the job's host less the job's time, where it is off."""
     return clock.skew_ms if abs(clock.skew_ms) > TOLERATED_MS else 0
+
+
+def _rate(ends: Sequence[tuple[int, int]]) -> float | None:
+    """Event time per time of the job, between the first and the last of these batches."""
+    if len(ends) < 2:
+        return None
+    (from_ms, began_ms), (until_ms, now_ms) = ends[0], ends[-1]
+    return (until_ms - from_ms) / (now_ms - began_ms) if now_ms > began_ms else None
 
 
 def _alive(groups: pa.Table) -> dict[tuple[str, str], int]:

@@ -173,6 +173,7 @@ HEALTH: Final = pa.schema(
         "late_rounds_total": pa.int64(),  # rounds that came after a newer one of their source
         "records_per_s": pa.float64(),  # input rate, over this batch and the pause before it
         "delay_ms": pa.int64(),  # from the newest round's begin until it was written
+        "catch_up_rate": pa.float64(),  # event time taken in per time, over its last batches
         "state_rows": pa.int64(),  # replicas and commits that are remembered
         "newest_round_ms": pa.int64(),
         "clock_skew_ms": pa.int64(),  # the clock of its host less the job's time, where it is off

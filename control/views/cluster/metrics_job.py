@@ -4,7 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from control.model.job_health import behind_after_ms, slow_after_ms
+from control.model.job_health import (
+    behind_after_ms,
+    catch_up_ms,
+    is_behind,
+    slow_after_ms,
+)
 from control.model.snapshot import JobHealth
 from control.views import format as text
 from control.views.series import Series
@@ -35,6 +40,8 @@ def job_figures(snapshot: OperatorSnapshot, now_ms: int) -> tuple[JobFigure, ...
                 "How often the slowest broker samples itself; a batch should take less"),
         _figure("delay_ms", "delay", _delay(health, interval_ms),
                 "From the begin of the newest round of samples until it was in the store"),
+        _figure("catch_up_ms", "catches up", _duration(catch_up_ms(health, interval_ms)),
+                "Estimated, by how fast its last batches took samples in; n/a while it is in time"),
         _figure("records_per_s", "samples in", record_rate_cell(health.records_per_s),
                 "Records of the metrics topic that it reads; each tells many partitions"),
         _figure("state_rows", "state rows", count_cell(health.state_rows),
@@ -80,8 +87,8 @@ def _batch(health: JobHealth, interval_ms: int) -> Cell:
 
 
 def _delay(health: JobHealth, interval_ms: int) -> Cell:
-    is_behind = (health.delay_ms or 0) > behind_after_ms(interval_ms)
-    return _duration(health.delay_ms, Tone.WARNING if is_behind else Tone.PLAIN)
+    is_late = is_behind(health, interval_ms)
+    return _duration(health.delay_ms, Tone.WARNING if is_late else Tone.PLAIN)
 
 
 def _age(age_ms: int, interval_ms: int) -> Cell:

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from control.views.cluster.metrics_job import job_document, job_figures
+from control.views.format import duration_text, phrase
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
 from control.views.tables.rows import Tone
+from tests.support.phrases import lacking
 from tests.unit.control.clusters import NOW_MS, broker, tables
 
 FINE = {
@@ -46,6 +48,36 @@ def test_a_job_that_does_not_keep_up_is_a_finding(
     found = snapshot(interval_ms, **health)
     assert job_kinds(found) == kinds
     assert {it.subject for it in found.findings if it.label == "metrics job"} <= {"job"}
+
+
+HOUR_MS = 3_600_000
+
+
+@pytest.mark.parametrize(
+    ("health", "left_ms"),
+    [
+        ({}, None),
+        ({"catch_up_rate": 1.0}, None),
+        ({"catch_up_rate": 22.4}, None),
+        ({"delay_ms": 20 * HOUR_MS}, None),
+        ({"delay_ms": 20 * HOUR_MS, "catch_up_rate": 0.4}, None),
+        ({"delay_ms": 20 * HOUR_MS, "catch_up_rate": 1.0}, None),
+        ({"delay_ms": 21 * HOUR_MS, "catch_up_rate": 22.0}, HOUR_MS),
+        ({"delay_ms": HOUR_MS, "catch_up_rate": 1.5}, 2 * HOUR_MS),
+    ],
+)
+def test_a_job_that_catches_up_says_how_fast_and_how_long(
+    health: dict[str, Any], left_ms: float | None
+) -> None:
+    found = snapshot(**health)
+    document = job_document(found, NOW_MS)
+    assert document is not None
+    assert document["catch_up_ms"] == left_ms
+    for finding in (it for it in found.findings if it.kind == "job-behind"):
+        told = phrase(finding.reason, finding.facts)
+        assert finding.next_step.startswith("Wait") is (left_ms is not None)
+        wanted = (f"{health['catch_up_rate']:g} times", duration_text(left_ms)) if left_ms else ()
+        assert not lacking(told, *wanted)
 
 
 def test_every_figure_has_its_unit_and_the_whole_its_age() -> None:
