@@ -92,8 +92,8 @@ def fold_bucket(
     commits = corrected_commits(state.commits, corrections)
     of_partitions, of_commits = list[pa.Table](), list[pa.Table]()
     for rows, around in steps:
-        told = newest_partitions(gather(rows.replicas), partitions, around.brokers)
-        partitions = _present(told)
+        newest = newest_partitions(gather(rows.replicas), partitions, around.brokers)
+        partitions = _present(newest)
         commits = _commits(rows.commits, commits, partitions, around)
         of_partitions.append(partition_points(partitions, around.clocks))
         of_commits.append(commit_points(commits))
@@ -112,14 +112,14 @@ def fold_bucket(
     )
 
 
-def _commits(told: pa.Table, state: pa.Table, partitions: pa.Table, around: Around) -> pa.Table:
-    beside = aligned(with_alive(told, around.alive), names_of(state), partitions)
+def _commits(sampled: pa.Table, state: pa.Table, partitions: pa.Table, around: Around) -> pa.Table:
+    beside = aligned(with_alive(sampled, around.alive), names_of(state), partitions)
     rows, carried = with_newest(beside.fresh, state)
     folded = newest_commits(rows, logs_of(partitions))
     return still_reported(named(folded, beside, carried), around.brokers)
 
 
-def _present(found: pa.Table) -> pa.Table:
+def _present(partitions: pa.Table) -> pa.Table:
     """Without the partitions that are deleted; usually that is none."""
-    is_there = found["is_partition"]
-    return found if pc.all(is_there, min_count=0).as_py() else found.filter(is_there)
+    is_there = partitions["is_partition"]
+    return partitions if pc.all(is_there, min_count=0).as_py() else partitions.filter(is_there)

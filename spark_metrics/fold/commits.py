@@ -52,7 +52,7 @@ def newest_commits(rows: pa.Table, logs: pa.Table) -> pa.Table:
     end_read_ms = where(paired.is_fresh, paired.end_ms, given["end_read_ms"])
     counted = given["told_lag"].or_else(lags.lag(end_offset, offset))
     lag = where(paired.is_fresh, counted, given["lag"])
-    told = {
+    answer = {
         "committed_offset": offset,
         "commit_ms": commit_ms,
         "read_ms": read_ms,
@@ -62,17 +62,17 @@ def newest_commits(rows: pa.Table, logs: pa.Table) -> pa.Table:
         "first_ms": given["first_ms"].or_else(read_ms).where(lag.is_known),
         "is_fresh": paired.is_fresh,
     }
-    told |= {
+    answer |= {
         f"{name}_{field}": value
         for name, reading in zip(_WAITS, paired.waits, strict=True)
         for field, value in reading._asdict().items()
     }
-    told["_readable"] = column(logs["readable_offset"]).take(log_row)
-    gets_none = (offset >= told["_readable"]).is_sure
-    told["_waits"] = ((lag > 0) & ~gets_none).where(lag.is_known)
-    told |= _moved(given, told)
-    told |= _figures(given, told, logs, log_row)
-    columns = {ROW: rows[ROW]} | {name: it.values for name, it in told.items() if name[0] != "_"}
+    answer["_readable"] = column(logs["readable_offset"]).take(log_row)
+    gets_none = (offset >= answer["_readable"]).is_sure
+    answer["_waits"] = ((lag > 0) & ~gets_none).where(lag.is_known)
+    answer |= _moved(given, answer)
+    answer |= _figures(given, answer, logs, log_row)
+    columns = {ROW: rows[ROW]} | {name: it.values for name, it in answer.items() if name[0] != "_"}
     return pa.table(columns)
 
 
@@ -90,92 +90,92 @@ def _paired(given: dict[str, Column], logs: pa.Table, log_row: Column) -> Paired
     )
 
 
-def _moved(given: dict[str, Column], told: dict[str, Column]) -> dict[str, Column]:
+def _moved(given: dict[str, Column], answer: dict[str, Column]) -> dict[str, Column]:
     """Moves and anchors after the reading; bases of figures by ``_speed`` and ``_trend`` names."""
-    offset, old_offset = told["committed_offset"], given["committed_offset"]
-    was_paired = told["is_fresh"] & given["lag"].is_known
+    offset, old_offset = answer["committed_offset"], given["committed_offset"]
+    was_paired = answer["is_fresh"] & given["lag"].is_known
     is_back = (was_paired & (offset < old_offset)).is_sure
     is_on = (was_paired & (offset > old_offset)).is_sure
-    found = moves(
+    moved = moves(
         Moves(*(given[name] for name in Moves._fields)),
-        read_ms=told["read_ms"],
+        read_ms=answer["read_ms"],
         offset=offset,
         old_offset=old_offset,
-        end_offset=told["end_offset"],
-        stands=told["_waits"] | (offset > told["end_offset"]),
+        end_offset=answer["end_offset"],
+        stands=answer["_waits"] | (offset > answer["end_offset"]),
         is_back=is_back,
         is_on=is_on,
     )._asdict()
     growth = grown(
         Growth(given["moved_lag"], given["lag_growth_per_s"]),
-        lag=told["lag"],
-        read_ms=told["read_ms"],
+        lag=answer["lag"],
+        read_ms=answer["read_ms"],
         moved_ms=given["moved_ms"],
-        first_ms=told["first_ms"],
+        first_ms=answer["first_ms"],
         is_on=is_on,
         is_back=is_back,
     )
-    found |= {"moved_lag": growth.lag, "lag_growth_per_s": growth.per_s}
+    moved |= {"moved_lag": growth.lag, "lag_growth_per_s": growth.per_s}
     # Between two moves lag rises and falls by itself: the trend goes from move to move.
-    is_between = told["read_ms"] - found["still_since_ms"] <= found["pace_ms"]
-    found["_settled_lag"] = where(is_between & growth.lag.is_known, growth.lag, told["lag"])
-    now = {"ms": told["read_ms"], "offset": offset, "lag": told["lag"]}
+    is_between = answer["read_ms"] - moved["still_since_ms"] <= moved["pace_ms"]
+    moved["_settled_lag"] = where(is_between & growth.lag.is_known, growth.lag, answer["lag"])
+    now = {"ms": answer["read_ms"], "offset": offset, "lag": answer["lag"]}
     for name, (window_ms, fields) in _ANCHORS.items():
         if name == "trend":
-            now["lag"] = found["_settled_lag"]
+            now["lag"] = moved["_settled_lag"]
         older, newer = ({it: given[f"{name}_{end}_{it}"] for it in fields} for end in "ab")
         anchors = speed.roll(
             older,
             newer,
             now,
             window_ms=window_ms,
-            is_fresh=told["is_fresh"],
+            is_fresh=answer["is_fresh"],
             is_back=is_back,
-            lag=told["lag"],
+            lag=answer["lag"],
         )
         for it in fields:
-            found[f"{name}_a_{it}"] = anchors.older[it]
-            found[f"{name}_b_{it}"] = anchors.newer[it]
-            found[f"_{name}_{it}"] = anchors.base[it]
-    return found
+            moved[f"{name}_a_{it}"] = anchors.older[it]
+            moved[f"{name}_b_{it}"] = anchors.newer[it]
+            moved[f"_{name}_{it}"] = anchors.base[it]
+    return moved
 
 
 def _figures(
-    given: dict[str, Column], told: dict[str, Column], logs: pa.Table, log_row: Column
+    given: dict[str, Column], answer: dict[str, Column], logs: pa.Table, log_row: Column
 ) -> dict[str, Column]:
-    offset, lag, read_ms = told["committed_offset"], told["lag"], told["read_ms"]
-    waits = told["_waits"]
+    offset, lag, read_ms = answer["committed_offset"], answer["lag"], answer["read_ms"]
+    waits = answer["_waits"]
     log_start = column(logs["log_start_offset"]).take(log_row)
-    reached = _reached(given, told, _log_times(logs, log_row))
-    last = least(told["end_offset"], told["_readable"])
+    reached = _reached(given, answer, _log_times(logs, log_row))
+    last = least(answer["end_offset"], answer["_readable"])
     lost = lags.lost(log_start, last, offset).where(lag.is_known)
-    at_ms = where(~waits, told["end_read_ms"], reached.ms)
-    time_lag_ms = lags.time_lag(told["end_read_ms"], at_ms)
-    span: Any = {"now_ms": read_ms, "base_ms": told["_speed_ms"]}
-    lag_per_s = speed.per_s(lag, told["_speed_lag"], **span)
-    trend_ms = told["_trend_ms"]
-    settled_lag = told["_settled_lag"]
-    trend_per_s = speed.per_s(settled_lag, told["_trend_lag"], now_ms=read_ms, base_ms=trend_ms)
+    at_ms = where(~waits, answer["end_read_ms"], reached.ms)
+    time_lag_ms = lags.time_lag(answer["end_read_ms"], at_ms)
+    span: Any = {"now_ms": read_ms, "base_ms": answer["_speed_ms"]}
+    lag_per_s = speed.per_s(lag, answer["_speed_lag"], **span)
+    trend_ms = answer["_trend_ms"]
+    settled_lag = answer["_settled_lag"]
+    trend_per_s = speed.per_s(settled_lag, answer["_trend_lag"], now_ms=read_ms, base_ms=trend_ms)
     judged = Judged(
         committed_offset=offset,
-        end_offset=told["end_offset"],
+        end_offset=answer["end_offset"],
         log_start_offset=log_start,
         lag=lag,
         lag_per_s=lag_per_s,
         read_ms=read_ms,
-        commit_ms=told["commit_ms"],
-        first_ms=told["first_ms"],
-        moves=Moves(*(told[name] for name in Moves._fields)),
+        commit_ms=answer["commit_ms"],
+        first_ms=answer["first_ms"],
+        moves=Moves(*(answer[name] for name in Moves._fields)),
         trend=Trend(trend_per_s, read_ms - trend_ms),
         is_owned=given["is_owned"],
         alive_ms=given["alive_ms"],
     )
-    is_long = told["moved_ms"] - told["first_ms"] >= speed.GROWTH_SPAN_MS
-    growth = Growth(told["moved_lag"], told["lag_growth_per_s"].where(is_long))
+    is_long = answer["moved_ms"] - answer["first_ms"] >= speed.GROWTH_SPAN_MS
+    growth = Growth(answer["moved_lag"], answer["lag_growth_per_s"].where(is_long))
     risk_ms = _risk_ms(judged, growth, time_lag_ms, logs, log_row)
     return {
         "lost_records": lost,
-        "consumed_records_per_s": speed.consumed(offset, told["_speed_offset"], **span),
+        "consumed_records_per_s": speed.consumed(offset, answer["_speed_offset"], **span),
         "lag_records_per_s": lag_per_s,
         "time_lag_ms": time_lag_ms,
         "time_to_clear_ms": speed.time_to_clear(lag, lag_per_s),
@@ -184,18 +184,18 @@ def _figures(
         "reached_error_ms": reached.error_ms,
         "time_lag_error_ms": reached.error_ms.where(waits),
         "status": status(judged),
-        "history_ms": read_ms - told["first_ms"],
+        "history_ms": read_ms - answer["first_ms"],
         "stuck_since_ms": stuck_since(judged),
     }
 
 
-def _reached(given: dict[str, Column], told: dict[str, Column], log: LogTimes) -> Reached:
+def _reached(given: dict[str, Column], answer: dict[str, Column], log: LogTimes) -> Reached:
     """When the log ended where the commit stands: as it was known best since it stands there."""
-    offset, lag = told["committed_offset"], told["lag"]
+    offset, lag = answer["committed_offset"], answer["lag"]
     is_same = given["committed_offset"].equals(offset) & (given["lag"] > 0)
     is_same = is_same & column(log.times.counts > 1)
-    known = Reached(given["reached_ms"], given["reached_error_ms"]).where(is_same)
-    return known.closer(log.reached(offset.where(lag > 0))).where(lag > 0)
+    before = Reached(given["reached_ms"], given["reached_error_ms"]).where(is_same)
+    return before.closer(log.reached(offset.where(lag > 0))).where(lag > 0)
 
 
 def _risk_ms(

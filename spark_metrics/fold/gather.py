@@ -58,13 +58,13 @@ def gather(rows: pa.Table) -> pa.Table:
     of_view = rows.take(pa.array(views))
     of_log = of_view if logs is views else rows.take(pa.array(logs))
     of_log = of_log.append_column("leads", pa.array(leads[logs]))
-    told = {
+    columns = {
         **{name: of_view[name].cast(schema.field(name).type) for name in _KEY},
         "rows": pa.ListArray.from_arrays(pa.array(starts, pa.int32()), each),
         "view": _struct(of_view, _OF_VIEW, GATHERED["view"], is_whole=True),
         "log": _struct(of_log, _OF_LOG, GATHERED["log"], is_whole=True),
     }
-    return pa.table([told[name] for name in schema.names], schema=schema)
+    return pa.table([columns[name] for name in schema.names], schema=schema)
 
 
 def _numbers(column: Any) -> Any:

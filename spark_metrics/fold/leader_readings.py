@@ -19,15 +19,15 @@ def reading(columns: Mapping[str, Column]) -> Any:
     return pa.StructArray.from_arrays(values, fields=list(_KIND))
 
 
-def with_brought(before: Lists, *, same: Any, is_same: Any, told: Any, is_told: Any) -> Lists:
+def with_readings(before: Lists, *, same: Any, is_same: Any, full: Any, is_full: Any) -> Lists:
     """The newest readings of what was known and what a batch brings.
 
-    ``same``, ``told``: readings (one for each row) that count where ``is_same`` and ``is_told``:
+    ``same``, ``full``: readings (one for each row) that count where ``is_same`` and ``is_full``:
     read again unchanged, and told in full.
     """
     count = len(before.counts)
-    known = before.packed()
-    items = pa.concat_arrays([same, told, known])
+    earlier = before.packed()
+    items = pa.concat_arrays([same, full, earlier])
     ranks = np.arange(READINGS_MAX)
     ends = np.cumsum(before.counts)
     places = np.hstack(
@@ -37,7 +37,7 @@ def with_brought(before: Lists, *, same: Any, is_same: Any, told: Any, is_told: 
             2 * count + (ends - before.counts)[:, None] + ranks,
         ]
     )
-    is_there = np.hstack([is_same[:, None], is_told[:, None], ranks < before.counts[:, None]])
+    is_there = np.hstack([is_same[:, None], is_full[:, None], ranks < before.counts[:, None]])
     _put_in_order(items, places, is_there)
     is_there &= np.cumsum(is_there, axis=1) <= READINGS_MAX
     counts = is_there.sum(axis=1)

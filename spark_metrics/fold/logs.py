@@ -48,17 +48,17 @@ def _listed(structs: pa.ListArray, field: str) -> pa.ListArray:
 def _kept(partitions: pa.Table) -> Kept:
     """Retention of logs whose start has moved, or whose source tells what size keeps."""
     starts, count = Lists.of(partitions["log_starts"]), partitions.num_rows
-    told = column(partitions["retention_bytes"])
-    rows = np.flatnonzero((starts.counts > 1) | (told >= 0).is_sure.numpy())
+    retention_bytes = column(partitions["retention_bytes"])
+    rows = np.flatnonzero((starts.counts > 1) | (retention_bytes >= 0).is_sure.numpy())
     if not len(rows):
         return Kept(*(column(pa.nulls(count, pa.int64())) for _ in Kept._fields))
     some = partitions.take(pa.array(rows))
     starts = Lists.of(some["log_starts"])
-    found = kept(
+    retention = kept(
         *(starts.field(name) for name in START),
         start=column(some["log_start_offset"]),
         end=column(some["high_watermark"]),
         size_bytes=column(some["size_bytes"]),
         retention_bytes=column(some["retention_bytes"]),
     )
-    return Kept(*(it.spread(rows, count) for it in found))
+    return Kept(*(it.spread(rows, count) for it in retention))

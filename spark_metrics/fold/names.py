@@ -35,34 +35,34 @@ class Aligned:
     """Who owns it as the step tells; behind them, at ``fresh.num_rows``, who did so far."""
 
 
-def aligned(rows: pa.Table, known: pa.Table, logs: pa.Table) -> Aligned:
+def aligned(rows: pa.Table, state_names: pa.Table, logs: pa.Table) -> Aligned:
     """The step's commits (one row for each, with ``alive_ms``) in the order of the state's.
 
-    ``known``: ``names_of`` the state; ``logs``: the partitions, in the order of their file.
+    ``state_names``: ``names_of`` the state; ``logs``: the partitions, in the order of their file.
     """
     for name in (it for it in NAMES if it != "partition"):
         rows = with_column(rows, name, coded(rows[name]))
-    places = places_of(*key_codes([rows, known], ID))
+    places = places_of(*key_codes([rows, state_names], ID))
     is_new = places < 0
-    places[is_new] = known.num_rows + np.arange(is_new.sum())
-    count = known.num_rows + int(is_new.sum())
-    ids = known.select(ID)
+    places[is_new] = state_names.num_rows + np.arange(is_new.sum())
+    count = state_names.num_rows + int(is_new.sum())
+    ids = state_names.select(ID)
     if is_new.any():
         ids = pa.concat_tables([ids, rows.select(ID).filter(pa.array(is_new))])
-    told = _in_order(rows, places, count)
+    placed = _in_order(rows, places, count)
     log_rows = places_of(*key_codes([ids, logs], _PARTITION))
-    new_members = pa.nulls(count - known.num_rows, TEXT)
+    new_members = pa.nulls(count - state_names.num_rows, TEXT)
     made: Mapping[str, Any] = {
         ROW: pa.array(np.arange(count), pa.int32()),
         "log_row": pa.array(log_rows, pa.int32(), mask=log_rows < 0),
-        "told_owned": pc.is_valid(told["member_id"]),
-        **{name: told[row] for name, row in TOLD.items()},
+        "told_owned": pc.is_valid(placed["member_id"]),
+        **{name: placed[row] for name, row in TOLD.items()},
     }
     return Aligned(
         fresh=pa.table({name: made[name] for name in FRESH_COMMITS}),
         ids=ids,
         members=pa.chunked_array(
-            [*told["member_id"].chunks, *known["member_id"].chunks, new_members], TEXT
+            [*placed["member_id"].chunks, *state_names["member_id"].chunks, new_members], TEXT
         ),
     )
 

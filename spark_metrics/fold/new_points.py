@@ -30,23 +30,23 @@ class Clocks:
 
 def partition_points(partitions: pa.Table, clocks: Clocks) -> pa.Table:
     """Points of what was read anew, and of what is offline: nobody reads that any more."""
-    told = _told(partitions, "partition_history", "is_fresh")
-    silent = pc.and_(pc.invert(told["is_fresh"]), pc.less(told["leader"], 0))
-    fresh = _only(told, told["is_fresh"])
-    both = fresh.append_column("at_ms", fresh["read_ms"])
+    readings = _told(partitions, "partition_history", "is_fresh")
+    silent = pc.and_(pc.invert(readings["is_fresh"]), pc.less(readings["leader"], 0))
+    fresh = _only(readings, readings["is_fresh"])
+    points = fresh.append_column("at_ms", fresh["read_ms"])
     if pc.any(silent).as_py():
-        both = pa.concat_tables([both, clocks.stamped(told.filter(silent))])
+        points = pa.concat_tables([points, clocks.stamped(readings.filter(silent))])
     for name, listed in {"isr_count": "isr", "replicas_count": "replicas"}.items():
-        both = both.append_column(name, pc.list_value_length(both[listed]))
+        points = points.append_column(name, pc.list_value_length(points[listed]))
     for name in ("replicas", "isr"):
-        both = with_column(both, name, id_texts(both[name]))
-    return conform(both, HISTORY_TABLES["partition_history"])
+        points = with_column(points, name, id_texts(points[name]))
+    return conform(points, HISTORY_TABLES["partition_history"])
 
 
 def commit_points(commits: pa.Table) -> pa.Table:
     """Points of the commits that were paired anew."""
-    told = _told(commits, "commit_history", "is_fresh")
-    fresh = _only(told, told["is_fresh"])
+    readings = _told(commits, "commit_history", "is_fresh")
+    fresh = _only(readings, readings["is_fresh"])
     return conform(fresh.append_column("at_ms", fresh["read_ms"]), HISTORY_TABLES["commit_history"])
 
 

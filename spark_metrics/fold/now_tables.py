@@ -29,13 +29,13 @@ def replica_table(partitions: pa.Table) -> pa.Table:
     """``REPLICAS`` of an answer: its members as rows."""
     rows = _listed(partitions, "members")
     owners = pc.list_parent_indices(one_array(partitions["members"]))
-    told = {
+    figures = {
         # A partition that is offline is led by -1.
         "is_leader": pc.equal(rows["broker"], one_array(partitions["leader"]).take(owners)),
         "is_in_sync": one_array(partitions["in_sync"]).flatten(),
         "follower_lag": one_array(partitions["behind"]).flatten(),
     }
-    for name, column in told.items():
+    for name, column in figures.items():
         rows = rows.append_column(name, column)
     # Who tells of an orphan holds no replica of it.
     is_own = pc.greater_equal(rows["broker"], 0)
@@ -55,16 +55,16 @@ def hot_flags(partitions: pa.Table) -> pa.Array:
         partitions["cluster"], partitions["topic"], ranges, "\\0"
     ).combine_chunks()
     codes = names.dictionary_encode().indices.to_numpy()
-    known = np.isfinite(traffic)
+    has_traffic = np.isfinite(traffic)
     size = int(codes.max(initial=-1)) + 1
-    count = np.bincount(codes[known], minlength=size)
-    total = np.bincount(codes[known], traffic[known], minlength=size)
-    squares = np.bincount(codes[known], traffic[known] ** 2, minlength=size)
+    count = np.bincount(codes[has_traffic], minlength=size)
+    total = np.bincount(codes[has_traffic], traffic[has_traffic], minlength=size)
+    squares = np.bincount(codes[has_traffic], traffic[has_traffic] ** 2, minlength=size)
     with np.errstate(all="ignore"):
         mean = total / count
         sigma = np.sqrt(np.maximum(squares / count - mean**2, 0.0))
         is_hot = traffic > (mean + HOT_SIGMAS * sigma)[codes]
-    is_unknown = ~known | (count[codes] < HOT_PARTITIONS_MIN)
+    is_unknown = ~has_traffic | (count[codes] < HOT_PARTITIONS_MIN)
     return pa.array(is_hot & (traffic > 0), pa.bool_(), mask=is_unknown)
 
 
@@ -96,11 +96,11 @@ def broker_sums(sums: Sums) -> dict[SourceKey, dict[str, Any]]:
         led.rename_columns({"leader": "broker"}).select(["cluster", "broker", "leaders", *_RATES]),
         sums.held.rename_columns(["cluster", "broker", "size_bytes"]),
     )
-    found: dict[SourceKey, dict[str, Any]] = {}
+    by_broker: dict[SourceKey, dict[str, Any]] = {}
     for row in (row for table in tables for row in table.to_pylist()):
         key = SourceKey(row.pop("cluster"), row.pop("broker"))
-        found.setdefault(key, {}).update(row)
-    return found
+        by_broker.setdefault(key, {}).update(row)
+    return by_broker
 
 
 def group_table(groups: Iterable[RegisteredGroup], sums: Sums) -> pa.Table:
@@ -143,10 +143,10 @@ def _group_sum(row: Mapping[str, Any]) -> dict[str, Any]:
     parts = row["has_lag_sum"] or 0
     figures: dict[str, Any] = {}
     for name in (*GROUP_SUMS, "time_lag_ms"):
-        told = row[f"{name}_count"]
-        is_known = stands_for_all(told, parts) if name.endswith("_per_s") else told == parts
-        how = "max" if name == "time_lag_ms" else "sum"
-        figures[name] = row[f"{name}_{how}"] if parts and is_known else None
+        count = row[f"{name}_count"]
+        is_known = stands_for_all(count, parts) if name.endswith("_per_s") else count == parts
+        aggregate = "max" if name == "time_lag_ms" else "sum"
+        figures[name] = row[f"{name}_{aggregate}"] if parts and is_known else None
     return {
         "partitions": row["committed_offset_count"],
         **figures,

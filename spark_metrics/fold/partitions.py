@@ -25,7 +25,7 @@ from spark_metrics.figures.rates import leader_rates
 from spark_metrics.figures.reached import LogTimes
 from spark_metrics.figures.retention import may_be_by_age
 from spark_metrics.fold.known_brokers import KnownBrokers
-from spark_metrics.fold.leader_readings import reading, with_brought
+from spark_metrics.fold.leader_readings import reading, with_readings
 from spark_metrics.fold.replicas import Replicas, has_any, met_replicas, partition_of
 from spark_metrics.keys import key_codes, places_of
 from spark_metrics.schema import (
@@ -89,7 +89,7 @@ class Met:
         return found
 
 
-def newest_partitions(rows: pa.Table, state: pa.Table, known: Sequence[KnownBroker]) -> pa.Table:
+def newest_partitions(rows: pa.Table, state: pa.Table, brokers: Sequence[KnownBroker]) -> pa.Table:
     """One row per partition.
 
     ``rows``: ``schema.GATHERED``. ``state``: the answer before, as ``schema.PARTITION_STATE``.
@@ -99,17 +99,17 @@ def newest_partitions(rows: pa.Table, state: pa.Table, known: Sequence[KnownBrok
     sizes and offsets by the newest row of a leader.
     """
     met = _met(rows, state)
-    brokers = KnownBrokers(known, met.ids["cluster"])
+    known_brokers = KnownBrokers(brokers, met.ids["cluster"])
     brought = Lists.of(met.rows["rows"]).at(column(pa.array(met.source, mask=met.source < 0)))
-    replicas = met_replicas(Lists.of(met.state["members"]), brought, brokers)
+    replicas = met_replicas(Lists.of(met.state["members"]), brought, known_brokers)
     view = _view(met, replicas)
     log, takes_log, is_same = _log(met, replicas)
     ends = _ends(met, log, takes_log, is_same)
     told_leader = view["told_leader"]
     is_offline = (
         (told_leader < 0)
-        | (brokers.of("fenced_ms", told_leader) > view["view_ms"])
-        | (brokers.of("complete_ms", told_leader) > _NEVER_BACK_MS)
+        | (known_brokers.of("fenced_ms", told_leader) > view["view_ms"])
+        | (known_brokers.of("complete_ms", told_leader) > _NEVER_BACK_MS)
     ).is_sure
     rates = leader_rates(ends, is_offline, READINGS_MAX)
     columns: dict[str, Any] = {
@@ -117,7 +117,7 @@ def newest_partitions(rows: pa.Table, state: pa.Table, known: Sequence[KnownBrok
         **log,
         **rates,
         **_changes_of_isr(met, view["isr"]),
-        "is_partition": _is_partition(view, replicas, brokers, is_offline),
+        "is_partition": _is_partition(view, replicas, known_brokers, is_offline),
         "leader": where(is_offline, -1, told_leader),
     }
     given = {name: it.values for name, it in columns.items()}
@@ -236,19 +236,19 @@ def _ends(met: Met, log: dict[str, Column], takes: Column, is_same: Column) -> L
     told_by, broker = met.told("log", "broker"), met.held("log_broker")
     is_another = takes & ~told_by.equals(broker).is_sure
     before = Lists(before.items, before.starts, np.where(is_another.numpy(), 0, before.counts))
-    told = {name: met.told("log", name) for name in READING}
+    full = {name: met.told("log", name) for name in READING}
     last = {name: before.field(name).item(0) for name in ("broker_epoch", "bytes_in", "bytes_out")}
     same = {
-        **{name: where(takes, told[name], last[name]) for name in last},
+        **{name: where(takes, full[name], last[name]) for name in last},
         **{name: log[name] for name in ("read_ms", "high_watermark", *_SIZES)},
     }
-    is_told = met.told("log", "leads") & told_by.equals(log["log_broker"])
-    return with_brought(
+    is_full = met.told("log", "leads") & told_by.equals(log["log_broker"])
+    return with_readings(
         before,
         same=reading(same),
         is_same=is_same.numpy(),
-        told=reading(told),
-        is_told=is_told.is_sure.numpy(),
+        full=reading(full),
+        is_full=is_full.is_sure.numpy(),
     )
 
 

@@ -73,49 +73,49 @@ def partition_of(lists: Lists) -> Any:
     return np.repeat(np.arange(len(lists.counts)), lists.counts)
 
 
-def met_replicas(before: Lists, rows: Lists, known: KnownBrokers) -> Replicas:
+def met_replicas(before: Lists, rows: Lists, known_brokers: KnownBrokers) -> Replicas:
     """Every replica that is known, and was not left out by its broker's newest complete round."""
-    keys, held, told = _beside(before, rows)
-    full_ms, again_ms = told["full_ms"], told["again_ms"]
+    keys, held, brought = _beside(before, rows)
+    full_ms, again_ms = brought["full_ms"], brought["again_ms"]
     is_full = (full_ms >= held["read_ms"].or_else(0)).is_sure
     is_new = is_full & (held["read_ms"].is_unknown | (full_ms > held["read_ms"]))
     is_same = (
-        (where(is_full, full_ms, held["full_ms"]) >= told["since_ms"])
+        (where(is_full, full_ms, held["full_ms"]) >= brought["since_ms"])
         & (again_ms > where(is_full, full_ms, held["read_ms"]))
     ).is_sure
     is_fresh = is_new | is_same
 
     def newest(name: str) -> Column:
-        return where(is_full, told[name], held[name])
+        return where(is_full, brought[name], held[name])
 
     def pushed(two: Column, one: Column, none: Column) -> Column:
         return first_of((is_new & is_same, two), (is_fresh, one), otherwise=none)
 
-    partition, brokers = np.divmod(keys + _IDS // 2, _IDS)
-    found = {
-        "broker": column((brokers - _IDS // 2).astype(np.int32)),
+    partition, ids = np.divmod(keys + _IDS // 2, _IDS)
+    columns = {
+        "broker": column((ids - _IDS // 2).astype(np.int32)),
         "full_ms": newest("full_ms"),
         "round_ms": greatest(
             newest("round_ms"),
-            told["again_round_ms"],
+            brought["again_round_ms"],
             held["round_ms"].where(is_full & ~is_new),
         ),
         **{name: newest(name) for name in _TOLD},
         "read_ms": where(is_same, again_ms, where(is_full, full_ms, held["read_ms"])),
         "before_ms": pushed(full_ms, held["read_ms"], held["before_ms"]),
-        "before_end": pushed(told["log_end_offset"], held["log_end_offset"], held["before_end"]),
+        "before_end": pushed(brought["log_end_offset"], held["log_end_offset"], held["before_end"]),
         "oldest_ms": pushed(held["read_ms"], held["before_ms"], held["oldest_ms"]),
         "oldest_end": pushed(held["log_end_offset"], held["before_end"], held["oldest_end"]),
         "is_full": is_full,
         "is_same": is_same,
         "is_fresh": is_fresh,
     }
-    complete_ms = known.of("complete_ms", found["broker"], partition)
-    stays = (found["round_ms"] >= complete_ms.or_else(0)) & found["full_ms"].is_known
+    complete_ms = known_brokers.of("complete_ms", columns["broker"], partition)
+    stays = (columns["round_ms"] >= complete_ms.or_else(0)) & columns["full_ms"].is_known
     kept = stays.is_sure.numpy()
     if not kept.all():
-        found = {name: Column(it.values.filter(pa.array(kept))) for name, it in found.items()}
-    return Replicas(partition=partition[kept], columns=found, count=len(before.counts))
+        columns = {name: Column(it.values.filter(pa.array(kept))) for name, it in columns.items()}
+    return Replicas(partition=partition[kept], columns=columns, count=len(before.counts))
 
 
 def _beside(before: Lists, rows: Lists) -> tuple[Any, dict[str, Column], dict[str, Column]]:

@@ -99,14 +99,14 @@ def added(parts: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:
 def with_known_rates(sums: pa.Table, key: Sequence[str], count: str) -> pa.Table:
     """The number of partitions by key (as ``count``), their bytes and rates; null where too few
     rates are known to stand for all."""
-    told = {name: sums[name] for name in key}
-    told |= {count: sums["count_all"], "size_bytes": sums["size_bytes_sum"]}
+    columns = {name: sums[name] for name in key}
+    columns |= {count: sums["count_all"], "size_bytes": sums["size_bytes_sum"]}
     parts = sums["count_all"].to_numpy()
     for name in RATES:
         is_known = stands_for_all(sums[f"{name}_count"].to_numpy(), parts)
         whole = sums[f"{name}_sum"]
-        told[name] = pc.if_else(pa.array(is_known), whole, pa.scalar(None, whole.type))
-    return pa.table(told)
+        columns[name] = pc.if_else(pa.array(is_known), whole, pa.scalar(None, whole.type))
+    return pa.table(columns)
 
 
 def _group_sums(commits: pa.Table) -> pa.Table:

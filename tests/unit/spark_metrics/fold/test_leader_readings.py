@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_metrics.figures.lists import Lists
-from spark_metrics.fold.leader_readings import with_brought
+from spark_metrics.fold.leader_readings import with_readings
 from spark_metrics.schema import READING, READINGS_MAX
 
 _KIND = pa.list_(pa.struct(READING))
@@ -40,12 +40,12 @@ _ROW = st.fixed_dictionaries(
 
 @given(st.lists(_ROW, min_size=1, max_size=8))
 def test_readings_that_come_late_or_twice_are_put_in_order(rows: list[dict[str, Any]]) -> None:
-    found = with_brought(
+    found = with_readings(
         Lists.of(pa.array([it["before"] for it in rows], _KIND)),
         same=pa.array([it["same"] for it in rows], _KIND.value_type),
         is_same=np.array([it["is_same"] for it in rows]),
-        told=pa.array([it["told"] for it in rows], _KIND.value_type),
-        is_told=np.array([it["is_told"] for it in rows]),
+        full=pa.array([it["told"] for it in rows], _KIND.value_type),
+        is_full=np.array([it["is_told"] for it in rows]),
     )
     flat = found.packed().to_pylist()
     for row, start, count in zip(rows, found.starts, found.counts, strict=True):
