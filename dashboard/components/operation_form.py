@@ -78,7 +78,7 @@ def form_fields(
     Fields that the chooser's choice hides are there, hidden (``showFields`` in the browser)."""
     chosen = set(only) or {field.name for field in form.fields} - set(without)
     values = form.defaults(given)
-    first = _first_to_type(form, values)
+    first = form.first_to_type(given)
     shown = form.shown(values)
 
     def widget(field: FormField) -> html.Div:
@@ -100,13 +100,6 @@ def form_fields(
         line = [html.Div(short, className="form-line")] if short else []
         drawn.append(html.Div([*heading, *line, *long], className="form-section form"))
     return html.Div(drawn, className="form")
-
-
-def _first_to_type(form: OperationForm, values: Mapping[str, str]) -> str:
-    """The first text that lacks: a dialog that opens has its cursor there."""
-    lacks = (it for it in form.fields if it.is_required and not values[it.name])
-    first = next(lacks, None)
-    return first.name if first and first.kind not in _OFFERS else ""
 
 
 def operation_button(

@@ -115,7 +115,14 @@ def _form(path: ViewPath, topic: str, formats: Formats, *, follows: bool) -> htm
     start, at = _start_of(path)
     at_hint, until_hint = "offset, 10m, 18:05", "5m, 18:05"
     further = [
-        text_field(field, label, "", query.get(name, ""), description=hint)
+        text_field(
+            field,
+            label,
+            "",
+            query.get(name, ""),
+            description=hint,
+            inputWrapperOrder=["label", "input", "description"],
+        )
         for field, (name, label, hint) in _FURTHER.items()
     ]
     is_open = any(query.get(name) for name, _, _ in _FURTHER.values())
@@ -126,7 +133,13 @@ def _form(path: ViewPath, topic: str, formats: Formats, *, follows: bool) -> htm
         choice(ids.BROWSE_START, "Start", STARTS, start),
         text_field(ids.BROWSE_AT, "At", at_hint, at),
         text_field(ids.BROWSE_UNTIL, "Until", until_hint, query.get("until", "")),
-        text_field(ids.BROWSE_WANTED, "Contains", "in key, value, header", query.get("q", "")),
+        text_field(
+            ids.BROWSE_WANTED,
+            "Contains",
+            "in key, value, header",
+            query.get("q", ""),
+            className="filter-field",
+        ),
         choice(ids.BROWSE_KEY_FORMAT, "Key format", _FORMATS, formats.key),
         choice(ids.BROWSE_VALUE_FORMAT, "Value format", _FORMATS, formats.value),
     ]

@@ -27,6 +27,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
         "words of a line: a name, an operation, failed …",
         path.query.get("q", ""),
         debounce=FILTER_DEBOUNCE_MS,
+        className="filter-field",
     )
     return [
         crumbs([("Journal", "journal")]),

@@ -197,3 +197,32 @@ def test_texts_that_change_together_are_laid_out_together(page: Page, server: Pa
     page.evaluate(FILL, 1_000)
     assert page.locator("#texts p").last.text_content() == str(1_000 + TEXTS - 1)
     assert layouts() - before < TEXTS // 4
+
+
+@pytest.mark.parametrize("view", ["topics", "journal", "browse/topic-1", "topics/topic-1/configs"])
+def test_the_key_of_the_filter_finds_it(page: Page, server: PageServer, view: str) -> None:
+    page.goto(f"{server.url}/{view}")
+    field = page.locator("main .filter-input, main .filter-field input").first
+    expect(field).to_be_visible()
+    page.keyboard.press("/")
+    expect(field).to_be_focused()
+    page.keyboard.type("2026-11-30 :q", delay=20)
+    expect(field).to_have_value("2026-11-30 :q")
+
+
+@pytest.mark.parametrize(
+    ("view", "key"), [("groups/group-1", "O"), ("topics/topic-1", "D"), ("brokers/101", "W")]
+)
+def test_a_dialog_takes_what_is_typed_and_enter_leaves_it_open(
+    page: Page, server: PageServer, view: str, key: str
+) -> None:
+    page.goto(f"{server.url}/{view}")
+    expect(page.locator("#content .tile").first).to_be_visible()
+    page.keyboard.press(f"Shift+{key}")
+    field = page.locator("[role=dialog] input[data-autofocus]")
+    expect(field).to_be_focused()
+    page.keyboard.type("10m", delay=20)
+    expect(field).to_have_value("10m")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(500)
+    expect(field).to_be_visible()

@@ -55,6 +55,14 @@ FAULTS: Final = """() => {
     if (pen.measureText(field.placeholder).width > room + 1)
       found.push(`cut: placeholder ${field.placeholder}`);
   }
+  for (const box of document.querySelectorAll("main input[type=checkbox]")) {
+    const { left, right } = box.getBoundingClientRect();
+    for (let at = box; at && !at.matches(".ag-row"); at = at.parentElement) {
+      const edge = at.getBoundingClientRect();
+      if (box.checkVisibility() && isClipped(at) && (left < edge.left || right > edge.right))
+        found.push(`cut: a box, ${box.ariaLabel}`);
+    }
+  }
   for (const head of document.querySelectorAll(".ag-header-cell[col-id]")) {
     const column = head.getAttribute("col-id");
     const cells = [...head.closest(".ag-root").querySelectorAll(`.ag-cell[col-id="${column}"]`)];

@@ -45,6 +45,7 @@ class FormPanel(VerticalScroll, can_focus=False):
     def __init__(self, form: OperationForm, given: Mapping[str, str] | None = None) -> None:
         super().__init__(id="form-panel")
         self.form = form
+        self._first = form.first_to_type(given)
         self._given = form.defaults(given)
         self._denied = ""
 
@@ -70,12 +71,9 @@ class FormPanel(VerticalScroll, can_focus=False):
         line.update(why)
 
     def on_mount(self) -> None:
-        """The first field that is still empty has the cursor."""
+        """The field where a hand begins has the cursor, its text marked."""
         self._show_fields()
-        shown = [field.name for field in self.form.shown(self._given)]
-        empty = [name for name in shown if not self._given[name]]
-        first = (*empty, *shown)[0]
-        self.query_one(f"#field-{first}").focus()
+        self.query_one(f"#field-{self._first}").focus()
 
     def _show_fields(self) -> None:
         """Only the fields of the chooser's choice, and headings that have some."""

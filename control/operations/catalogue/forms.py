@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import groupby
+from itertools import chain, groupby
 
 from control.operations.checks import FieldCheck
 from control.operations.errors import InvalidInputError
@@ -131,6 +131,16 @@ class OperationForm:
         """Values to open the form with; `given` (what the cursor stands on) wins."""
         values = self.complete(given or {})
         return {field.name: values.get(field.name, field.default) for field in self.fields}
+
+    def first_to_type(self, given: Mapping[str, str] | None = None) -> str:
+        """The field where a hand begins: the first needed one that is not given, else the first
+        that is empty, else the first."""
+        known = given or {}
+        values = self.defaults(known)
+        fields = self.shown(values)
+        needed = (it.name for it in fields if it.is_required and not known.get(it.name))
+        empty = (it.name for it in fields if not values[it.name])
+        return next(chain(needed, empty, (it.name for it in fields)))
 
     def errors(self, values: Mapping[str, str]) -> dict[str, str]:
         """Errors by shown field; empty when all is fine."""

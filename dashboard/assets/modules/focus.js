@@ -38,3 +38,8 @@ function focusAsked(selector, until) {
     window.setTimeout(() => focusAsked(selector, until), FOCUS_AGAIN_MS);
   }
 }
+
+// A dialog opens with its cursor in a field: what is typed replaces what the form proposes there.
+document.addEventListener("focusin", ({ target }) => {
+  if (target.matches("input[data-autofocus]")) target.select();
+});

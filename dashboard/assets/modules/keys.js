@@ -47,7 +47,8 @@ const ACTIONS = {
   "/": () => {
     const field = document.querySelector(
       "main .filter-input input, main input.filter-input, main .filter-field input");
-    if (field) field.focus();
+    if (!field) return toast("no filter here");
+    return field.focus();
   },
   " ": () => click("pause-button"),
   "?": () => click("help-button"),

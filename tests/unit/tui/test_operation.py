@@ -47,6 +47,16 @@ async def test_each_key_opens_its_form_about_the_row_under_the_cursor(services: 
             await settle(pilot, lambda: not isinstance(app.screen, OperationScreen), "back")
 
 
+async def test_a_reset_takes_the_time_that_is_typed_first(services: Services) -> None:
+    app = PartiscopeApp(services, path="groups/group-1")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await _open(app, pilot, "O")
+        await pilot.press(*"10m")
+        assert app.screen.query_one("#field-to", Input).value == "10m"
+        assert app.screen.query_one("#field-partitions", Input).value == ""
+
+
 async def test_what_is_wrong_and_who_does_not_answer_is_told_in_the_form(
     services: Services,
 ) -> None:

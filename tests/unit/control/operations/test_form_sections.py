@@ -2,7 +2,7 @@
 
 import pytest
 
-from control.operations.catalogue import FORMS
+from control.operations.catalogue import FORMS, form_named
 from control.operations.catalogue.forms import OperationForm
 from control.operations.catalogue.moves.reassign import REASSIGN, Task, plan_request
 from control.operations.errors import InvalidInputError
@@ -76,3 +76,20 @@ def test_a_goal_asks_for_what_it_needs() -> None:
 def test_only_what_takes_something_away_is_destructive() -> None:
     destructive = {form.name for form in FORMS if form.is_destructive}
     assert destructive == {form.name for form in FORMS if form.name.startswith("delete")}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "first"),
+    [
+        ("reset_offsets", {"group": "billing"}, "to"),
+        ("reset_offsets", {}, "group"),
+        ("delete_records", {"topic": "orders"}, "before"),
+        ("create_topic", {}, "topic"),
+        ("drain", {"broker": "103"}, "reason"),
+        ("delete_topic", {"topic": "orders"}, "reason"),
+    ],
+)
+def test_a_hand_begins_where_the_view_gives_nothing(
+    name: str, given: dict[str, str], first: str
+) -> None:
+    assert form_named(name).first_to_type(given) == first

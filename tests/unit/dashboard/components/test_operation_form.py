@@ -11,7 +11,13 @@ from control.operations.catalogue.forms import OperationForm
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.operations.catalogue.topics.produce import PRODUCE
 from control.operations.errors import InvalidInputError
-from dashboard.components.operation_form import UNCHECKED, errors_of, form_fields, values_of
+from dashboard.components.operation_form import (
+    DIALOG,
+    UNCHECKED,
+    errors_of,
+    form_fields,
+    values_of,
+)
 from dashboard.context import PageContext
 from tests.support.phrases import lacking
 from tests.unit.dashboard.page_context import context_on
@@ -54,6 +60,18 @@ def test_what_is_given_is_filled_in_even_where_it_is_not_on_offer(context: PageC
 
     assert group.value == "new"
     assert group.data == ["group-0", "group-1", "group-2"]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+def test_a_dialog_has_its_cursor_in_one_field_even_where_nothing_is_lacking(
+    form: OperationForm, context: PageContext
+) -> None:
+    given = {field.name: "x" for field in form.fields[:1]}
+    widgets = widgets_of(form_fields(form, DIALOG, given=given, snapshot=context.snapshot))
+
+    focused = [it.id["name"] for it in widgets if getattr(it, "data-autofocus", None)]
+
+    assert focused == [form.first_to_type(given)]
 
 
 def test_mistakes_stand_under_their_fields() -> None:
