@@ -69,7 +69,7 @@ def test_check_counts_what_a_plan_moves_and_refuses_waste_and_unknown_brokers(
     assert run(["check", file, "--bootstrap", our_cluster.bootstrap, "--max-waste", "20"]) == (
         Exit.REFUSED
     )
-    assert "✖ waste" in capsys.readouterr().out
+    assert "critical waste" in capsys.readouterr().out
     status, found = _checked(our_cluster, _written(topic, {0: (104, 102)}), tmp_path, capsys)
     assert (status, _bad(found)) == (Exit.REFUSED, {"brokers"})
 
@@ -150,7 +150,7 @@ def test_a_plan_that_only_exchanges_brokers_is_all_waste(
     file = tmp_path / "plan.json"
     limited = ["check", str(file), "--bootstrap", kafka_today.bootstrap, "--max-waste", "20"]
     assert run(limited) == Exit.REFUSED
-    assert "✖ waste" in capsys.readouterr().out
+    assert "critical waste" in capsys.readouterr().out
 
 
 def test_a_plan_onto_a_broker_that_is_not_there_is_refused(

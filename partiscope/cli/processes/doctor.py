@@ -6,6 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
+from control.views.tables.rows import Tone
 from partiscope.cli.shared.exits import Exit
 from partiscope.cli.shared.options import (
     Bootstrap,
@@ -16,9 +17,14 @@ from partiscope.cli.shared.options import (
     write_json,
     write_lines,
 )
+from partiscope.cli.shared.tables import mark
 from partiscope.diagnosis import Check, Verdict, diagnose
 
-_SIGN: Final = {Verdict.FINE: "✔", Verdict.WARNING: "▲", Verdict.CRITICAL: "✖"}
+_TONES: Final = {
+    Verdict.FINE: Tone.FINE,
+    Verdict.WARNING: Tone.WARNING,
+    Verdict.CRITICAL: Tone.CRITICAL,
+}
 
 
 def doctor(
@@ -49,6 +55,6 @@ def doctor(
 
 def _lines(checks: list[Check]) -> Iterator[str]:
     for check in checks:
-        yield f"{_SIGN[check.verdict]} {check.name:<12} {check.found}"
+        yield f"{mark(_TONES[check.verdict])} {check.name:<12} {check.found}"
         if check.next_step:
             yield f"  {'':<12} → {check.next_step}"

@@ -23,7 +23,6 @@ from control.operations.reassignment.plan_check import (
 from control.operations.reassignment.preflight import failures
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.views.checked_plan import BALANCES, FIGURES, balance_rows, figure_rows
-from control.views.preflight_checks import check_words
 from partiscope.cli.reassignments.plan import topology_in
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import (
@@ -35,7 +34,7 @@ from partiscope.cli.shared.options import (
     write_json,
     write_lines,
 )
-from partiscope.cli.shared.tables import figure, words, write_table
+from partiscope.cli.shared.tables import check_line, figure, words, write_table
 
 
 def check(
@@ -109,4 +108,4 @@ def _print(found: PlanCheck) -> None:
         first, *others = heads
         write_table([words(first, is_long=True), *map(figure, others)], rows)
         sys.stdout.write("\n" if heads is FIGURES else "")
-    write_lines(*map(check_words, found.checks))
+    write_lines(*map(check_line, found.checks))

@@ -21,7 +21,6 @@ from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
 from control.views.format import byte_rate_text, bytes_text, duration_text, plural_text
-from control.views.preflight_checks import check_words
 from control.views.tables.moves import (
     MOVES,
     change_columns_of,
@@ -55,7 +54,7 @@ from partiscope.cli.shared.options import (
     write_json,
     write_lines,
 )
-from partiscope.cli.shared.tables import write_progress, write_rows
+from partiscope.cli.shared.tables import check_line, write_progress, write_rows
 from partiscope.cli.shared.watching import watchable
 from partiscope.identity import cluster_by_name, watched_here
 from partiscope.settings import load_settings
@@ -256,7 +255,7 @@ def _may_go_back(previewed: Previewed, wish: Wish, *, as_json: bool) -> bool:
     if effect.refusal:
         raise CommandError(effect.refusal.reason, Exit.REFUSED)
     if not wish.dry_run:
-        for line in (*effect.lines, *map(check_words, effect.doubts)):
+        for line in (*effect.lines, *map(check_line, effect.doubts)):
             note(line)
     return not wish.dry_run
 

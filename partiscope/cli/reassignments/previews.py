@@ -7,9 +7,8 @@ from control.operations.catalogue.operation import Effect, Operation
 from control.operations.reassignment.planning import Preview
 from control.views.format import bytes_text, plural_text
 from control.views.plans import PLAN_BROKERS
-from control.views.preflight_checks import check_words
 from partiscope.cli.shared.options import write_json, write_lines
-from partiscope.cli.shared.tables import write_rows
+from partiscope.cli.shared.tables import check_line, write_rows
 
 
 def show_preview(preview: Preview) -> None:
@@ -20,7 +19,7 @@ def show_preview(preview: Preview) -> None:
         f"to move: {plural_text(proposal.moved_replicas, 'replica')}, "
         f"{bytes_text(proposal.moved_bytes)}, "
         f"{plural_text(proposal.moved_leaders, 'new leader')}; {preview.pace_words}",
-        *map(check_words, preview.checks),
+        *map(check_line, preview.checks),
     )
 
 

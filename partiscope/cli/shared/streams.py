@@ -4,6 +4,7 @@ import fcntl
 import io
 import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 from partiscope.cli.shared.exits import Exit
@@ -27,6 +28,17 @@ class _Pipe(io.FileIO):
             raise ReaderGoneError from None
 
 
+class _Messages(io.TextIOWrapper):
+    """Standard error behind standard output: what was written there before stands before, also in
+    one log of both (``>log 2>&1``)."""
+
+    def write(self, text: str, /) -> int:
+        # What fails stays for the last flush, which tells of it.
+        with suppress(ReaderGoneError, OSError, ValueError):
+            sys.stdout.flush()
+        return super().write(text)
+
+
 def is_output_open() -> bool:
     """Whether standard output can be written to: it is there, and not opened to be read."""
     if sys.stdout is None:
@@ -46,10 +58,12 @@ def settle_streams(arguments: list[str]) -> None:
     """Before anything is written. JSON is UTF-8 wherever it goes; of other text an encoding that
     lacks a sign gets a question mark."""
     sys.stdout = _settled(sys.stdout, is_json="--json" in arguments)
-    sys.stderr = _settled(sys.stderr, is_json=False)
+    sys.stderr = _settled(sys.stderr, is_json=False, kind=_Messages)
 
 
-def _settled(stream: TextIO | None, *, is_json: bool) -> TextIO:
+def _settled(
+    stream: TextIO | None, *, is_json: bool, kind: type[io.TextIOWrapper] = io.TextIOWrapper
+) -> TextIO:
     if stream is None:  # closed by the caller: `>&-`
         return open(os.devnull, "w")
     if not isinstance(stream, io.TextIOWrapper):
@@ -58,9 +72,7 @@ def _settled(stream: TextIO | None, *, is_json: bool) -> TextIO:
     if stream not in (sys.__stdout__, sys.__stderr__) or stream.isatty():
         return stream
     pipe = io.BufferedWriter(_Pipe(stream.fileno(), "w", closefd=False))
-    return io.TextIOWrapper(
-        pipe, stream.encoding, "replace", line_buffering=stream is sys.__stderr__
-    )
+    return kind(pipe, stream.encoding, "replace", line_buffering=stream is sys.__stderr__)
 
 
 def flush_streams(status: int) -> int:

@@ -14,7 +14,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from control.model.moments import iso_text
+from control.operations.preflight_check import Check
 from control.views.format import MINUS, NA, NONE
+from control.views.preflight_checks import TONES
 from control.views.printable import visible
 from control.views.tables import units
 from control.views.tables.cells import STAR
@@ -84,6 +86,11 @@ def write_facts(facts: Iterable[Fact]) -> None:
 def mark(tone: Tone) -> str:
     """Its shape; its name for a program."""
     return tone.value if room() is None else SHAPES[tone]
+
+
+def check_line(check: Check) -> str:
+    """A pre-flight check: its verdict's mark, its name and reason."""
+    return f"{mark(TONES[check.verdict])} {check.name}: {check.reason}"
 
 
 def write_rows(

@@ -146,6 +146,26 @@ def test_output_that_cannot_be_written_is_no_traceback(
     assert (done.returncode, said in words, "Traceback" in words) == (status, True, False), words
 
 
+def test_one_log_of_both_streams_has_them_in_the_order_of_writing() -> None:
+    script = """
+import sys
+from partiscope.cli.shared.streams import settle_streams
+settle_streams([])
+for word in ("plan", "done"):
+    sys.stdout.write(f"{word} on stdout\\n")
+    sys.stderr.write(f"{word} on stderr\\n")
+"""
+    told = subprocess.run(
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=True,
+        text=True,
+    )
+    order = [f"{word} on {stream}" for word in ("plan", "done") for stream in ("stdout", "stderr")]
+    assert told.stdout.splitlines() == order
+
+
 def test_json_is_utf_8_and_text_is_what_the_locale_can_write(tmp_path: Path) -> None:
     file = shlex.quote(str(_topology(tmp_path)))
     told = _typed(f"partiscope plan --topology {file} --json", PYTHONIOENCODING="latin-1")
