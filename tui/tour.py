@@ -33,6 +33,8 @@ class Tour:
     def __init__(self, app: App[Any], navigator: Navigator) -> None:
         self._app, self._navigator = app, navigator
         self._comes_until_s = 0.0
+        self._depth = 0
+        """Number of screens when it began."""
 
     @property
     def is_coming(self) -> bool:
@@ -44,17 +46,22 @@ class Tour:
         if place >= len(STEPS):
             self.leave()
             return
+        stack = self._app.screen_stack
+        if not self._app.screen.query(TourPanel):
+            self._depth = len(stack)
         self._clear()
-        is_on_top = len(self._app.screen_stack) > 2 and place > 0
-        self._navigator.open(STEPS[place].path, is_instead=is_on_top)
+        self._navigator.open(STEPS[place].path, is_instead=len(stack) > self._depth)
         screen = self._app.screen
         self._comes_until_s = time.monotonic() + COMES_S_MAX
         # In the queue of the screen: once its widgets are there.
         screen.call_later(self._point, screen, place)
 
     def leave(self) -> None:
-        """Ends it, in the view that is open."""
+        """Ends it, in the view that is open; at its first step, in the one that was before."""
+        is_first = any(it.place == 0 for it in self._app.screen.query(TourPanel))
         self._clear()
+        if is_first and len(self._app.screen_stack) > self._depth:
+            self._app.call_later(self._navigator.back)
         self._app.notify(AGAIN)
 
     async def _point(self, screen: ViewScreen, place: int) -> None:

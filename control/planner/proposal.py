@@ -102,7 +102,7 @@ class Proposal:
         """The proposal that rolls this one back: its last stage first."""
         last = max((change.stage for change in self.changes), default=0)
         inverse = (replace(it.inverse(), stage=last - it.stage) for it in self.changes)
-        return Proposal(name=f"undo {self.name}", changes=tuple(inverse))
+        return Proposal(name=f"roll back {self.name}", changes=tuple(inverse))
 
 
 def proposal_of(

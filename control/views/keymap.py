@@ -66,6 +66,6 @@ KEYS: Final = (
     KeyHelp(where="a topic", key="V", does="its configs; on a broker, those of the broker"),
     KeyHelp(where="a move", key="x", does="cancel"),
     KeyHelp(where="a move", key="X", does="cancel after its wave: what moves arrives"),
-    KeyHelp(where="a move", key="u", does="undo (roll back)"),
+    KeyHelp(where="a move", key="u", does="roll back"),
     KeyHelp(where="a move", key="o", does="its report, once it has ended"),
 )

@@ -381,7 +381,7 @@ class OperationsClient(MovesReader):
             cluster_id=way.cluster_id,
             throttle=way.throttle,
             waves=way.waves,
-            reason=reason or f"undo {way.rolled_back}",
+            reason=reason or f"roll back {way.rolled_back}",
             is_strict=False,
             rollback_of=way.rolled_back,
             topic_ids=way.topic_ids,

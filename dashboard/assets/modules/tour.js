@@ -11,6 +11,7 @@ const STARTS = ["/", "/overview"];
 const LOOK_AGAIN_MS = 120;
 const LOOKS_MAX = 60;
 let place = -1;
+let cameFrom = "";
 let isOpened = false;
 let look = 0;
 
@@ -79,7 +80,9 @@ function show(wanted) {
   showThing(at, 0);
 }
 
+// Who ends it at its first step has seen enough: the view that was open comes back.
 export function endTour() {
+  if (place === 0 && cameFrom) navigate(cameFrom);
   place = -1;
   inTab.remove(STEP);
   letBe();
@@ -96,6 +99,7 @@ export function stepTour(by) {
 
 // Who has nothing focused goes on by Enter; a field or a dialog keeps its keys.
 function begin() {
+  cameFrom = window.location.pathname.slice(1) + window.location.search || "overview";
   show(0);
   if (document.activeElement === document.body && !isDialogOpen()) {
     bar().querySelector(".tour-next").focus();
