@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from control.alerting.process import AlertSettings
-from control.alerting.receivers.http import ALERTS_PATH, Alertmanager, HttpPlace, Webhook
-from control.alerting.receivers.others import Apprise, Command, Email
-from control.alerting.receivers.receiver import Receiver
+from control.alert_delivery.process import AlertSettings
+from control.alert_delivery.receivers.http import ALERTS_PATH, Alertmanager, HttpPlace, Webhook
+from control.alert_delivery.receivers.others import Apprise, Command, Email
+from control.alert_delivery.receivers.receiver import Receiver
 from control.alerts.messages import Page
 from control.model.units import parse_duration
 from partiscope.alert_settings import AlertsSettings, ReceiverSettings

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from control.alerting.receivers.http import ALERTS_PATH, HttpPlace
-from control.alerting.receivers.http import Alertmanager as Receiver
+from control.alert_delivery.receivers.http import ALERTS_PATH, HttpPlace
+from control.alert_delivery.receivers.http import Alertmanager as Receiver
 from control.alerts.alert import Alert, AlertStatus
 from control.alerts.machine import Tell, Telling
 from control.alerts.messages import Page, messages_of

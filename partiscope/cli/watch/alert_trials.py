@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from control.alerting.backtest import Backtest, RuleOutcome, backtest, step_for
-from control.alerting.evaluate import reading_of
-from control.alerting.receivers.receiver import DeliveryError, Receiver
+from control.alert_delivery.backtest import Backtest, RuleOutcome, backtest, step_for
+from control.alert_delivery.evaluate import reading_of
+from control.alert_delivery.receivers.receiver import DeliveryError, Receiver
 from control.alerts.alert import Alert, AlertStatus
 from control.alerts.machine import Tell, Telling
 from control.alerts.messages import messages_of

@@ -333,7 +333,7 @@ def run(
 ) -> None:
     """Deliver alerts until SIGTERM, as `up` does where there are rules; a second one waits. Without
     rules it tells the end of what is open, and ends."""
-    from control.alerting import serving
+    from control.alert_delivery import serving
     from partiscope.alert_receivers import alert_settings
 
     settings = checked(load_settings().alerts)
@@ -366,7 +366,7 @@ def checked(settings: AlertsSettings) -> AlertsSettings:
     Raises:
         CommandError: status 2; naming the rule that cannot be followed.
     """
-    from control.alerting.evaluate import check_rule
+    from control.alert_delivery.evaluate import check_rule
 
     for rule in settings.to_rules():
         try:

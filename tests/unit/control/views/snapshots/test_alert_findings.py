@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from control.alerting.evaluate import reading_of
+from control.alert_delivery.evaluate import reading_of
 from control.alerts.alert import Alert, AlertStatus, Delivery
 from control.alerts.readings import Match
 from control.alerts.rules import AlertRule, parse_condition

@@ -14,9 +14,9 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from control.alerting.evaluate import reading_of
-from control.alerting.lanes import Lane
-from control.alerting.receivers.receiver import Receiver
+from control.alert_delivery.evaluate import reading_of
+from control.alert_delivery.lanes import Lane
+from control.alert_delivery.receivers.receiver import Receiver
 from control.alerts.alert import Alert
 from control.alerts.machine import AlertMachine, ReceiverRules, Telling
 from control.alerts.messages import NO_PAGE, Page, messages_of

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from control.alerting.receivers.receiver import Receiver, shortened
+from control.alert_delivery.receivers.receiver import Receiver, shortened
 from control.alerts.machine import Telling
 from control.alerts.messages import Message
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from control.alerting.backtest import RuleOutcome, backtest, step_for
-from control.alerting.evaluate import reading_of
+from control.alert_delivery.backtest import RuleOutcome, backtest, step_for
+from control.alert_delivery.evaluate import reading_of
 from control.alerts.machine import AlertMachine
 from control.alerts.rules import AlertRule, parse_condition
 from control.model.ids import ClusterId

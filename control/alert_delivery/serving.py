@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from control.alerting.process import AlertProcess, AlertSettings
+from control.alert_delivery.process import AlertProcess, AlertSettings
 from control.kafka.connection.connections import settings_of
 from control.kafka.errors import KafkaPortError
 from control.model.watched_cluster import WatchedCluster

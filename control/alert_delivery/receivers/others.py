@@ -13,7 +13,7 @@ from email.policy import SMTP
 from email.utils import formatdate
 from typing import Final
 
-from control.alerting.receivers.receiver import TIMEOUT_S, DeliveryError, shortened
+from control.alert_delivery.receivers.receiver import TIMEOUT_S, DeliveryError, shortened
 from control.alerts.messages import FIRING, Message
 
 SUBJECT_CHARACTERS_MAX: Final = 200

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from control.alerting.evaluate import check_rule, reading_of
+from control.alert_delivery.evaluate import check_rule, reading_of
 from control.alerts.readings import RuleReading
 from control.alerts.rules import AlertRule, RuleError, parse_condition
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot

@@ -11,7 +11,7 @@ from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from control.alerting.receivers.receiver import TIMEOUT_S, DeliveryError, shortened
+from control.alert_delivery.receivers.receiver import TIMEOUT_S, DeliveryError, shortened
 from control.alerts.alert import Alert
 from control.alerts.messages import Message
 from control.kafka.connection.http_deadline import connected_until

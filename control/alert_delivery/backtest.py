@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.alerting.evaluate import FINDINGS, asked_fields, reading_of
+from control.alert_delivery.evaluate import FINDINGS, asked_fields, reading_of
 from control.alerts.alert import Alert
 from control.alerts.machine import GAP_MS, AlertMachine
 from control.alerts.readings import Reading

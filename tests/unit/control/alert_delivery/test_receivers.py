@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from control.alerting.receivers.http import Alertmanager, HttpPlace, Webhook
-from control.alerting.receivers.others import Apprise, Command, Email
-from control.alerting.receivers.receiver import DeliveryError, Receiver
+from control.alert_delivery.receivers.http import Alertmanager, HttpPlace, Webhook
+from control.alert_delivery.receivers.others import Apprise, Command, Email
+from control.alert_delivery.receivers.receiver import DeliveryError, Receiver
 from control.alerts.alert import Alert, AlertStatus
 from control.alerts.machine import Tell, Telling
 from control.alerts.messages import Message, messages_of
