@@ -1,8 +1,6 @@
 """Tries rules on stored history: when each would have rung, by the very code that judges now."""
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -16,7 +14,7 @@ from control.alerts.machine import GAP_MS, AlertMachine
 from control.alerts.readings import Reading
 from control.alerts.rules import AlertRule
 from control.model.ids import ClusterId
-from control.views.snapshots.past import snapshot_at
+from control.views.snapshots.past import snapshots_at
 from control.views.snapshots.snapshot import LISTS, OperatorSnapshot
 from control.views.snapshots.store import StoreReader
 
@@ -24,9 +22,10 @@ STEP_MS_MIN: Final = 1_000
 STEP_MS_MAX: Final = 3_600_000
 STEPS_MAX: Final = 1_500
 """A longer stretch is looked at less often, unless the step is named."""
-READERS: Final = min(8, os.cpu_count() or 1)
-AHEAD: Final = 16
-"""States of the past that are in memory at one time."""
+ROWS_MAX: Final = 200_000
+"""Partitions and commits that are in memory at one time, of all moments that are read together."""
+MOMENTS_MIN: Final = 4
+MOMENTS_MAX: Final = 64
 EPISODES_MAX: Final = 10_000
 """Episodes that one rule is asked to remember."""
 
@@ -117,15 +116,18 @@ def backtest(
 def _snapshots(
     reader: StoreReader, cluster: ClusterId, moments: range
 ) -> Iterator[tuple[int, OperatorSnapshot | None]]:
-    """The state at each moment, in order; some are read side by side."""
-
-    def read(at_ms: int) -> OperatorSnapshot | None:
-        return snapshot_at(reader, cluster=cluster, at_ms=at_ms)
-
-    with ThreadPoolExecutor(READERS) as pool:
-        for start in range(0, len(moments), AHEAD):
-            some = moments[start : start + AHEAD]
-            yield from zip(some, pool.map(read, some), strict=True)
+    """The state at each moment, in order: as many are read together as fit into memory."""
+    start, count = 0, MOMENTS_MIN
+    while some := moments[start : start + count]:
+        rows = 1
+        for at_ms, snapshot in zip(
+            some, snapshots_at(reader, cluster=cluster, moments=some), strict=True
+        ):
+            yield at_ms, snapshot
+            if snapshot is not None:
+                state = snapshot.cluster
+                rows = max(rows, state.partitions.num_rows + state.commits.num_rows)
+        start, count = start + count, min(max(ROWS_MAX // rows, MOMENTS_MIN), MOMENTS_MAX)
 
 
 def _remember(tally: _Tally, alert: Alert) -> None:

@@ -19,6 +19,8 @@ _STEPS_S: Final = (
     *(3_600, 7_200, 10_800, 21_600, 43_200, 86_400),
 )
 STEPS_MS: Final = tuple(seconds * _S for seconds in _STEPS_S)
+MOMENT: Final = "moment_ms"
+"""Column of answers about several moments: which one a row is of."""
 _WEIGHT: Final = "coalesce(readings, 1)"
 
 
@@ -106,21 +108,35 @@ def points(
     return Query(sql=merged(shape, bucket, where, schema), values=values, schema=schema)
 
 
-def newest(shape: Shape, keys: Mapping[str, object], span: HistoryRange) -> Query:
-    """The newest point of each key in the range, as it is stored.
+def newest(shape: Shape, keys: Mapping[str, object], spans: Sequence[HistoryRange]) -> Query:
+    """The newest point of each key in each range, as it is stored, by the end of its range.
 
     When that was is found by keys and times alone; whole rows are looked at only where they count.
     """
-    where, values = _where(keys, span)
+    whole = HistoryRange(
+        since_ms=min(it.since_ms for it in spans),
+        until_ms=max(it.until_ms for it in spans),
+        points_max=1,
+    )
+    where, values = _where(keys, whole)
     key = "".join(f"{name}, " for name in shape.key)
-    each = f"PARTITION BY {', '.join(shape.key)}" if shape.key else ""
-    columns = ", ".join(shape.schema.names)
+    columns = ", ".join(f"h.{name}" for name in shape.schema.names)
     sql = f"""
-        SELECT {columns} FROM history SEMI JOIN (
-            SELECT {key}max(at_ms) AS at_ms FROM history WHERE {where} GROUP BY ALL
-        ) AS newest USING ({key}at_ms) WHERE {where}
-        QUALIFY row_number() OVER ({each}) = 1"""  # noqa: S608 (names are ours)
-    return Query(sql=sql, values=[*values, *values], schema=shape.schema)
+        WITH moments AS (SELECT unnest(?::BIGINT[]) AS since_ms, unnest(?::BIGINT[]) AS moment_ms),
+        newest AS (
+            SELECT {key}moment_ms, max(at_ms) AS at_ms
+            FROM (SELECT {key}at_ms FROM history WHERE {where}) AS told
+            JOIN moments ON at_ms BETWEEN since_ms AND moment_ms GROUP BY ALL
+        )
+        SELECT moment_ms, {columns}
+        FROM (SELECT * FROM history WHERE {where}) AS h JOIN newest USING ({key}at_ms)
+        QUALIFY row_number() OVER (PARTITION BY {key}moment_ms) = 1
+        ORDER BY moment_ms"""  # noqa: S608 (names are ours)
+    return Query(
+        sql=sql,
+        values=[[it.since_ms for it in spans], [it.until_ms for it in spans], *values, *values],
+        schema=pa.schema([pa.field(MOMENT, pa.int64()), *shape.schema]),
+    )
 
 
 def last_told(cluster: str, span: HistoryRange) -> Query:

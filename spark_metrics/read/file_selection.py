@@ -4,8 +4,9 @@ Of every span the files of that span are there, and those of finer ones that wer
 it yet (``HistoryFile.is_rolled``): together they hold each reading once, up to the newest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
 from spark_metrics.history.sql import HistoryRange, bucket_ms
@@ -46,19 +47,26 @@ def files_of_span(
     return [file for file in _of(files, span) if _overlaps(file, times)]
 
 
-def range_at(files: Sequence[HistoryFile], at_ms: int, interval_ms: int) -> HistoryRange | None:
-    """Where to look for the newest points at or before a time; None: nothing of it is kept."""
-    span = _span_at(files, at_ms)
-    if span is None:
-        return None
-    back_ms = max(LOOK_BACK_MS_MIN, LOOK_BACK_INTERVALS * interval_ms, 2 * SPANS_MS[span])
-    return HistoryRange(since_ms=at_ms - back_ms, until_ms=at_ms, points_max=1)
+def ranges_at(
+    files: Sequence[HistoryFile], moments: Sequence[int], interval_ms: int
+) -> Iterator[tuple[list[HistoryRange], list[str]]]:
+    """Where to look for the newest points at or before these times, with the files that hold them:
+    those of one span together. A time of which nothing is kept is left out."""
+    for span, some in groupby(moments, key=lambda at_ms: _span_at(files, at_ms)):
+        if span is None:
+            continue
+        back_ms = max(LOOK_BACK_MS_MIN, LOOK_BACK_INTERVALS * interval_ms, 2 * SPANS_MS[span])
+        ranges = [HistoryRange(since_ms=it - back_ms, until_ms=it, points_max=1) for it in some]
+        yield ranges, _within(files, span, ranges)
 
 
 def files_at(files: Sequence[HistoryFile], span: HistoryRange) -> list[str]:
-    """The files that ``range_at`` has meant."""
-    chosen = _span_at(files, span.until_ms) or FINE
-    return [file.path for file in _of(files, chosen) if _overlaps(file, span)]
+    """The files of the finest span that reaches back to the end of these times."""
+    return _within(files, _span_at(files, span.until_ms) or FINE, [span])
+
+
+def _within(files: Sequence[HistoryFile], chosen: str, ranges: Sequence[HistoryRange]) -> list[str]:
+    return [file.path for file in _of(files, chosen) if any(_overlaps(file, it) for it in ranges)]
 
 
 def _span_at(files: Sequence[HistoryFile], at_ms: int) -> str | None:

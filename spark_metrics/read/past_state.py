@@ -3,7 +3,7 @@
 What history does not keep is null: sizes of segments, members, what followers say of themselves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_metrics.arrow_tables import conform, with_column
-from spark_metrics.history.sql import HistoryRange, last_told, newest
-from spark_metrics.read.file_selection import files_at, range_at
+from spark_metrics.history.sql import MOMENT, HistoryRange, last_told, newest
+from spark_metrics.read.file_selection import files_at, ranges_at
 from spark_metrics.read.open_store import OpenedStore
 from spark_metrics.store.layout import Manifest
 from spark_metrics.window.history_points import ALL_BROKERS, BROKER_HISTORY, SHAPES
@@ -26,25 +26,38 @@ _IDS: Final = pa.list_(pa.int32())
 
 
 def newest_points(
+    opened: OpenedStore, cluster: str, moments: Sequence[int]
+) -> list[tuple[dict[str, pa.Table], int | None] | None]:
+    """For each moment the newest point of each key of each table; None: nothing is kept.
+
+    In a gap it is the state at its beginning; then the second value is when it was told. All
+    moments, in order, are one question to each table.
+    """
+    found = _newest_of_all(opened, cluster, moments)
+    return [
+        (each, None)
+        if any(each[table].num_rows for table in _TELLING)
+        else _before_gap(opened, cluster, at_ms)
+        for at_ms, each in zip(moments, found, strict=True)
+    ]
+
+
+def _before_gap(
     opened: OpenedStore, cluster: str, at_ms: int
 ) -> tuple[dict[str, pa.Table], int | None] | None:
-    """The newest point of each key of each table of history; None: nothing is kept.
-
-    In a gap it is the state at its beginning; then the second value is when it was told.
-    """
-    found = _newest_of_all(opened, cluster, at_ms)
-    if any(found[table].num_rows for table in _TELLING):
-        return found, None
     gap_ms = _told_before(opened, cluster, at_ms)
-    return None if gap_ms is None else (_newest_of_all(opened, cluster, gap_ms), gap_ms)
+    return None if gap_ms is None else (_newest_of_all(opened, cluster, [gap_ms])[0], gap_ms)
 
 
-def _newest_of_all(opened: OpenedStore, cluster: str, at_ms: int) -> dict[str, pa.Table]:
+def _newest_of_all(
+    opened: OpenedStore, cluster: str, moments: Sequence[int]
+) -> list[dict[str, pa.Table]]:
     keys: Mapping[str, object] = {"cluster": cluster}
-    return {
-        table: _newest(opened, table, {} if table == "job_history" else keys, at_ms)
+    tables = {
+        table: _newest(opened, table, {} if table == "job_history" else keys, moments)
         for table in SHAPES
     }
+    return [{table: rows[place] for table, rows in tables.items()} for place in range(len(moments))]
 
 
 def _told_before(opened: OpenedStore, cluster: str, at_ms: int) -> int | None:
@@ -59,17 +72,29 @@ def _told_before(opened: OpenedStore, cluster: str, at_ms: int) -> int | None:
     return None if found is None else found["at_ms"][0].as_py()
 
 
-def _newest(opened: OpenedStore, table: str, keys: Mapping[str, object], at_ms: int) -> pa.Table:
+def _newest(
+    opened: OpenedStore, table: str, keys: Mapping[str, object], moments: Sequence[int]
+) -> list[pa.Table]:
     shape = SHAPES[table]
+    schema = pa.schema([pa.field(MOMENT, pa.int64()), *shape.schema])
 
     def read(manifest: Manifest) -> pa.Table:
         files = manifest.history.get(table, ())
-        span = range_at(files, at_ms, manifest.interval_ms)
-        if span is None:
-            return shape.schema.empty_table()
-        return opened.run(newest(shape, keys, span), files_at(files, span), shape.schema)
+        return pa.concat_tables(
+            [schema.empty_table()]
+            + [
+                opened.run(newest(shape, keys, spans), paths, shape.schema)
+                for spans, paths in ranges_at(files, moments, manifest.interval_ms)
+            ]
+        )
 
-    return opened.table(read, shape.schema)
+    return _by_moment(opened.table(read, schema), moments)
+
+
+def _by_moment(rows: pa.Table, moments: Sequence[int]) -> list[pa.Table]:
+    times, rows = rows[MOMENT].to_numpy(), rows.drop_columns([MOMENT])
+    begins, ends = (np.searchsorted(times, moments, side=side) for side in ("left", "right"))
+    return [rows.slice(at, until - at) for at, until in zip(begins, ends, strict=True)]
 
 
 def now_tables_of(newest: Mapping[str, pa.Table]) -> dict[str, pa.Table]:

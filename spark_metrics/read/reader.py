@@ -113,16 +113,22 @@ class AggregatesReader:
         Within the last two hours it is of that second, then of that minute or hour. In a gap it
         is the state at its beginning, for an hour.
         """
-        found = newest_points(self._opened, cluster, at_ms)
-        if found is None:
-            return None
-        points, gap_since_ms = found
-        return Aggregates(
-            version=at_ms,
-            written_ms=at_ms,
-            tables=now_tables_of(points),
-            gap_since_ms=gap_since_ms,
-        )
+        return self.states(cluster=cluster, moments=[at_ms])[0]
+
+    def states(self, *, cluster: str, moments: Sequence[int]) -> list[Aggregates | None]:
+        """``as_of`` each of these moments, which are in order: many cost little more than one."""
+        return [
+            found
+            and Aggregates(
+                version=at_ms,
+                written_ms=at_ms,
+                tables=now_tables_of(found[0]),
+                gap_since_ms=found[1],
+            )
+            for at_ms, found in zip(
+                moments, newest_points(self._opened, cluster, moments), strict=True
+            )
+        ]
 
     @property
     def damaged_files(self) -> Mapping[str, str]:

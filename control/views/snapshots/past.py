@@ -1,11 +1,12 @@
 """The past as the screens show it: the same snapshot, of another moment."""
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from control.model.ids import ClusterId
 from control.views.format import clock_text, duration_text
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
-from control.views.snapshots.store import StoreReader
+from control.views.snapshots.store import Aggregates, StoreReader
 
 AHEAD_MS_MAX: Final = 1_000
 """So far clocks of screens may run ahead of each other."""
@@ -54,14 +55,31 @@ def snapshot_at(reader: StoreReader, *, cluster: ClusterId, at_ms: int) -> Opera
         StoreUnreadableError: there is a store, but it cannot be read.
     """
     found = reader.as_of(cluster=cluster, at_ms=at_ms)
-    if found is None:
-        return None
+    return found and _snapshot_of(found, cluster, history=reader)
+
+
+def snapshots_at(
+    reader: StoreReader, *, cluster: ClusterId, moments: Sequence[int]
+) -> Iterator[OperatorSnapshot | None]:
+    """``snapshot_at`` each of these moments, which are in order; findings have no date that would
+    have to be looked for in history.
+
+    Raises:
+        StoreUnreadableError: there is a store, but it cannot be read.
+    """
+    for found in reader.states(cluster=cluster, moments=moments):
+        yield found and _snapshot_of(found, cluster)
+
+
+def _snapshot_of(
+    found: Aggregates, cluster: ClusterId, *, history: StoreReader | None = None
+) -> OperatorSnapshot:
     return build_snapshot(
         found.tables,
         version=found.version,
-        now_ms=at_ms,
+        now_ms=found.written_ms,
         cluster=cluster,
-        history=reader,
+        history=history,
         is_past=True,
         gap_since_ms=found.gap_since_ms,
     )

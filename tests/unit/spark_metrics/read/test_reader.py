@@ -244,3 +244,22 @@ def test_a_store_reached_by_url_reads_the_same(store: Path) -> None:
     assert by_url is not None
     assert by_path is not None
     assert by_url.tables["commits"].equals(by_path.tables["commits"])
+
+
+def test_many_moments_at_once_are_as_each_by_itself(tmp_path: Path) -> None:
+    """Before history begins, within it, twice, and in the gap after it."""
+    StoreBuilder(tmp_path).write_synthetic(
+        SyntheticSizes(topics=2, partitions=2), history_s=60, at_ms=AT_MS
+    )
+    reader = AggregatesReader(str(tmp_path))
+    moments = [AT_MS - 90_000, AT_MS - 60_000, AT_MS - 30_500, AT_MS - 30_000, AT_MS + 600_000]
+    together = reader.states(cluster=CLUSTER, moments=moments)
+    for at_ms, found in zip(moments, together, strict=True):
+        alone = reader.as_of(cluster=CLUSTER, at_ms=at_ms)
+        assert (found is None) == (alone is None) == (at_ms < AT_MS - 60_000)
+        if found is not None and alone is not None:
+            assert (found.version, found.gap_since_ms) == (at_ms, alone.gap_since_ms)
+            for name, table in alone.tables.items():
+                keys = [(it, "ascending") for it in table.column_names[:3]]
+                assert found.tables[name].sort_by(keys) == table.sort_by(keys), name
+    assert [it and it.gap_since_ms for it in together][-1] == AT_MS
