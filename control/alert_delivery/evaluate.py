@@ -12,8 +12,7 @@ from control.alerts.machine import ALERTS_MAX
 from control.alerts.readings import Match, Reading, RuleReading
 from control.alerts.rules import AlertRule, RuleError
 from control.model.command_line import typed
-from control.model.finding import Finding
-from control.model.status import PARTITION_SEVERITIES
+from control.model.finding import Finding, each_of
 from control.views.format import NONE, phrase
 from control.views.next_steps import action_of
 from control.views.snapshots.alert_findings import FIRING_KIND
@@ -98,7 +97,7 @@ def _of_findings(
     findings: Sequence[Finding], rule: AlertRule, open_ones: Collection[str], *, is_old: bool
 ) -> RuleReading:
     """A finding that is gone while figures are old has not ended: nobody looks."""
-    findings = [it for it in findings if it.kind != FIRING_KIND]
+    findings = [it for it in each_of(findings) if it.kind != FIRING_KIND]
     table = _finding_table(findings)
     mask = filter_mask(table, rule.condition.filter, FINDING_FIELDS, name_column="subject")
     told = [findings[place] for place in np.flatnonzero(mask).tolist()]
@@ -121,11 +120,9 @@ def _finding_table(findings: Sequence[Finding]) -> pa.Table:
 
 
 def _finding_match(finding: Finding) -> Match:
-    """The partitions of one kind are one subject, however many they are."""
-    is_of_many = finding.kind in PARTITION_SEVERITIES
     title, reason = (phrase(it, finding.facts) for it in (finding.title, finding.reason))
     return Match(
-        subject=finding.kind if is_of_many else f"{finding.kind} {finding.label}",
+        subject=finding.id,
         words=_cut(f"{finding.label}: {title}. {typed(reason)}"),
         path=finding.subject,
         next_step=_cut(typed(phrase(finding.next_step, finding.facts))),

@@ -20,7 +20,13 @@ from broker.metrics_schema import LogDirSample
 from control.exposition.limits import Limits
 from control.model.columns import BoolColumn, exploded, ints, list_lengths
 from control.model.disk_rules import directories_of
-from control.model.status import BROKER_SEVERITIES, GROUP_SEVERITIES, UNJUDGED
+from control.model.finding import each_of
+from control.model.status import (
+    BROKER_SEVERITIES,
+    GROUP_SEVERITIES,
+    PARTITION_SEVERITIES,
+    UNJUDGED,
+)
 from control.operations.bus.state import OperationState, Phase
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables import arrow
@@ -91,13 +97,13 @@ class ClusterSource:
     def findings(self) -> pa.Table:
         """All findings as the page shows them, their consequences under them left out."""
         rows = {
-            it.identity: {
+            it.id: {
                 "id": it.kind,
-                "subject": it.label,
+                "subject": it.kind if it.kind in PARTITION_SEVERITIES else it.label,
                 "severity": it.severity.name.lower(),
                 "since_ms": it.since_ms,
             }
-            for it in self.snapshot.findings
+            for it in each_of(self.snapshot.findings)
         }
         return self.bound("findings", _table(rows.values(), _FINDINGS), FINDINGS_MAX)
 

@@ -51,13 +51,22 @@ class Finding:
     is_date_final: bool = True
     """False: history could not date it yet (``control.views.snapshots.finding_dates``)."""
     facts: Mapping[str, Fact] = field(default_factory=dict)
+    is_only_one: bool = False
+    """There is one of its kind at most, whatever its label and its figures are just now."""
     consequences: tuple["Finding", ...] = ()
     """What it explains: told under it, and no findings of their own."""
+    parts: tuple["Finding", ...] = ()
+    """Findings of its kind, one for each broker, that are told as one."""
 
     @property
-    def identity(self) -> tuple[str, str]:
-        """Two findings with one identity are the same finding at two moments."""
-        return self.kind, self.label
+    def id(self) -> str:
+        """The same for as long as the finding lasts, however its figures and words change."""
+        return self.kind if self.is_only_one else f"{self.kind} {self.label}"
+
+
+def each_of(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """The findings as they were before those of several brokers were told as one."""
+    return tuple(part for item in findings for part in item.parts or (item,))
 
 
 def sorted_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:

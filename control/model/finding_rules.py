@@ -178,6 +178,7 @@ def find_partitions(evidence: Evidence) -> Iterator[Finding]:
             reason=reason,
             next_step=next_step,
             operation=Operation.ELECT if word == "not-preferred" else Operation.OPEN,
+            is_only_one=True,
             facts={"count": int(rows.size), "names": _some(names, int(rows.size))},
         )
 
@@ -252,6 +253,7 @@ def find_skew(evidence: Evidence) -> Iterator[Finding]:
             next_step=next_step,
             operation=operation,
             step=step,
+            is_only_one=True,
             facts={
                 "skew": skew,
                 "value": float(values[place]),

@@ -36,6 +36,7 @@ def action_of(row: FindingRow) -> Action:
     if operation == "reassign":
         query = {
             "goal": _GOALS.get(kind, "balance"),
+            **dict(row.given),
             **_scope(kind, row.path),
             "reason": _reason(row),
         }

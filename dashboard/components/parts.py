@@ -113,21 +113,20 @@ def finding_line(row: FindingRow) -> html.Div:
             html.Span(linked_words(row.reason.text), className="finding-reason"),
             html.Span(row.since.text, className="finding-since"),
             _next_step(row),
-            *_consequences(row),
+            *_links("each: ", [(it.label.text, it) for it in row.parts]),
+            *_links("hence ", [(in_words(it), it) for it in row.consequences]),
         ],
         className=f"finding edge-{row.severity.tone}",
         **attributes({"data-path": row.path, "data-key": row.key}),
     )  # fmt: skip
 
 
-def _consequences(row: FindingRow) -> list[html.Div]:
-    """Consequences of a finding, each with the way to its list."""
+def _links(head: str, rows: Sequence[tuple[str, FindingRow]]) -> list[html.Div]:
+    """The brokers or the consequences of a finding, each with the way to its view."""
     links = [
-        dcc.Link(words, href=f"/{it.path}", className="finding-consequence")
-        for it in row.consequences
-        for words in [in_words(it)]
+        dcc.Link(words, href=f"/{it.path}", className="finding-consequence") for words, it in rows
     ]
-    return [html.Div(["hence ", *links], className="finding-consequences")] if links else []
+    return [html.Div([head, *links], className="finding-consequences")] if links else []
 
 
 def finding_words(row: FindingRow) -> html.Div:

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from control.model.broker_loss import without_brokers
 from control.model.columns import exploded, ints
+from control.model.finding import Finding, each_of
 from control.model.finding_rules import Evidence, find_all
 from control.views import format as text
 from control.views.cluster.overview import trouble_cell
@@ -107,7 +108,8 @@ def what_if(snapshot: OperatorSnapshot, loss: Loss) -> WhatIf:
     after = _after(snapshot, loss)
     now, then = snapshot.evidence.statuses, after.evidence.statuses
     known = snapshot.findings
-    before = {it.identity for item in known for it in (item, *item.consequences)}
+    each = each_of(known)
+    before = {it.id: _count(it) for item in each for it in (item, *item.consequences)}
     held_up = _groups_held_up(after)
     return WhatIf(
         loss=loss,
@@ -127,7 +129,7 @@ def what_if(snapshot: OperatorSnapshot, loss: Loss) -> WhatIf:
         findings=tuple(
             row
             for row, finding in zip(after.finding_rows, after.findings, strict=True)
-            if finding.identity not in before
+            if _count(finding) > before.get(finding.id, -1)
         ),
     )
 
@@ -151,6 +153,12 @@ def _after(snapshot: OperatorSnapshot, loss: Loss) -> OperatorSnapshot:
         left, now_ms=snapshot.built_ms, fresh=snapshot.evidence.freshness.without(loss.brokers)
     )
     return replace(snapshot, evidence=evidence, findings=find_all(evidence))
+
+
+def _count(finding: Finding) -> int:
+    """How many things it counts; 0: it counts none."""
+    count = finding.facts.get("count")
+    return count if isinstance(count, int) else 0
 
 
 def _survivors(snapshot: OperatorSnapshot, after: OperatorSnapshot) -> tuple[Row, ...]:

@@ -45,6 +45,7 @@ def alert_findings(records: AlertRecords, *, cluster: str, now_ms: int) -> Itera
             next_step="Mend what they tell, or silence them; `partiscope alerts` lists them",
             operation=Operation.SILENCE,
             given=(("rule", rules.pop()),) if len(rules) == 1 else (),
+            is_only_one=True,
             since_ms=min(it.fired_ms or it.since_ms for it in firing),
             facts={
                 "count": len(firing),

@@ -14,7 +14,7 @@ import numpy as np
 
 from control.model.columns import BoolColumn, FloatColumn, IntColumn, floats, ints
 from control.model.disk_rules import DISK_WARNING_PERCENT
-from control.model.finding import Finding
+from control.model.finding import Finding, each_of
 from control.model.finding_rules import (
     SKEW_BYTES_MIN,
     SKEW_MEASURES,
@@ -58,14 +58,15 @@ def dated(
     """The findings with their dates. ``earlier``: those of the version before, which keep theirs;
     None at the first look. What no history tells of begins now, or, at the first look, at a time
     that is not known."""
-    seen = {item.identity: item for item in earlier or ()}
+    seen = {item.id: item for item in each_of(earlier or ())}
     past = None if history is None else _Past(history, evidence, now_ms=now_ms)
 
     def date(item: Finding) -> Finding:
-        known = seen.get(item.identity)
+        known = seen.get(item.id)
         if item.since_ms is not None:
             return item
-        if known is not None and known.is_date_final:
+        # One that names another broker, or more partitions, is dated as whoever looks first does.
+        if known is not None and known.is_date_final and known.label == item.label:
             return replace(item, since_ms=known.since_ms)
         found = None if past is None else past.since(item)
         if found is not None:

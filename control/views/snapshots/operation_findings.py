@@ -44,11 +44,11 @@ _log: Final = logging.getLogger(__name__)
 
 
 def operation_findings(
-    states: Iterable[OperationState], left: Sequence[SetThrottle], *, now_ms: int
+    states: Iterable[OperationState], left: Sequence[SetThrottle]
 ) -> Iterator[Finding]:
     """Throttles that are left, and running moves in which another tool has interfered."""
     if left:
-        yield _left_finding(left, now_ms=now_ms)
+        yield _left_finding(left)
     for state in states:
         told = [moment for moment in state.moments if moment.kind is EventKind.INTERFERED]
         if told and not state.is_finished:
@@ -72,7 +72,7 @@ def operation_findings(
             )
 
 
-def _left_finding(left: Sequence[SetThrottle], *, now_ms: int) -> Finding:
+def _left_finding(left: Sequence[SetThrottle]) -> Finding:
     named = [f"{throttle.name} {throttle.words}" for throttle in left[:NAMES_MAX]]
     more = f"; and {len(left) - NAMES_MAX:,} more" if len(left) > NAMES_MAX else ""
     return Finding(
@@ -84,7 +84,7 @@ def _left_finding(left: Sequence[SetThrottle], *, now_ms: int) -> Finding:
         reason="No running move needs them, and they slow down replicas that catch up: {what}.",
         next_step="`partiscope brokers clear-throttles --dry-run` shows what it would remove",
         operation=Operation.CLEAR_THROTTLES,
-        since_ms=now_ms,
+        is_only_one=True,
         facts={"count": len(left), "what": "; ".join(named) + more},
     )
 
@@ -221,4 +221,4 @@ async def _read(
             running = RunningMoves.of(states, await admin.list_reassignments(), site=watched.site)
             left = await throttles.read(running)
     running_here = tuple(it for it in states if not it.is_finished)
-    return tuple(operation_findings(states, left, now_ms=time.time_ns() // 1_000_000)), running_here
+    return tuple(operation_findings(states, left)), running_here

@@ -26,6 +26,7 @@ from control.views.format import plural_text
 from control.views.refusals import refusals
 from control.views.snapshots.collector_findings import watch_findings
 from control.views.snapshots.finding_dates import dated
+from control.views.snapshots.findings_by_kind import by_kind
 from control.views.snapshots.store import StoreReader
 from control.views.tables.brokers import BROKERS, broker_table
 from control.views.tables.column import Table
@@ -214,7 +215,7 @@ def build_snapshot(
         version=version,
         built_ms=now_ms,
         evidence=evidence,
-        findings=sorted_findings(findings),
+        findings=sorted_findings(by_kind(findings)),
         watch=watch,
         short_isr=short_isr(
             chosen.partitions,

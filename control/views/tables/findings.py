@@ -26,6 +26,8 @@ class FindingRow(Row):
     """Values that the form of its next step begins with."""
     consequences: tuple["FindingRow", ...] = ()
     """What it explains."""
+    parts: tuple["FindingRow", ...] = ()
+    """One for each broker, where it is about several."""
 
 
 def _severity_cell(told: _Told) -> Cell:
@@ -47,7 +49,7 @@ def _words(words: str) -> Cell:
 FINDINGS: Final = Table(
     name="findings",
     about="A row per finding, the worst first",
-    key=lambda told: f"{told.finding.kind} {told.finding.label}",
+    key=lambda told: told.finding.id,
     path=lambda told: told.finding.subject,
     columns=(
         column("severity", "severity", rank=1, cell=_severity_cell),
@@ -76,6 +78,7 @@ def finding_row(finding: Finding, *, now_ms: int) -> FindingRow:
         step=finding.step,
         given=finding.given,
         consequences=tuple(finding_row(it, now_ms=now_ms) for it in finding.consequences),
+        parts=tuple(finding_row(it, now_ms=now_ms) for it in finding.parts),
     )
 
 

@@ -86,6 +86,7 @@ def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
             {
                 **_finding_document(finding),
                 "consequences": [_finding_document(it) for it in finding.consequences],
+                "parts": [_finding_document(it) for it in finding.parts],
             }
             for finding in snapshot.findings
         ],
@@ -98,6 +99,7 @@ def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
 
 def _finding_document(finding: Finding) -> dict[str, Any]:
     return {
+        "id": finding.id,
         "severity": finding.severity.name.lower(),
         "kind": finding.kind,
         "subject": finding.subject,

@@ -21,17 +21,21 @@ from tests.unit.control.operations.fake_cluster import FakeContext, change, comm
 NOW_MS = 5_000
 
 
-def found(*contexts: FakeContext, left: int = 0) -> tuple[Finding, ...]:
-    throttles = [
+def throttles(count: int) -> list[SetThrottle]:
+    """One of each of so many brokers."""
+    return [
         SetThrottle(
             resource=ConfigResource(scope=ConfigScope.BROKER, name=str(number)),
             config=LEADER_RATE,
             value=str(8 << 20),
         )
-        for number in range(1, left + 1)
+        for number in range(1, count + 1)
     ]
+
+
+def found(*contexts: FakeContext, left: int = 0) -> tuple[Finding, ...]:
     states = [context.state() for context in contexts]
-    return tuple(operation_findings(states, throttles, now_ms=NOW_MS))
+    return tuple(operation_findings(states, throttles(left)))
 
 
 def test_throttles_that_are_left_are_one_finding_which_opens_their_removal() -> None:
