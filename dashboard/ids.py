@@ -46,6 +46,10 @@ HEAD_IN: Final = "head-in"
 HEAD_OUT: Final = "head-out"
 HEAD_MOVING: Final = "head-moving"
 
+# Alerts.
+ALERTS_TABLE: Final = "alerts-table"
+SILENCES_TABLE: Final = "silences-table"
+
 # Overview.
 FINDINGS: Final = "findings"
 ALL_FINDINGS: Final = "all-findings"

@@ -15,6 +15,7 @@ from dashboard.live.displayed_snapshot import USUAL_LOOK, Look, Time
 from dashboard.page_frame import not_found, shell
 from dashboard.page_frame.shell import SHOWN
 from dashboard.pages import (
+    alerts,
     broker,
     browse,
     check,
@@ -73,13 +74,14 @@ def _without_figures(layout: Callable[[PageContext, ViewPath], Any]) -> Layout:
 VIEWS: Final[dict[str, Layout]] = {
     "overview": overview.layout,
     "findings": overview.findings_layout,
+    "alerts": alerts.layout,
     "map": map_page.layout,
     "job": job.layout,
     **{name: _without_figures(layout) for name, layout in _LATER.items()},
 }
 
 PAGES: Final = (
-    overview, lists, partition, broker, group, map_page, plan, plan_map, check, move, moves,
+    overview, alerts, lists, partition, broker, group, map_page, plan, plan_map, check, move, moves,
     move_report, produce, browse, configs, journal, what_if, job, clusters,
 )  # fmt: skip
 

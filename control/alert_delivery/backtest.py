@@ -97,7 +97,7 @@ def backtest(
                 tally.unknown_steps += 1
             continue
         reading = reading_of(
-            snapshot, rules, cluster=name, at_ms=at_ms, open_subjects=machine.open_subjects(name)
+            snapshot, rules, cluster=name, at_ms=at_ms, open_matches=machine.open_matches(name)
         )
         _count(tallies, rules, snapshot, reading)
         for alert in machine.handle(reading):

@@ -38,9 +38,9 @@ _KEYS: Final = ("group_id", "topic", "partition", "broker", "name")
 _FINDING_COLUMNS: Final = ("severity", "kind", "subject", "finding")
 FINDING_FIELDS: Final = {it: FilterField(it, FieldKind.TEXT, it) for it in _FINDING_COLUMNS}
 
-OpenSubjects = Mapping[str, Collection[str]]
-"""Subjects of a rule's open alerts, by the rule's name."""
-NONE_OPEN: Final[OpenSubjects] = MappingProxyType({})
+OpenMatches = Mapping[str, Mapping[str, Match]]
+"""Rows of a rule's open alerts by subject, by the rule's name."""
+NONE_OPEN: Final[OpenMatches] = MappingProxyType({})
 
 
 def check_rule(rule: AlertRule) -> None:
@@ -67,14 +67,18 @@ def reading_of(
     *,
     cluster: str,
     at_ms: int,
-    open_subjects: OpenSubjects = NONE_OPEN,
+    open_matches: OpenMatches = NONE_OPEN,
+    keeps_words: bool = False,
 ) -> Reading:
-    """The reading of a snapshot by all rules."""
+    """The reading of a snapshot by all rules. ``keeps_words``: rows of open alerts keep the words
+    that they have, which spares most of the work while many rows match."""
     return Reading(
         cluster=cluster,
         at_ms=at_ms,
         rules={
-            it.name: _rule_reading(snapshot, it, at_ms, frozenset(open_subjects.get(it.name, ())))
+            it.name: _rule_reading(
+                snapshot, it, at_ms, open_matches.get(it.name, {}), keeps_words=keeps_words
+            )
             for it in rules
             if it.is_for(cluster)
         },
@@ -82,7 +86,12 @@ def reading_of(
 
 
 def _rule_reading(
-    snapshot: OperatorSnapshot, rule: AlertRule, at_ms: int, open_ones: Collection[str]
+    snapshot: OperatorSnapshot,
+    rule: AlertRule,
+    at_ms: int,
+    open_ones: Mapping[str, Match],
+    *,
+    keeps_words: bool,
 ) -> RuleReading:
     is_old = snapshot.evidence.freshness.are_all_unheard
     is_old |= not snapshot.is_past and snapshot.is_stale(at_ms)
@@ -90,7 +99,7 @@ def _rule_reading(
         return _of_findings(snapshot.findings, rule, open_ones, is_old=is_old)
     if snapshot.is_empty or is_old:
         return RuleReading(is_known=False)
-    return _of_rows(snapshot, rule, open_ones)
+    return _of_rows(snapshot, rule, open_ones, keeps_words=keeps_words)
 
 
 def _of_findings(
@@ -131,7 +140,11 @@ def _finding_match(finding: Finding) -> Match:
 
 
 def _of_rows(
-    snapshot: OperatorSnapshot, rule: AlertRule, open_ones: Collection[str]
+    snapshot: OperatorSnapshot,
+    rule: AlertRule,
+    open_ones: Mapping[str, Match],
+    *,
+    keeps_words: bool,
 ) -> RuleReading:
     listed, condition = LISTS[rule.condition.table], rule.condition
     kind, table = listed.kind, listed.table(snapshot)
@@ -141,9 +154,11 @@ def _of_rows(
     keys = _keys(kind, table, places)
     new = [place for place, key in enumerate(keys) if key not in open_ones]
     left_out = new[max(ALERTS_MAX - (len(keys) - len(new)), 0) :]
-    told = np.delete(places, left_out)
-    make = partial(_row_match, kind, asked)
-    matches = {it.subject: it for it in map(make, table.take(pa.array(told)).to_pylist())}
+    kept = {key: open_ones[key] for key in keys if key in open_ones} if keeps_words else {}
+    told = [n for n, key in enumerate(keys) if key not in kept]
+    rows = table.take(pa.array(places[sorted({*told}.difference(left_out))], pa.int64()))
+    made = map(partial(_row_match, kind, asked), rows.to_pylist())
+    matches = kept | {it.subject: it for it in made}
     return RuleReading(
         matches=matches,
         unknown=_unknown_ones(kind, table, np.flatnonzero(unsure), asked, open_ones),

@@ -20,7 +20,7 @@ from control.alert_delivery.receivers.receiver import Receiver
 from control.alerts.alert import Alert
 from control.alerts.machine import AlertMachine, ReceiverRules, Telling
 from control.alerts.messages import NO_PAGE, Page, messages_of
-from control.alerts.rules import AlertRule
+from control.alerts.rules import AlertRule, RuleReport
 from control.alerts.silences import MaintenanceWindow, Quiet
 from control.kafka.errors import KafkaPortError
 from control.operations.bus.alert_records import AlertRecords, AlertsTopic, DeliveryReport
@@ -32,6 +32,8 @@ LOOK_AGAIN_MS: Final = 5_000
 NEWS_S: Final = 5.0
 """So often silences are looked for."""
 REPORT_S: Final = 10.0
+WORDS_S: Final = 10.0
+"""So often figures of open alerts are put into words; whether they match is judged each time."""
 GROUP_WAIT_MS: Final = 5_000
 """Alerts of one rule that fire within this time are told together."""
 ENDING_S: Final = 20.0
@@ -91,6 +93,7 @@ class AlertProcess:
         self._saving = asyncio.Lock()
         self._judged: dict[str, tuple[OperatorSnapshot, int]] = {}
         self._due_s = {"news": 0.0, "report": 0.0}
+        self._worded_s: dict[str, float] = {}
         self._bus_failure = ""
 
     async def load(self) -> None:
@@ -143,9 +146,18 @@ class AlertProcess:
             self._settings.rules,
             cluster=cluster,
             at_ms=at_ms,
-            open_subjects=self._machine.open_subjects(cluster),
+            open_matches=self._machine.open_matches(cluster),
+            keeps_words=not self._renews_words(cluster),
         )
         self._note(self._machine.handle(reading))
+
+    def _renews_words(self, cluster: str) -> bool:
+        """Whether the rows of open alerts are put into words anew."""
+        now_s = time.monotonic()
+        is_due = now_s - self._worded_s.get(cluster, -WORDS_S) >= WORDS_S
+        if is_due:
+            self._worded_s[cluster] = now_s
+        return is_due
 
     def _quiet(self) -> Sequence[Quiet]:
         return (*self._records.silences.values(), *self._settings.windows)
@@ -223,13 +235,22 @@ class AlertProcess:
         for (rule, _), count in self._machine.left_out.items():
             if count:
                 left_out[rule] = left_out.get(rule, 0) + count
+        now_ms = self._now_ms()
+        told = {it.rule for it in self._machine.alerts.values()}
+        lasting = (it.silence_at(now_ms) for it in self._settings.windows)
         await self._topic.report(
             DeliveryReport(
-                at_ms=self._now_ms(),
+                at_ms=now_ms,
                 rules=len(self._settings.rules),
                 failures={name: lane.failure for name, lane in failing.items()},
                 failing_since_ms={name: lane.failing_since_ms for name, lane in failing.items()},
                 left_out=left_out,
+                open_rules={
+                    it.name: RuleReport(receivers=it.receivers, repeat_ms=it.repeat_ms)
+                    for it in self._settings.rules
+                    if it.name in told
+                },
+                windows=[it for it in lasting if it is not None],
             )
         )
 

@@ -119,13 +119,13 @@ class AlertMachine:
         if not 0 <= step_ms <= self._gap_ms:
             step_ms = 0
             self._forget_times(reading.cluster)
-        changed: list[Alert] = []
+        changed, open_ones = list[Alert](), self._open(reading.cluster)
         for name, of_rule in reading.rules.items():
-            rule = self._rules[name]
+            known = open_ones.get(name, {})
             if of_rule.is_known:
-                changed += self._handle_rule(rule, of_rule, reading, step_ms)
+                changed += self._handle_rule(self._rules[name], of_rule, known, reading, step_ms)
             else:
-                self._matched -= {it.episode for it in self._open(name, reading.cluster).values()}
+                self._matched -= {it.episode for it in known.values()}
         return changed
 
     def _forget_times(self, cluster: str) -> None:
@@ -134,18 +134,23 @@ class AlertMachine:
                 self._clear_ms.pop(episode, None)
                 self._matched.discard(episode)
 
-    def _open(self, rule: str, cluster: str) -> dict[str, Alert]:
-        return {
-            it.subject: it
-            for it in self.alerts.values()
-            if it.rule == rule and it.cluster == cluster and it.is_open
-        }
+    def _open(self, cluster: str) -> dict[str, dict[str, Alert]]:
+        """Open alerts of a cluster, by rule and subject."""
+        found: dict[str, dict[str, Alert]] = {}
+        for alert in self.alerts.values():
+            if alert.is_open and alert.cluster == cluster:
+                found.setdefault(alert.rule, {})[alert.subject] = alert
+        return found
 
     def _handle_rule(
-        self, rule: AlertRule, told: RuleReading, reading: Reading, step_ms: int
+        self,
+        rule: AlertRule,
+        told: RuleReading,
+        known: dict[str, Alert],
+        reading: Reading,
+        step_ms: int,
     ) -> list[Alert]:
-        known, changed = self._open(rule.name, reading.cluster), list[Alert]()
-        left_out = told.left_out
+        changed, left_out = list[Alert](), told.left_out
         for subject, match in told.matches.items():
             alert = known.get(subject)
             if alert is None and len(known) >= ALERTS_MAX:
@@ -188,7 +193,8 @@ class AlertMachine:
         held_ms = alert.held_ms + (step_ms if episode in self._matched else 0)
         self._matched.add(episode)
         if alert.status is AlertStatus.FIRING:
-            self.alerts[episode] = replace(alert, match=match)
+            if match is not alert.match:
+                self.alerts[episode] = replace(alert, match=match)
             return []
         newer = replace(alert, match=match, held_ms=held_ms)
         if held_ms >= rule.condition.for_ms:
@@ -216,13 +222,12 @@ class AlertMachine:
             self.alerts[alert.episode] = ended
         return [ended]
 
-    def open_subjects(self, cluster: str) -> dict[str, set[str]]:
-        """Subjects of the open alerts of each rule."""
-        found: dict[str, set[str]] = {name: set() for name in self._rules}
-        for alert in self.alerts.values():
-            if alert.is_open and alert.cluster == cluster and alert.rule in found:
-                found[alert.rule].add(alert.subject)
-        return found
+    def open_matches(self, cluster: str) -> dict[str, dict[str, Match]]:
+        """Rows of the open alerts of each rule, by subject, as they were told last."""
+        return {
+            rule: {subject: alert.match for subject, alert in some.items()}
+            for rule, some in self._open(cluster).items()
+        }
 
     def due(self, quiet: Collection[Quiet], at_ms: int) -> list[Telling]:
         """Tellings that receivers are to take now, the oldest alerts first."""

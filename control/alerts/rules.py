@@ -55,6 +55,14 @@ class AlertRule:
         return not self.clusters or cluster in self.clusters
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleReport:
+    """The part of a rule that whoever looks at its alerts wants to know."""
+
+    receivers: Sequence[str] = ()
+    repeat_ms: float | None = None
+
+
 def parse_condition(text: str) -> Condition:
     """Read ``TABLE: FILTER for TIME``; without a time a row is told at once.
 

@@ -10,6 +10,8 @@ DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 SILENCE_MS_MAX: Final = 366 * 86_400_000
 SILENCES_MAX: Final = 1_000
 ANY: Final = "*"
+WINDOW: Final = "maintenance window"
+"""Who silences while a window of the settings lasts."""
 
 
 class Told(Protocol):
@@ -87,13 +89,30 @@ class MaintenanceWindow:
 
     def holds(self, at_ms: int) -> bool:
         """Whether it lasts at this time."""
+        return self.silence_at(at_ms) is not None
+
+    def silence_at(self, at_ms: int) -> Silence | None:
+        """It as a silence, from its last begin to its next end; None: it does not last now."""
         now = datetime.fromtimestamp(at_ms / 1000, self.zone)
-        clock = now.time()
-        yesterday = now - timedelta(days=1)
-        if self.begin < self.end:
-            return self._begins_on(now) and self.begin <= clock < self.end
-        began_today = self._begins_on(now) and clock >= self.begin
-        return began_today or (self._begins_on(yesterday) and clock < self.end)
+        clock, one_day = now.time(), timedelta(days=1)
+        is_overnight = self.begin >= self.end
+        began = now - one_day if is_overnight and clock < self.end else now
+        is_within = self.begin <= clock or began is not now
+        if not self._begins_on(began) or not is_within or (not is_overnight and clock >= self.end):
+            return None
+        ends = began + one_day if is_overnight else began
+        return Silence(
+            id=self.name,
+            matcher=self.matcher,
+            from_ms=_on(began, self.begin),
+            until_ms=_on(ends, self.end),
+            who=WINDOW,
+            why=self.name,
+        )
 
     def _begins_on(self, day: datetime) -> bool:
         return DAYS[day.weekday()] in self.days
+
+
+def _on(day: datetime, clock: time) -> int:
+    return round(datetime.combine(day.date(), clock, tzinfo=day.tzinfo).timestamp() * 1_000)

@@ -1,28 +1,67 @@
 """Tables of alerts, silences and rules, for all faces."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from control.alerts.alert import Alert, AlertStatus
-from control.alerts.rules import SEVERITIES, AlertRule
-from control.alerts.silences import Quiet
+from control.alerts.rules import SEVERITIES, AlertRule, RuleReport
+from control.alerts.silences import Silence
 from control.views import format as text
 from control.views.tables import cells, units
 from control.views.tables.column import Table, column, name_column, worded
-from control.views.tables.rows import Cell, Tone
+from control.views.tables.rows import Cell, Row, Tone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldAlert:
-    """An alert, with who was told of it and whether it is silenced now."""
+    """An alert, with who was told of it and what silences it now."""
 
     alert: Alert
-    is_silenced: bool = False
-    undelivered: str = ""
+    now_ms: int
+    silence: Silence | None = None
+    """The silence, of those that hold it back now, that lasts longest."""
+    undelivered: Sequence[str] = ()
     """Receivers that have not taken it yet."""
+    repeat_ms: int | None = None
+    """When it is told again next; None: it is not."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertsTold:
+    """Alerts, silences and rules, as the bus told them last."""
+
+    alerts: Sequence[Alert] = ()
+    silences: Sequence[Silence] = ()
+    """Those that were set by somebody."""
+    windows: Sequence[Silence] = ()
+    """Maintenance windows of the settings that last now."""
+    rules: Mapping[str, RuleReport] = field(default_factory=dict)
+    """Those that have alerts."""
+    is_delivered: bool = False
+    """A process has delivered alerts from this bus."""
+
+    def alert_rows(self, now_ms: int) -> tuple[Row, ...]:
+        """Rows of ``ALERTS``: firing ones first, the worst first, then the oldest."""
+        quiet = (*self.silences, *self.windows)
+        told = (told_alert(it, self.rules, quiet, now_ms) for it in self.alerts)
+        return ALERTS.rows(sorted(told, key=lambda it: alert_order(it.alert)))
+
+    def silence_rows(self, now_ms: int) -> tuple[Row, ...]:
+        """Rows of ``SILENCES`` that last or are planned: those that end first, first."""
+        known = (it for it in (*self.silences, *self.windows) if not it.is_over(now_ms))
+        return SILENCES.rows(sorted(known, key=lambda it: it.until_ms))
+
+    def given_of(self, row: Row) -> dict[str, str]:
+        """Values of forms about the alert, or the silence, of a row; none of a window, which ends
+        in the settings."""
+        for alert in self.alerts:
+            if alert.episode == row.key:
+                return {"rule": alert.rule, "subject": alert.subject, "cluster": alert.cluster}
+        return {"silence": row.key} if any(it.id == row.key for it in self.silences) else {}
+
+
+NO_ALERTS: Final = AlertsTold()
 _TONES: Final = {"critical": Tone.CRITICAL, "warning": Tone.WARNING, "notice": Tone.MUTED}
 _STATUS_TONES: Final = {
     AlertStatus.FIRING: Tone.CRITICAL,
@@ -37,16 +76,35 @@ def _time_cell(at_ms: int | None) -> Cell:
 
 def _status_cell(told: ToldAlert) -> Cell:
     status = told.alert.status
-    if told.is_silenced and told.alert.is_open:
+    if told.silence and told.alert.is_open:
         return Cell("silenced", f"silenced ({status})", Tone.MUTED)
     return Cell(str(status), str(status), _STATUS_TONES[status])
 
 
 def _told_cell(told: ToldAlert) -> Cell:
-    taken = sorted(told.alert.deliveries)
+    """``slack 14:01:02; not yet: mail``."""
+    taken = sorted(told.alert.deliveries.items())
+    words = [f"{name} {text.clock_text(it.last_ms, now_ms=told.now_ms)}" for name, it in taken]
     if told.undelivered:
-        return Cell(told.undelivered, f"not yet: {told.undelivered}", Tone.WARNING)
-    return Cell(", ".join(taken) or None, ", ".join(taken) or text.NONE)
+        words.append(f"not yet: {', '.join(told.undelivered)}")
+    names = ", ".join(name for name, _ in taken)
+    tone = Tone.WARNING if told.undelivered else Tone.PLAIN
+    return Cell(names or None, "; ".join(words) or text.NONE, tone)
+
+
+def _repeat_cell(told: ToldAlert) -> Cell:
+    if told.repeat_ms is None:
+        return cells.NOTHING
+    return Cell(told.repeat_ms, text.clock_text(told.repeat_ms, now_ms=told.now_ms))
+
+
+def _silence_cell(told: ToldAlert) -> Cell:
+    """``until 22:00:00 by anna``."""
+    silence = told.silence
+    if silence is None:
+        return cells.NOTHING
+    until = text.clock_text(silence.until_ms, now_ms=told.now_ms)
+    return Cell(silence.until_ms, f"until {until} by {silence.who or text.NA}", Tone.MUTED)
 
 
 def _duration_cell(duration_ms: float | None, missing: str) -> Cell:
@@ -70,11 +128,19 @@ ALERTS: Final = Table(
                cell=lambda it: _time_cell(it.alert.since_ms)),
         column("fired", "fired", units.TIME, "When it had matched for long enough",
                cell=lambda it: _time_cell(it.alert.fired_ms)),
-        name_column("told", "told", "Receivers that have taken it", rank=2, cell=_told_cell),
+        name_column("told", "told", "Receivers that have taken it, and when last", rank=2,
+                    cell=_told_cell),
+        column("repeats", "next repeat", units.TIME, "When it is told again", cell=_repeat_cell),
+        column("silenced", "silenced", units.TIME, "Until when, and by whom", rank=2,
+               cell=_silence_cell),
         name_column("words", "figures", "When it fired, or changed last", rank=2,
                     cell=worded(lambda it: it.alert.match.words)),
         name_column("cluster", "cluster", cell=worded(lambda it: it.alert.cluster)),
         column("id", "id", cell=worded(lambda it: it.alert.id)),
+    ),
+    unlisted=(
+        name_column("silenced_by", "silenced by",
+                    cell=worded(lambda it: it.silence.who if it.silence else "")),
     ),
 )  # fmt: skip
 
@@ -132,17 +198,26 @@ EPISODES: Final = Table(
 
 
 def told_alert(
-    alert: Alert, rules: Mapping[str, AlertRule], quiet: Iterable[Quiet], now_ms: int
+    alert: Alert,
+    rules: Mapping[str, AlertRule] | Mapping[str, RuleReport],
+    quiet: Iterable[Silence],
+    now_ms: int,
 ) -> ToldAlert:
     """An alert as the table shows it."""
     rule = rules.get(alert.rule)
     wanted = () if rule is None or alert.fired_ms is None else rule.receivers
-    lacking = [it for it in wanted if it not in alert.deliveries]
-    is_silenced = any(it.covers(alert, now_ms) for it in quiet)
+    covering = (it for it in quiet if it.covers(alert, now_ms))
+    silence = max(covering, key=lambda it: it.until_ms, default=None)
+    told_ms = [it.last_ms for it in alert.deliveries.values()]
+    repeats = rule is not None and rule.repeat_ms is not None and alert.is_open and not silence
     return ToldAlert(
         alert=alert,
-        is_silenced=is_silenced,
-        undelivered="" if is_silenced else ", ".join(lacking),
+        now_ms=now_ms,
+        silence=silence,
+        undelivered=() if silence else sorted(it for it in wanted if it not in alert.deliveries),
+        repeat_ms=round(min(told_ms) + rule.repeat_ms)
+        if repeats and told_ms and rule is not None and rule.repeat_ms is not None
+        else None,
     )
 
 

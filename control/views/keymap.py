@@ -29,6 +29,7 @@ class KeyHelp:
 PLACES: Final = (
     Place(key="o", path="overview", title="Overview", help="is anything wrong, where, what now"),
     Place(key="f", path="findings", title="Findings", help="all that is wrong, worst first"),
+    Place(key="a", path="alerts", title="Alerts", help="what rang, who was told, silences"),
     Place(key="t", path="topics", title="Topics", help="sizes, rates, replication factors"),
     Place(key="p", path="partitions", title="Partitions", help="leaders, ISR, sizes, lag"),
     Place(key="b", path="brokers", title="Brokers", help="what each carries, skew, disks"),

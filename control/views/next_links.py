@@ -12,6 +12,7 @@ _ASIDE: Final = re.compile(r" \(`--[^`]*`\)")
 _LISTS: Final = {
     "moves": "Moves",
     "journal": "Journal",
+    "alerts": "Alerts",
     "topics": "Topics",
     "groups": "Groups",
     "brokers": "Brokers",

@@ -16,6 +16,7 @@ _SHAPES: Final[Mapping[str, tuple[str, ...]]] = {
     # View -> the path's segments; names in braces are parameters.
     "overview": ("overview",),
     "findings": ("findings",),
+    "alerts": ("alerts",),
     "brokers": ("brokers",),
     "broker": ("brokers", "{broker}"),
     "broker_configs": ("brokers", "{broker}", "configs"),

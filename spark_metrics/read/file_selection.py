@@ -51,7 +51,7 @@ def ranges_at(
     files: Sequence[HistoryFile], moments: Sequence[int], interval_ms: int
 ) -> Iterator[tuple[list[HistoryRange], list[str]]]:
     """Where to look for the newest points at or before these times, with the files that hold them:
-    those of one span together. A time of which nothing is kept is left out."""
+    those of one span together. A time before history begins is left out."""
     for span, some in groupby(moments, key=lambda at_ms: _span_at(files, at_ms)):
         if span is None:
             continue

@@ -22,8 +22,9 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.watched_cluster import WatchedCluster
 from control.operations.bus.alert_records import AlertsTopic
 from control.operations.bus.topics import Bus
+from control.operations.catalogue.alerts.end_silence import EndSilence
 from control.operations.catalogue.alerts.silence_alerts import SilenceAlerts
-from control.operations.errors import ReadOnlyError
+from control.operations.errors import InvalidInputError, ReadOnlyError
 from control.operations.operation_session import OperationSession
 from tests.support.alert_receivers import MailServer, WebhookServer
 from tests.support.cluster import LocalCluster
@@ -339,6 +340,21 @@ async def test_the_form_of_the_screens_silences_with_preview_and_journal(
         lambda: "silenced" in str(site.run("list", "--json")["alerts"]), story=lambda: site.log
     )
     assert site.hook.taken == []
+    (held,) = site.run("list", "--json")["alerts"]
+    assert held["silenced"] > time.time() * 1000
+    assert held["silenced_by"]
+    assert held["repeats"] is None
+    (lasting,) = site.run("silences", "--json")["silences"]
+    async with OperationSession(watched, bus=our_cluster.bootstrap, who="tester") as session:
+        with pytest.raises(InvalidInputError):
+            await session.preview(EndSilence(silence="si-none", reason=""))
+        previewed = await session.preview(EndSilence(silence=lasting["id"], reason="over"))
+        assert previewed.effect.changes[1].line.endswith("firing")
+        await session.perform(previewed, typed=previewed.word)
+        lines = await session.journal.lines()
+    assert [it.reason for it in lines if it.what == f"end {lasting['id']}"] == ["over"]
+    site.wait_for(["firing"])
+    assert site.run("silences", "--json")["silences"] == []
 
 
 async def test_nothing_is_silenced_on_a_read_only_cluster(our_cluster: LocalCluster) -> None:

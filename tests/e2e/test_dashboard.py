@@ -36,6 +36,7 @@ SIZES = SyntheticSizes(topics=4, partitions=40, groups=3)
 VIEWS = {
     "overview": "#broker-bars .bar-part",
     "findings": "#all-findings .finding",
+    "alerts": "#alerts-table .empty",
     "job": "#job-tiles .tile",
     "topics/topic-1": "#grid-partitions .ag-center-cols-container .ag-row",
     "topics/topic-1/partitions/1": "#detail-replicas tbody tr",

@@ -22,6 +22,7 @@ OWN_GROUP: Final = "__partiscope_executor"
 VIEWS: Final = {
     "overview": "#broker-bars .bar-part",
     "findings": "#all-findings .finding",
+    "alerts": "#alerts-table .empty",
     "job": "#job-tiles .tile",
     "brokers": ".ag-center-cols-container .ag-row",
     "brokers/101": "#broker-tiles .tile",

@@ -13,6 +13,7 @@ from tui.terminal_session import TerminalSession
 SCREENS: Final = {
     "overview": "details.overview:OverviewScreen",
     "findings": "lists.findings:FindingsScreen",
+    "alerts": "lists.alerts:AlertsScreen",
     "clusters": "lists.all_clusters:AllClustersScreen",
     "brokers": "lists.brokers:BrokersScreen",
     "broker": "details.detail:BrokerScreen",

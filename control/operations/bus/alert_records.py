@@ -6,13 +6,14 @@ Only proven records count: nobody else may silence an alert, or end one.
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from pydantic import TypeAdapter, ValidationError
 
 from control.alerts.alert import Alert
+from control.alerts.rules import RuleReport
 from control.alerts.silences import SILENCES_MAX, Silence
 from control.kafka.admin.bus_topics import ensure_topic
 from control.kafka.admin.kafka_admin import KafkaAdmin
@@ -50,6 +51,10 @@ class DeliveryReport:
     failing_since_ms: Mapping[str, int] = field(default_factory=dict)
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Rows that match beyond the limit of one rule, by the rule's name."""
+    open_rules: Mapping[str, RuleReport] = field(default_factory=dict)
+    """Rules that have alerts, by name."""
+    windows: Sequence[Silence] = ()
+    """Maintenance windows of the settings that last now."""
 
 
 @dataclass(slots=True)

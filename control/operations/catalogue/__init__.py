@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from control.kafka.collector.rights import AclOperation, Lacking
+from control.operations.catalogue.alerts.end_silence import EndSilence
 from control.operations.catalogue.alerts.silence_alerts import SilenceAlerts
 from control.operations.catalogue.brokers.clear_throttles import ClearThrottles
 from control.operations.catalogue.brokers.configure_broker import ConfigureBroker
@@ -52,6 +53,7 @@ OPERATIONS: Final[tuple[type[Operation], ...]] = (
     DeleteOffsets,
     DeleteGroup,
     SilenceAlerts,
+    EndSilence,
 )
 """Those that are offered everywhere."""
 MOVE_OPERATIONS: Final[tuple[type[MoveOperation], ...]] = (

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from control.alerts.alert import AlertStatus
 from control.model.finding import Finding, Operation
 from control.model.status import Severity
+from control.views.alert_tables import AlertsTold
 
 if TYPE_CHECKING:  # a Kafka client comes with it, and screens start without one
     from control.operations.bus.alert_records import AlertRecords, AlertsTopic
@@ -38,7 +39,7 @@ def alert_findings(records: AlertRecords, *, cluster: str, now_ms: int) -> Itera
         yield Finding(
             kind=FIRING_KIND,
             severity=Severity.NOTICE,
-            subject="findings",
+            subject="alerts",
             label="alerts",
             title="{count:plural:alert} firing",
             reason="{names}. {told}",
@@ -64,7 +65,7 @@ def _delivery_findings(records: AlertRecords, *, now_ms: int) -> Iterator[Findin
         yield Finding(
             kind="alerts-not-delivered",
             severity=Severity.WARNING,
-            subject="findings",
+            subject="alerts",
             label="alerts",
             title="not delivered for {age:duration}",
             reason="The process that delivers them says nothing: nobody is told of a fault.",
@@ -79,7 +80,7 @@ def _delivery_findings(records: AlertRecords, *, now_ms: int) -> Iterator[Findin
         yield Finding(
             kind="receiver-failing",
             severity=Severity.WARNING,
-            subject="findings",
+            subject="alerts",
             label=f"receiver {name}",
             title="takes no alerts",
             # Words of others may hold braces, which templates would take for fields.
@@ -91,6 +92,18 @@ def _delivery_findings(records: AlertRecords, *, now_ms: int) -> Iterator[Findin
         )
 
 
+def alerts_told(records: AlertRecords, *, cluster: str) -> AlertsTold:
+    """Alerts of this cluster, and silences of all: one that names no alert of it may be planned."""
+    report = records.delivery
+    return AlertsTold(
+        alerts=tuple(it for it in records.alerts.values() if it.cluster == cluster),
+        silences=tuple(records.silences.values()),
+        windows=() if report is None else tuple(report.windows),
+        rules={} if report is None else report.open_rules,
+        is_delivered=report is not None and report.rules > 0,
+    )
+
+
 class AlertWatch:
     """Reads the alerts topic again and again, each time the news alone."""
 
@@ -99,7 +112,11 @@ class AlertWatch:
         self._cluster = cluster
         self._records: AlertRecords | None = None
 
-    async def read(self, *, now_ms: int) -> tuple[Finding, ...]:
-        """:raises KafkaPortError: the bus does not answer."""
+    async def read(self, *, now_ms: int) -> tuple[tuple[Finding, ...], AlertsTold]:
+        """Findings about alerts, and the alerts.
+
+        :raises KafkaPortError: the bus does not answer.
+        """
         self._records = await self._topic.read(self._records)
-        return tuple(alert_findings(self._records, cluster=self._cluster, now_ms=now_ms))
+        found = tuple(alert_findings(self._records, cluster=self._cluster, now_ms=now_ms))
+        return found, alerts_told(self._records, cluster=self._cluster)

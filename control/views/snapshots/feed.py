@@ -23,6 +23,7 @@ from control.model.ids import ClusterId
 from control.model.job_health import find_damaged_history
 from control.model.status import Severity
 from control.model.watched_cluster import WatchedCluster
+from control.views.alert_tables import NO_ALERTS
 from control.views.snapshots.collector_findings import report_watch
 from control.views.snapshots.error_log import ErrorLog
 from control.views.snapshots.operation_findings import OperationWatch
@@ -224,6 +225,7 @@ class SnapshotFeed:
                 *find_damaged_history({} if self._history is None else self._history.damaged_files),
             ),
             moves=() if self._operations is None else self._operations.moves,
+            alerts=NO_ALERTS if self._operations is None else self._operations.alerts,
         )
         self._answering = answering
         give_back()

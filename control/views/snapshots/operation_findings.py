@@ -26,6 +26,7 @@ from control.operations.executor.throttles.left_throttles import (
     RunningMoves,
     SetThrottle,
 )
+from control.views.alert_tables import NO_ALERTS, AlertsTold
 from control.views.snapshots.alert_findings import AlertWatch
 from control.views.snapshots.error_log import ErrorLog
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from control.operations.bus.client import MovesReader
 
 READ_EVERY_S: Final = 15.0
+ALERTS_EVERY_S: Final = 3.0
 NOW_WITHIN_S: Final = 3.0
 """A command that tells findings once waits no longer for them, and half as long for the lists of
 topics: what brokers have is told without them."""
@@ -93,7 +95,9 @@ class OperationWatch:
     """Reads the findings of one cluster again and again, in a thread of its own."""
 
     def __init__(self, watched: WatchedCluster, bus: str | None) -> None:
-        self.findings: tuple[Finding, ...] = ()
+        self.alerts: AlertsTold = NO_ALERTS
+        self._of_operations: tuple[Finding, ...] = ()
+        self._of_alerts: tuple[Finding, ...] = ()
         self.moves: tuple[OperationState, ...] = ()
         """Those that run; none while the bus cannot be read."""
         self._watched = watched
@@ -101,6 +105,11 @@ class OperationWatch:
         self._errors = ErrorLog(_log, lambda: time.time_ns() // 1_000_000)
         self._thread: threading.Thread | None = None
         self._end: Callable[[], object] = lambda: None
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """About operations and alerts."""
+        return *self._of_operations, *self._of_alerts
 
     def start(self) -> None:
         """Read from now on."""
@@ -122,16 +131,31 @@ class OperationWatch:
         async with (
             _sources(self._watched, self._bus) as (admin, moves),
             _alerts(self._watched, self._bus) as alerts,
+            asyncio.TaskGroup() as both,
         ):
-            throttles = LeftThrottles(admin)
-            while True:
-                try:
-                    found, self.moves = await _read(admin, throttles, moves, self._watched)
-                    self.findings = (*found, *await _read_alerts(alerts))
-                except Exception as error:  # noqa: BLE001 (its findings would stay for ever)
-                    self.findings, self.moves = (), ()
-                    self._errors.note("findings about operations cannot be read", error)
-                await asyncio.sleep(READ_EVERY_S)
+            both.create_task(self._follow_operations(admin, moves))
+            both.create_task(self._follow_alerts(alerts))
+
+    async def _follow_operations(self, admin: KafkaAdmin, moves: MovesReader | None) -> None:
+        throttles = LeftThrottles(admin)
+        while True:
+            try:
+                self._of_operations, self.moves = await _read(
+                    admin, throttles, moves, self._watched
+                )
+            except Exception as error:  # noqa: BLE001 (its findings would stay for ever)
+                self._of_operations, self.moves = (), ()
+                self._errors.note("findings about operations cannot be read", error)
+            await asyncio.sleep(READ_EVERY_S)
+
+    async def _follow_alerts(self, alerts: AlertWatch | None) -> None:
+        while alerts is not None:
+            try:
+                self._of_alerts, self.alerts = await _read_alerts(alerts)
+            except Exception as error:  # noqa: BLE001 (they would stay for ever)
+                self._of_alerts, self.alerts = (), NO_ALERTS
+                self._errors.note("alerts cannot be read", error)
+            await asyncio.sleep(ALERTS_EVERY_S)
 
 
 def _run(loop: asyncio.AbstractEventLoop, following: asyncio.Task[None]) -> None:
@@ -152,7 +176,7 @@ async def _read_soon(watched: WatchedCluster, bus: str | None) -> tuple[Finding,
     ):
         soon_s = NOW_WITHIN_S / 2
         throttles = LeftThrottles(admin, rates_within_s=soon_s, lists_within_s=soon_s)
-        (found, _), of_alerts = await asyncio.gather(
+        (found, _), (of_alerts, _) = await asyncio.gather(
             _read(admin, throttles, moves, watched, within_s=NOW_WITHIN_S),
             _read_alerts(alerts, within_s=NOW_WITHIN_S),
         )
@@ -194,13 +218,13 @@ async def _alerts(watched: WatchedCluster, bus: str | None) -> AsyncIterator[Ale
 
 async def _read_alerts(
     alerts: AlertWatch | None, *, within_s: float | None = None
-) -> tuple[Finding, ...]:
-    """Findings about alerts; none while the bus does not answer, or not in time."""
+) -> tuple[tuple[Finding, ...], AlertsTold]:
+    """Findings about alerts, and the alerts; none while the bus does not answer, or not in time."""
     with suppress(KafkaPortError, TimeoutError):
         async with asyncio.timeout(within_s):
             now_ms = time.time_ns() // 1_000_000
-            return () if alerts is None else await alerts.read(now_ms=now_ms)
-    return ()
+            return ((), NO_ALERTS) if alerts is None else await alerts.read(now_ms=now_ms)
+    return (), NO_ALERTS
 
 
 async def _read(

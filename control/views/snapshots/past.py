@@ -55,7 +55,7 @@ def snapshot_at(reader: StoreReader, *, cluster: ClusterId, at_ms: int) -> Opera
         StoreUnreadableError: there is a store, but it cannot be read.
     """
     found = reader.as_of(cluster=cluster, at_ms=at_ms)
-    return found and _snapshot_of(found, cluster, history=reader)
+    return None if found is None else _snapshot_of(found, cluster, history=reader)
 
 
 def snapshots_at(
@@ -68,7 +68,7 @@ def snapshots_at(
         StoreUnreadableError: there is a store, but it cannot be read.
     """
     for found in reader.states(cluster=cluster, moments=moments):
-        yield found and _snapshot_of(found, cluster)
+        yield None if found is None else _snapshot_of(found, cluster)
 
 
 def _snapshot_of(

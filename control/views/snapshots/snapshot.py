@@ -20,6 +20,7 @@ from control.model.job_health import sampling_interval_ms, stale_after_ms
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import BEHIND, INTERNAL_PREFIX, Severity
 from control.operations.bus.state import OperationState
+from control.views.alert_tables import NO_ALERTS, AlertsTold
 from control.views.cluster import overview
 from control.views.cluster.overview import Headline, HeatMap
 from control.views.format import plural_text
@@ -67,6 +68,8 @@ class OperatorSnapshot:
     """Why nobody brings figures of this cluster, and what would; empty: somebody does."""
     moves: tuple[OperationState, ...] = ()
     """Reassignments of this cluster that run, as the bus told them last."""
+    alerts: AlertsTold = NO_ALERTS
+    """Those of this cluster, and all silences."""
 
     @property
     def cluster(self) -> ClusterSnapshot:
@@ -192,6 +195,7 @@ def build_snapshot(
     gap_since_ms: int | None = None,
     operations: Iterable[Finding] = (),
     moves: tuple[OperationState, ...] = (),
+    alerts: AlertsTold = NO_ALERTS,
 ) -> OperatorSnapshot:
     """From the store's now-tables to what the screens show.
 
@@ -199,7 +203,8 @@ def build_snapshot(
     was shown); ``earlier_isr`` likewise the ``short_isr`` of the version before. ``history`` dates
     what is new. ``watch`` is the collector's report where the cluster is watched from outside.
     ``answering`` are the brokers that answer, where somebody asked them; ``operations`` the
-    findings about operations, ``moves`` those that run. ``gap_since_ms``: when
+    findings about operations, ``moves`` those that run, ``alerts`` what the bus tells of them.
+    ``gap_since_ms``: when
     the figures of a past moment were told, where nothing was measured then.
     """
     chosen = ClusterSnapshot.from_tables(tables_now, cluster=cluster)
@@ -228,6 +233,7 @@ def build_snapshot(
         unwatched=unwatched,
         why_empty=why_empty,
         moves=moves,
+        alerts=alerts,
     )
 
 

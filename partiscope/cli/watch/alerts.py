@@ -22,6 +22,7 @@ from control.views.alert_tables import (
     ALERT_RULES,
     ALERTS,
     SILENCES,
+    AlertsTold,
     alert_order,
     told_alert,
 )
@@ -72,7 +73,7 @@ def list_alerts(
     target = target_with(bootstrap=bootstrap, bus=bus)
     records, now = _ask(target, lambda topic: topic.read()), now_ms()
     rules = {it.name: it for it in load_settings().alerts.to_rules()}
-    quiet = [*records.silences.values(), *_windows()]
+    quiet = [*records.silences.values(), *_windows(now)]
     alerts = sorted(records.alerts.values(), key=alert_order)
     rows = [ALERTS.row(told_alert(it, rules, quiet, now)) for it in alerts]
     problems = delivery_problems(records, has_rules=bool(rules), now=now)
@@ -107,7 +108,7 @@ def describe(
         known = ", ".join(sorted({it.subject for it in records.alerts.values()})[:5]) or "none"
         raise CommandError(f"there is no alert {alert!r}; there are {known}", Exit.FAILED)
     rules = {it.name: it for it in load_settings().alerts.to_rules()}
-    quiet = [*records.silences.values(), *_windows()]
+    quiet = [*records.silences.values(), *_windows(now)]
     told = [told_alert(it, rules, quiet, now) for it in sorted(found, key=alert_order)]
     if as_json:
         write_json({"alerts": [{**cells_of(ALERTS.row(it)), **asdict(it.alert)} for it in told]})
@@ -312,10 +313,10 @@ def unsilence(
 
 @app.command("silences", epilog="Example: partiscope alerts silences")
 def silences(*, bootstrap: Bootstrap = None, bus: BusAddress = None, as_json: Json = False) -> None:
-    """Silences that last or are planned."""
+    """Silences that last or are planned, and maintenance windows that last."""
     found = _ask(target_with(bootstrap=bootstrap, bus=bus), lambda topic: topic.read()).silences
-    lasting = sorted(found.values(), key=lambda it: it.until_ms)
-    rows = [SILENCES.row(it) for it in lasting if not it.is_over(now_ms())]
+    known = AlertsTold(silences=[*found.values()], windows=_windows(now_ms()))
+    rows = known.silence_rows(now_ms())
     if as_json:
         write_json({"silences": [cells_of(it) for it in rows]})
     else:
@@ -409,8 +410,10 @@ def _require_text(text: str, flag: str) -> None:
         raise CommandError(f"{flag} {text!r} is not UTF-8", Exit.WRONG_USE) from error
 
 
-def _windows() -> list[Any]:
-    return [it.to_window() for it in load_settings().alerts.maintenance]
+def _windows(now: int) -> list[Silence]:
+    """Maintenance windows of the settings that last now."""
+    windows = [it.to_window().silence_at(now) for it in load_settings().alerts.maintenance]
+    return [it for it in windows if it is not None]
 
 
 def _no_bus() -> CommandError:

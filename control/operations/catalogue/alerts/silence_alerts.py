@@ -1,5 +1,6 @@
 """Silence alerts: those that match are not told for a while."""
 
+import re
 import secrets
 import time
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ from typing import ClassVar, Final, Self
 
 from control.alerts.silences import ANY, SILENCE_MS_MAX, Matcher, Silence
 from control.kafka.collector.rights import Lacking
+from control.model.moments import TimeError, iso_text, parse_moment
 from control.model.units import duration_text, parse_duration
 from control.operations.bus.alert_records import AlertsTopic
 from control.operations.bus.client import whoami
@@ -16,6 +18,10 @@ from control.operations.catalogue.forms import Confirmation, FormField, Operatio
 from control.operations.catalogue.operation import Change, Done, Effect, Operation, OperationContext
 
 TEXT_CHARACTERS_MAX: Final = 4_096
+LATE_MS_MAX: Final = 60_000
+"""A begin that is past by no more has passed while the form was filled in."""
+DAY_MS: Final = 86_400_000
+CLOCK: Final = re.compile(r"\d{1,2}:\d{2}(:\d{2})?")
 
 
 def _duration_problem(text: str) -> str | None:
@@ -23,6 +29,29 @@ def _duration_problem(text: str) -> str | None:
     if found is None or not 1 <= found <= SILENCE_MS_MAX:
         return "a time such as 30m, 2h or 3d, at most 366d"
     return None
+
+
+def _begin_problem(text: str) -> str | None:
+    try:
+        is_past = begin_ms(text, _now_ms()) < _now_ms() - LATE_MS_MAX
+    except TimeError as error:
+        return str(error)
+    return "a time to come, such as 22:00 or 2026-12-05T22:00" if is_past else None
+
+
+def begin_ms(text: str, now_ms: int) -> int:
+    """Milliseconds since the epoch of a begin as it is typed; a clock time is the next such one.
+
+    :raises TimeError: it is no time.
+    """
+    if not text:
+        return now_ms
+    at_ms = parse_moment(text, now_ms=now_ms)
+    return at_ms + DAY_MS if CLOCK.fullmatch(text) and at_ms < now_ms - LATE_MS_MAX else at_ms
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 def _glob_problem(text: str) -> str | None:
@@ -60,6 +89,10 @@ class SilenceAlerts(Operation):
                 help="its name, or a glob", check=_glob_problem,
             ),
             FormField(
+                name="begins", label="From", help="empty: now; 22:00 or 2026-12-05T22:00",
+                check=_begin_problem,
+            ),
+            FormField(
                 name="lasts", label="For", default="1h", is_required=True, help="30m, 2h, 3d",
                 check=_duration_problem,
             ),
@@ -71,12 +104,20 @@ class SilenceAlerts(Operation):
 
     matcher: Matcher
     lasts: str
+    from_ms: int | None = None
+    """None: it begins as soon as it is done."""
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
         """The command of a form's checked fields."""
         names = {it: fields[it] for it in ("rule", "subject", "cluster")}
-        return cls(matcher=Matcher(**names), lasts=fields["lasts"], reason=fields["reason"])
+        begins = fields["begins"]
+        return cls(
+            matcher=Matcher(**names),
+            lasts=fields["lasts"],
+            from_ms=begin_ms(begins, _now_ms()) if begins else None,
+            reason=fields["reason"],
+        )
 
     @property
     def what(self) -> str:
@@ -96,7 +137,8 @@ class SilenceAlerts(Operation):
         known = (await AlertsTopic(context.moves.bus).read()).alerts.values()
         covered = [it for it in known if it.is_open and self.matcher.fits(it)]
         lasts = duration_text(self.lasts_ms)
-        words = f"{self.matcher.words}: not told for {lasts}"
+        begins = "" if self.from_ms is None else f" from {iso_text(self.from_ms)}"
+        words = f"{self.matcher.words}: not told for {lasts}{begins}"
         lines = [
             Change(it.subject, str(it.status), "silenced", f"{it.rule}, {it.subject}: {it.status}")
             for it in covered
@@ -112,16 +154,16 @@ class SilenceAlerts(Operation):
         :raises InvalidInputError: there are too many already.
         :raises KafkaPortError: the bus does not answer.
         """
-        now_ms = time.time_ns() // 1_000_000
+        from_ms = _now_ms() if self.from_ms is None else self.from_ms
         topic = AlertsTopic(context.moves.bus)
         await topic.ensure()
         made = Silence(
             id=f"si-{secrets.token_hex(4)}",
             matcher=self.matcher,
-            from_ms=now_ms,
-            until_ms=now_ms + self.lasts_ms,
+            from_ms=from_ms,
+            until_ms=from_ms + self.lasts_ms,
             who=whoami(),
             why=self.reason,
         )
         await topic.save_silence(made)
-        return Done(words=f"{made.id} silences {self.matcher.words}", view="findings")
+        return Done(words=f"{made.id} silences {self.matcher.words}", view="alerts")

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from control.alert_delivery.evaluate import check_rule, reading_of
-from control.alerts.readings import RuleReading
+from control.alerts.readings import Match, RuleReading
 from control.alerts.rules import AlertRule, RuleError, parse_condition
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
 from tests.unit.control.clusters import NOW_MS, broker, commit, group, partition, tables
@@ -23,12 +23,40 @@ def _lagging(lag: int | None, **known: Any) -> OperatorSnapshot:
 
 
 def _read(
-    snapshot: OperatorSnapshot, when: str, *, opened: tuple[str, ...] = (), at_ms: int = NOW_MS
+    snapshot: OperatorSnapshot,
+    when: str,
+    *,
+    opened: tuple[str, ...] = (),
+    at_ms: int = NOW_MS,
+    keeps_words: bool = False,
 ) -> RuleReading:
     rule = AlertRule(name="r", when=when, condition=parse_condition(when))
     check_rule(rule)
-    opens = {"r": opened}
-    return reading_of(snapshot, [rule], cluster="c", at_ms=at_ms, open_subjects=opens).rules["r"]
+    opens = {"r": {it: Match(subject=it, words="as before") for it in opened}}
+    return reading_of(
+        snapshot,
+        [rule],
+        cluster="c",
+        at_ms=at_ms,
+        open_matches=opens,
+        keeps_words=keeps_words,
+    ).rules["r"]
+
+
+def test_rows_of_open_alerts_may_keep_their_words_and_nothing_else_changes() -> None:
+    groups = ("billing", "late", "new")
+    snapshot = _snapshot(
+        groups=[group(it) for it in groups],
+        commits=[commit(it, "orders", 0, lag=9 if it == "late" else 7_000) for it in groups],
+    )
+    opened = ("billing", "late")
+    anew = _read(snapshot, "groups: lag>5k", opened=opened)
+    kept = _read(snapshot, "groups: lag>5k", opened=opened, keeps_words=True)
+    assert anew.matches.keys() == kept.matches.keys() == {"billing", "new"}
+    assert (kept.unknown, kept.left_out) == (anew.unknown, anew.left_out)
+    assert kept.matches["billing"].words == "as before"
+    assert kept.matches["new"] == anew.matches["new"]
+    assert "7,000" in anew.matches["billing"].words
 
 
 def test_a_row_that_matches_is_told_with_its_figures() -> None:

@@ -54,6 +54,23 @@ def test_a_window_over_midnight_belongs_to_the_day_on_which_it_begins() -> None:
     assert list(held.values()) == [False, True, True, False, False, False]
 
 
+@pytest.mark.parametrize(
+    ("at", "spans"),
+    [
+        ("2026-11-28T23:00", ("2026-11-28T22:00", "2026-11-29T02:00")),
+        ("2026-11-29T01:00", ("2026-11-28T22:00", "2026-11-29T02:00")),
+        ("2026-11-29T12:00", None),
+    ],
+)
+def test_a_window_that_lasts_is_a_silence_until_its_end(
+    at: str, spans: tuple[str, str] | None
+) -> None:
+    window = MaintenanceWindow(name="patches", matcher=Matcher(), begin=time(22), end=time(2))
+    found = window.silence_at(_ms(at))
+    assert (found and (found.from_ms, found.until_ms)) == (spans and tuple(map(_ms, spans)))
+    assert found is None or (found.id, found.covers(ALERT, _ms(at))) == ("patches", True)
+
+
 def test_a_window_follows_the_clock_of_its_place_through_summer_time() -> None:
     window = MaintenanceWindow(
         name="w", matcher=Matcher(), begin=time(2), end=time(4), zone=ZoneInfo("Europe/Berlin")

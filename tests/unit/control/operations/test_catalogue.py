@@ -7,6 +7,7 @@ import pytest
 from control.model.ids import partition_numbers
 from control.operations import checks
 from control.operations.catalogue import FORMS, OPERATIONS, RIGHTS, form_named
+from control.operations.catalogue.alerts.end_silence import EndSilence
 from control.operations.catalogue.alerts.silence_alerts import SilenceAlerts
 from control.operations.catalogue.forms import Confirmation, OperationForm
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
@@ -48,6 +49,7 @@ VALUES = {
     "group": "billing",
     "to": "latest",
     "before": "10",
+    "silence": "si-1",
     "reason": "a test",
 }
 
@@ -57,10 +59,19 @@ def test_each_operation_is_whole(operation: type[Operation]) -> None:
     asked = operation.of(operation.FORM.parse(VALUES))
     assert asked.reason == "a test"
     assert RIGHTS[operation.FORM.name] == operation.RIGHTS
-    assert operation.RIGHTS or operation is SilenceAlerts, "it changes the bus alone"
+    assert operation.RIGHTS or operation in (SilenceAlerts, EndSilence), "it changes the bus alone"
     assert asked.what.islower()
     is_typed = operation.FORM.confirmation is Confirmation.TYPED
     assert bool(asked.thing) == is_typed, "what destroys wants a name"
+
+
+@pytest.mark.parametrize("text", ["", "23:59", "2099-01-01T00:00", "now"])
+def test_a_silence_begins_now_or_later(text: str) -> None:
+    assert SilenceAlerts.FORM.errors({"begins": text}) == {}
+    asked = SilenceAlerts.of(SilenceAlerts.FORM.parse({"begins": text}))
+    assert (asked.from_ms is None) == (not text)
+    assert "begins" in SilenceAlerts.FORM.errors({"begins": "2020-01-01T00:00"})
+    assert "begins" in SilenceAlerts.FORM.errors({"begins": "soon"})
 
 
 def test_a_comma_inside_a_config_value_stays_in_it() -> None:
