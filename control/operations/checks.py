@@ -8,6 +8,7 @@ from typing import Final
 from control.model.config_values import plain_value
 from control.model.ids import partition_numbers
 from control.model.units import parse_byte_rate, parse_duration
+from control.operations.executor.move_window import parse_day_time
 from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S
 from control.planner.by_hand import HandError, parse_edits
 
@@ -94,6 +95,11 @@ def spread_seconds(text: str) -> float | None:
 def yield_time(text: str) -> str | None:
     """A time of seconds at least."""
     return None if (spread_seconds(text) or 0.0) >= 1.0 else "a time from 1s to a day such as 30s"
+
+
+def day_time(text: str) -> str | None:
+    """A time of the day."""
+    return None if parse_day_time(text) else "a time of the day from 00:00 to 23:59, such as 01:00"
 
 
 def by_hand(text: str) -> str | None:

@@ -35,7 +35,8 @@ VALID: Final[dict[str, Any]] = {
     "empties": [3], "topic_ids": {"t": "i"}, "before": {"0": [1]}, "wave": 1, "groups": ["g"],
     "changed": ["x"], "refused": {"t-0": "gone"}, "stops": "why", "going_back": [0, 7],
     "outcome": "done", "fates": "m", "misses": {"foreseen": 0, "left": [0], "is_adaptive": True},
-    "after": {"a": 1}, "error": "e", **THROTTLE, **PROGRESS,
+    "after": {"a": 1}, "error": "e", "opens_ms": 5,
+    "window": {"start": "01:00", "until": "05:00", "zone": "UTC"}, **THROTTLE, **PROGRESS,
 }  # fmt: skip
 """A value of every key that some kind of event reads."""
 

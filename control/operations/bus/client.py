@@ -42,6 +42,7 @@ from control.operations.errors import (
     ElsewhereError,
     InvalidInputError,
 )
+from control.operations.executor.move_window import MoveWindow
 from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
 from control.operations.preflight_check import Verdict
@@ -236,6 +237,7 @@ class OperationsClient(MovesReader):
         throttle: Throttle = THROTTLE_AUTO,
         waves: WaveRules = USUAL_WAVES,
         yields: YieldRules = NEVER_YIELDS,
+        window: MoveWindow | None = None,
         reason: str = "",
         is_strict: bool = True,
         rollback_of: str | None = None,
@@ -253,6 +255,7 @@ class OperationsClient(MovesReader):
             throttle=throttle,
             waves=waves,
             yields=yields,
+            window=window,
             allows_replication_factor_change=numbers_change,
             is_strict=is_strict,
             rollback_of=rollback_of,

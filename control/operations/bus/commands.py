@@ -14,6 +14,7 @@ from typing import Any, Final
 from control.model.watched_cluster import Site
 from control.operations.bus.change_codec import pack, unpack
 from control.operations.errors import CommandDecodeError
+from control.operations.executor.move_window import MoveWindow
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
 from control.planner.proposal import PartitionChange, Proposal
 from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
@@ -54,6 +55,8 @@ class ReassignCommand:
     throttle: Throttle = THROTTLE_AUTO
     waves: WaveRules = USUAL_WAVES
     yields: YieldRules = NEVER_YIELDS
+    window: MoveWindow | None = None
+    """Hours of the day in which waves begin; null: at any time."""
     elects_preferred: bool = True
     allows_replication_factor_change: bool = False
     is_strict: bool = True
@@ -135,6 +138,7 @@ def encode_command(command: Command) -> bytes:
             "throttle": command.throttle,
             **_waves_document(command.waves),
             "yields": command.yields.document(),
+            **({} if command.window is None else {"window": command.window.document()}),
             "elects_preferred": command.elects_preferred,
             "allows_replication_factor_change": command.allows_replication_factor_change,
             "is_strict": command.is_strict,
@@ -176,6 +180,7 @@ def _decode_reassign(document: Mapping[str, Any], shared: Mapping[str, Any]) -> 
         throttle=document.get("throttle", THROTTLE_AUTO),
         waves=_parse_waves(document),
         yields=YieldRules.parse(document.get("yields", {})),
+        window=MoveWindow.parse(document.get("window")),
         elects_preferred=document.get("elects_preferred", True),
         allows_replication_factor_change=document.get("allows_replication_factor_change", False),
         is_strict=document.get("is_strict", True),

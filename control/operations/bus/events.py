@@ -32,6 +32,8 @@ class EventKind(StrEnum):
     RESUMED = "resumed"
     YIELDED = "yielded"
     """To consumer groups that fall behind (`groups`), or no longer (none)."""
+    WINDOW = "window"
+    """It waits until its window opens (`opens_ms`), or no longer (null)."""
     INTERFERED = "interfered"
     """Another tool changed what the operation had set (`changed`); `stops`: why it is paused then,
     `refused`: partitions that will not arrive."""

@@ -66,6 +66,16 @@ class _Yields(TypedDict, total=False):
     at_most_s: Seconds
 
 
+class _Window(TypedDict):
+    start: Annotated[str, StringConstraints(max_length=5)]
+    until: Annotated[str, StringConstraints(max_length=5)]
+    zone: Annotated[str, StringConstraints(max_length=100)]
+
+
+class _Opens(TypedDict):
+    opens_ms: Moment | None
+
+
 class _MovingPartition(TypedDict):
     topic: Line
     partition: Id
@@ -109,6 +119,7 @@ class _Accepted(TypedDict):
     submitted_ms: Moment
     throttle: NotRequired[Throttle | None]
     yields: NotRequired[_Yields]
+    window: NotRequired[_Window | None]
     partitions: NotRequired[Count | None]
     planned_bytes: NotRequired[Count | None]
     changes: list[Change] | str
@@ -198,6 +209,7 @@ _DATA: Final[Mapping[str, TypeAdapter[Any]]] = {
         "paused": _Nothing,
         "resumed": _Nothing,
         "yielded": _Yielded,
+        "window": _Opens,
         "interfered": _Interfered,
         "cancelling": _Cancelling,
         "elected": _Nothing,
@@ -244,6 +256,7 @@ class _Reassign(_Asked):
     leaders_turn: NotRequired[str]
     spread_s: NotRequired[Annotated[float, Field(ge=0, allow_inf_nan=False)]]
     yields: NotRequired[_Yields]
+    window: NotRequired[_Window | None]
     elects_preferred: NotRequired[bool]
     allows_replication_factor_change: NotRequired[bool]
     is_strict: NotRequired[bool]

@@ -23,6 +23,7 @@ from control.model.watched_cluster import Site
 from control.operations.bus.change_codec import changes_document, pack, unpack
 from control.operations.bus.commands import ReassignCommand, Throttle
 from control.operations.bus.events import Event, EventKind, MoveProgress, Outcome
+from control.operations.executor.move_window import words_of
 from control.operations.executor.timing.calibration import Misses
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
 from control.operations.reassignment.partition_results import Fate, fate_counts, unpack_fates
@@ -110,6 +111,10 @@ class OperationState:
     """Consumer groups for which it holds back now; empty: it does not."""
     yield_words: str = ""
     """Why it yields now."""
+    window: str = ""
+    """Hours of the day in which its waves begin, and their time zone; empty: at any time."""
+    opens_ms: int | None = None
+    """When the window opens that it waits for; null: it does not wait."""
     interfered: frozenset[str] = frozenset()
     """What another tool has changed since the operation was last resumed."""
     stopped_for: str = ""
@@ -137,6 +142,13 @@ class OperationState:
     def is_started(self) -> bool:
         """Whether pre-flight was passed."""
         return self.started_ms is not None
+
+    @property
+    def is_outside_window(self) -> bool:
+        """Whether nothing of it is under way until its window opens."""
+        copied = 0 if self.progress is None else self.progress.moving_count
+        is_going = self.phase in (Phase.WAITING, Phase.RUNNING)
+        return is_going and self.opens_ms is not None and not copied
 
     @property
     def took_s(self) -> float | None:
@@ -230,6 +242,8 @@ class OperationState:
             "progress": None if self.progress is None else self.progress.document(),
             "message": self.message,
             "yields_to": list(self.yields_to),
+            "window": self.window,
+            "opens_ms": self.opens_ms,
             "stopped_for": self.stopped_for,
             "notes": list(self.notes),
             "fates": {fate.value: count for fate, count in fate_counts(self.fates).items()},
@@ -289,6 +303,7 @@ def accepted_data(command: ReassignCommand) -> dict[str, Any]:
         "submitted_ms": command.submitted_ms,
         "throttle": command.throttle,
         "yields": command.yields.document(),
+        **({} if command.window is None else {"window": command.window.document()}),
         "partitions": len(command.changes),
         "planned_bytes": sum(change.moved_bytes for change in command.changes),
         "changes": pack(command.changes),
@@ -394,6 +409,7 @@ def _changed_by(state: OperationState, event: Event) -> dict[str, Any]:
                 "told_bytes": data.get("planned_bytes"),
                 "throttle_asked": data.get("throttle"),
                 "yields": YieldRules.parse(data.get("yields", {})),
+                "window": words_of(data["window"]) if data.get("window") else "",
             }
         case EventKind.STARTED:
             return {**_started_by(event), **_ordered(state, event)}
@@ -421,6 +437,8 @@ def _held_by(state: OperationState, event: Event) -> dict[str, Any]:
         case EventKind.YIELDED:
             groups = tuple(data.get("groups", ()))
             return {"yields_to": groups, "yield_words": event.message if groups else ""}
+        case EventKind.WINDOW:
+            return {"opens_ms": data["opens_ms"]}
         case EventKind.INTERFERED:
             return {
                 **_noted(state, event),
@@ -469,12 +487,13 @@ def _started_by(event: Event) -> dict[str, Any]:
         "expected_s": None if expected is None else (expected[0], expected[1]),
         "empties": tuple(data.get("empties", ())),
         "topic_ids": data.get("topic_ids", {}),
+        "opens_ms": None,
     }
 
 
 def _ended_by(state: OperationState, event: Event) -> dict[str, Any]:
     if event.kind is EventKind.REFUSED:
-        return {"outcome": Outcome.REFUSED, "finished_ms": event.at_ms}
+        return {"outcome": Outcome.REFUSED, "finished_ms": event.at_ms, "opens_ms": None}
     data = event.data
     misses, progress = data.get("misses"), data.get("progress")
     return {
@@ -482,6 +501,7 @@ def _ended_by(state: OperationState, event: Event) -> dict[str, Any]:
         "finished_ms": event.at_ms,
         "yields_to": (),
         "yield_words": "",
+        "opens_ms": None,
         "stopped_for": "",
         "misses": None if misses is None else Misses.parse(misses),
         "told_fates": _fates(data.get("fates", ""), state.partitions_count),

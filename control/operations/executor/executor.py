@@ -45,6 +45,7 @@ from control.operations.executor.run import ReassignRun
 from control.operations.executor.run_context import ControlFlags, tell_once
 from control.operations.executor.throttles.throttle_of_move import MoveThrottle
 from control.operations.executor.throttles.throttle_record import ThrottleRecord, brokers_between
+from control.operations.executor.window_watch import WindowWatch
 from control.operations.executor.yielding.consumer_probe import ConsumerProbe
 from control.operations.executor.yielding.rules import YieldMode
 from control.operations.reassignment.partition_results import pack_fates
@@ -226,7 +227,10 @@ class Executor:
         memory, outage = self.memory, ClusterOutage()
         while cluster in memory.busy_clusters():
             arrived, waiting = memory.arrived, memory.unfinished(cluster)
-            command, again_s = (waiting[0] if waiting else None), LOOK_AGAIN_S
+            command, again_s = await self._next_due(ownership, waiting), LOOK_AGAIN_S
+            if command is None and not memory.left_behind(cluster):
+                await _first_of(arrived, (), timeout_s=LOOK_AGAIN_S)
+                continue
             try:
                 async with self._turn(cluster):
                     at_once = command is not None
@@ -247,6 +251,20 @@ class Executor:
                     await self._fail(ownership, command, error)
             if command is None:
                 await _first_of(arrived, (), timeout_s=again_s)
+
+    async def _next_due(
+        self, ownership: Ownership, waiting: Collection[ReassignCommand]
+    ) -> ReassignCommand | None:
+        """The oldest that need not wait for its window; each that must says so."""
+        due = list[ReassignCommand]()
+        for command in waiting:
+            context = _Context(self, ownership, command.operation_id)
+            window = WindowWatch(command.window, context)
+            if window.holds:
+                await window.tell()
+            else:
+                due.append(command)
+        return due[0] if due else None
 
     @contextlib.asynccontextmanager
     async def _turn(self, cluster: Site) -> AsyncIterator[None]:

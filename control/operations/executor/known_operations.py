@@ -13,6 +13,7 @@ from control.operations.bus.commands import (
 from control.operations.bus.events import Event, EventKind
 from control.operations.bus.state import OperationState, apply_event, misses_of
 from control.operations.executor.run_context import ControlFlags
+from control.operations.executor.throttles.throttle_record import ThrottleRecord
 from control.operations.executor.timing.calibration import Calibration, calibration_of
 
 
@@ -96,13 +97,9 @@ class Memory:
         ]
 
     def left_behind(self, cluster: Site) -> list[ReassignCommand]:
-        """Operations on a cluster that ended before their throttle was gone from every broker."""
-        return [
-            command
-            for command in self._of(cluster)
-            if self.state_of(command.operation_id).is_finished
-            and self.state_of(command.operation_id).throttle is not None
-        ]
+        """Operations on a cluster that ended, or wait for their window, before their throttle was
+        gone from every broker."""
+        return [c for c in self._of(cluster) if _has_left(self.state_of(c.operation_id))]
 
     def calibration(self, command: ReassignCommand) -> Calibration:
         """Calibration of an operation's intervals by the moves that ended on its cluster."""
@@ -117,6 +114,13 @@ class Memory:
     def _is_open(self, command: ReassignCommand) -> bool:
         state = self.state_of(command.operation_id)
         return not state.is_finished or state.throttle is not None
+
+
+def _has_left(state: OperationState) -> bool:
+    if state.throttle is None:
+        return False
+    is_rest = ThrottleRecord.parse(state.throttle).is_left_behind
+    return state.is_finished or (state.is_outside_window and is_rest)
 
 
 def _apply_control(flags: ControlFlags, command: ControlCommand) -> None:

@@ -41,6 +41,7 @@ from control.operations.executor.throttles.throttle_guard import ThrottleGuard
 from control.operations.executor.throttles.throttle_of_move import MoveThrottle
 from control.operations.executor.timing.calibration import Calibration
 from control.operations.executor.timing.forecast import Forecast
+from control.operations.executor.window_watch import WindowWatch
 from control.operations.executor.yielding.yield_watch import GroupReader, YieldWatch, wait_for_turn
 from control.operations.reassignment.cluster_probes import (
     measure_produced,
@@ -90,6 +91,7 @@ class ReassignRun:
         self._throttle = MoveThrottle(admin, command, context)
         self._guard = ThrottleGuard(self._throttle, self._watch, context)
         self._yield = YieldWatch(consumers, command.yields, context)
+        self._window = WindowWatch(command.window, context)
         self._went_back: frozenset[TopicPartition] = frozenset()
         self._produced: Mapping[TopicPartition, float] | None = None
         self._sized = command.changes
@@ -101,7 +103,7 @@ class ReassignRun:
         self._refused = {c.key: told[str(c.key)] for c in command.changes if str(c.key) in told}
 
     async def run(self) -> None:
-        """To the end, whichever.
+        """To the end, whichever, or until its window closes: run it again once that is open.
 
         :raises FencedError: another executor owns the operations.
         :raises UnreachableError: the cluster does not answer; run again later.
@@ -119,6 +121,9 @@ class ReassignRun:
         await self._spread(self._produced, goes_on=goes_on)
         async with self._yield:
             outcome = await self._run_waves()
+        if outcome is None:
+            await self._leave()
+            return
         await self._yield.end()
         arrived_s = time.monotonic()
         if self._command.elects_preferred:
@@ -199,9 +204,17 @@ class ReassignRun:
         await self._refuse(others)
         return True
 
-    async def _run_waves(self) -> Outcome:
-        """A wave that was under way before a crash goes on, whatever holds up those after it."""
+    async def _leave(self) -> None:
+        """Leave nothing on the cluster while the window is closed: others may run meanwhile."""
+        await self._yield.end("its window is closed")
+        await remove_at_end(self._throttle, self._context)
+        await self._window.tell_left(self._context.state().progress)
+
+    async def _run_waves(self) -> Outcome | None:
+        """A wave that was under way before a crash goes on, whatever holds up those after it.
+        Null: the rest waits for its window."""
         context = self._context
+        await self._window.tell()
         begun_before = context.state().waves_begun
         if self._command.rolled_back is not None:
             await settle(self._watch, self._command.changes, context)
@@ -219,28 +232,34 @@ class ReassignRun:
             is_under_way = moves and number <= begun_before
             is_over = not left or (number < begun_before and not is_under_way)
             is_new = not (is_over or is_under_way)
-            if is_new:
-                await self._wait_to_begin(left)
+            if is_new and not await self._may_begin(left):
+                return None
             may_begin = not (is_new and context.flags().is_last_wave)
             if context.flags().is_cancelled or not may_begin:
                 return await self._cancel()
             if is_over:
                 continue
             await self._watch.refresh()
-            if not is_new or await self._is_anything_safe(left):
-                await self._run_wave(number, wave)
+            unsafe = is_new and not await self._is_anything_safe(left)
+            is_begun = unsafe or await self._run_wave(number, wave)
             if context.flags().is_cancelled or self._asking.dropped:
                 return await self._cancel()
+            if not is_begun:
+                return None
         await self._watch.refresh()
         await self._emit_progress(len(self._waves))
         return Outcome.FAILED if self._missing else Outcome.DONE
 
-    async def _wait_to_begin(self, wave: Sequence[PartitionChange]) -> None:
-        """Until no consumer, no operator and no disk holds up a new wave."""
+    async def _may_begin(self, wave: Sequence[PartitionChange]) -> bool:
+        """Waits until no consumer, no operator and no disk holds up a new wave; False where its
+        window is closed by then."""
+        if self._window.holds:
+            return False
         has_yielded = await wait_for_turn(self._yield, self._context)
         wave = self._watch.as_now(wave)
         if await wait_for_room(self._admin, wave, self._context) or has_yielded:
             self._watch.forget_rates()
+        return not self._window.holds
 
     async def _is_anything_safe(self, wave: Sequence[PartitionChange]) -> bool:
         """Leaves out, and tells, what has become unsafe since pre-flight."""
@@ -249,7 +268,8 @@ class ReassignRun:
         await self._refuse(unsafe, EventKind.INTERFERED)
         return any(change.key not in self._refused for change in wave)
 
-    async def _run_wave(self, number: int, wave: Wave) -> None:
+    async def _run_wave(self, number: int, wave: Wave) -> bool:
+        """Until it has arrived; False where its window closed before all of it had begun."""
         context = self._context
         is_asked = number <= context.state().waves_begun
         message = f"wave {number} of {len(self._waves)}: {counted(len(wave), 'partition')}"
@@ -259,7 +279,7 @@ class ReassignRun:
         gone = self._watch.gone
         await self._throttle.begin_wave(c.key for c in wave if c.key not in gone)
         if context.flags().is_cancelled:
-            return
+            return True
         await self._guard.check(wave)
         asking = self._asking
         asking.begin(number, wave, throttle=self._throttle.rate, now_s=time.monotonic())
@@ -268,7 +288,8 @@ class ReassignRun:
         while not context.flags().is_cancelled:
             await self._note_last_wave(number)
             await self._tell_pause(number)
-            if await self._yield.tell():
+            goes_on = await self._tell_window(number, wave)
+            if await self._yield.tell() or goes_on:
                 self._watch.forget_rates()
             next_s = None if self._is_held else asking.wait_s(time.monotonic())
             soon_s = tick_s if next_s is None else max(next_s, LAST_TICK_S)
@@ -298,7 +319,17 @@ class ReassignRun:
             asked = self._watch.left(c for c in wave if c.key not in asking.dropped)
             if all(change.key in self._refused for change in asked):
                 await context.emit(EventKind.WAVE_DONE, f"wave {number} done", wave=number)
-                return
+                return True
+            if self._window.holds and not any(map(self._watch.places.is_moving, asked)):
+                return False
+        return True
+
+    async def _tell_window(self, number: int, wave: Wave) -> bool:
+        """Says while a wave is under way that something else waits; whether the window opened."""
+        is_asked = all(map(self._watch.places.is_moving, self._watch.left(wave)))
+        if is_asked and number == len(self._waves):
+            return False
+        return await self._window.tell(is_copying=True)
 
     async def _spread(self, produced: Mapping[TopicPartition, float], *, goes_on: bool) -> None:
         """Sets the pace; a run that goes on says here that producers' traffic is not known."""
@@ -312,8 +343,10 @@ class ReassignRun:
 
     @property
     def _is_held(self) -> bool:
-        """Whether what has not begun waits: an operator paused it, or it yields to consumers."""
-        return self._context.flags().is_paused or self._yield.is_holding
+        """Whether what has not begun waits: an operator paused it, it yields to consumers, or its
+        window is closed."""
+        is_paused = self._context.flags().is_paused
+        return is_paused or self._yield.is_holding or self._window.is_closed
 
     @property
     def _spread_s(self) -> tuple[float, float]:
@@ -441,6 +474,7 @@ class ReassignRun:
         progress = self._watch.progress(
             wave=wave, now_s=now_s, throttle=rate, spread_s=spread_s, after_s=after_s
         )
+        progress = self._window.lengthened(progress)
         if _differs(self._context.state().progress, progress):
             await self._context.emit(EventKind.PROGRESS, **progress.document())
         return progress

@@ -105,7 +105,7 @@ def report_of(
         throttles=_of_kinds(state, EventKind.THROTTLE_RECORDED, EventKind.THROTTLE_REMOVED),
         waves=_waves(state.moments),
         yields=_of_kinds(state, EventKind.YIELDED),
-        pauses=_of_kinds(state, EventKind.PAUSED, EventKind.RESUMED),
+        pauses=_of_kinds(state, EventKind.PAUSED, EventKind.RESUMED, EventKind.WINDOW),
         notes=state.notes,
         changes=tuple(
             ChangeResult(

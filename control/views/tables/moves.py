@@ -29,12 +29,15 @@ NONE_YET: Final = Cell(None, text.NONE)
 SOON_S: Final = 600.0
 YIELDS: Final = "yields"
 """Status of a move that runs and holds back for consumers."""
+WAITS: Final = "waits"
+"""Status of a move of which nothing is under way until its window opens."""
 _COPIED_HELP: Final = "Data copied so far"
 _ENDS_HELP: Final = "An interval, not a promise"
 _TONES: Final = {
     "running": Tone.NOTICE,
     "waiting": Tone.MUTED,
     "submitted": Tone.MUTED,
+    WAITS: Tone.MUTED,
     YIELDS: Tone.WARNING,
     "pausing": Tone.WARNING,
     "paused": Tone.WARNING,
@@ -71,7 +74,9 @@ def move_row(move: OperationState, *, now_ms: int) -> Row:
 
 
 def status_word(move: OperationState) -> str:
-    """Its outcome or phase, or ``YIELDS``."""
+    """Its outcome or phase, or ``WAITS`` or ``YIELDS``."""
+    if move.is_outside_window:
+        return WAITS
     word = str(move.outcome or move.phase)
     return YIELDS if word == "running" and move.yields_to else word
 
@@ -141,6 +146,8 @@ def move_facts(move: OperationState, *, now_ms: int) -> tuple[Fact, ...]:
              else Cell(progress.wave, f"{progress.wave} of {progress.waves}")),
         Fact("throttle", throttle_cell(move.throttle_bytes_per_s, is_gone=move.throttle is None),
              "Of each broker"),
+        *([Fact("window", Cell(move.window, move.window), "Waves begin in it")] if move.window
+          else []),
     )  # fmt: skip
 
 

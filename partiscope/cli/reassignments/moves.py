@@ -328,7 +328,8 @@ def progress_line(state: OperationState) -> str:
         low, high = progress.eta_s_low * 1000, progress.eta_s_high * 1000
         eta = f"  ≈ {duration_text(low)} to {duration_text(high)} left"
     waits = f"  {words}" if (words := spread_words(progress)) else ""
-    held = f"  {state.message}" if state.phase in HELD else ""
+    is_held = state.phase in HELD or state.is_outside_window
+    held = f"  {state.message}" if is_held else ""
     yields = f"  ▲ {state.yield_words}" if state.yield_words else ""
     return (
         f"{head}{held}  wave {progress.wave} of {progress.waves}  "

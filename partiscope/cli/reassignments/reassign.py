@@ -9,9 +9,14 @@ import typer
 
 from broker.named_file import NamedFileError, read_text
 from control.model.ids import TopicPartition
-from control.operations.catalogue.moves.reassign import REASSIGN, Reassign, yield_rules
+from control.operations.catalogue.moves.reassign import (
+    REASSIGN,
+    Reassign,
+    move_window,
+    yield_rules,
+)
 from control.operations.errors import InvalidInputError
-from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode, YieldRules
+from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode
 from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
 from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
@@ -32,6 +37,14 @@ from partiscope.cli.shared.options import (
 )
 from partiscope.identity import Target
 
+PerWave = Annotated[int, typer.Option(min=1, help="Number of partitions at a time.")]
+PerBroker = Annotated[
+    int | None, typer.Option(min=1, help="Partitions at a time to or from one broker, at most.")
+]
+Order = Annotated[SizeOrder, typer.Option(help="Partitions that move first.")]
+NewLeaders = Annotated[
+    LeaderTurn, typer.Option(help="When to move partitions that get another leader.")
+]
 Spread = Annotated[
     str,
     typer.Option(help="Longest time until the last partition begins, to spare producers; or none."),
@@ -44,6 +57,12 @@ YieldAfter = Annotated[
     str, typer.Option(metavar="TIME", help="Age of unread records from which they do.")
 ]
 YieldAtMost = Annotated[str, typer.Option(metavar="TIME", help="Longest time that a move yields.")]
+Start = Annotated[
+    str, typer.Option(metavar="HH:MM", help="Time of day from which waves begin; with --until.")
+]
+Until = Annotated[
+    str, typer.Option(metavar="HH:MM", help="Time of day from which none begins, until --start.")
+]
 Targets = dict[TopicPartition, tuple[int, ...]]
 
 
@@ -54,22 +73,16 @@ def reassign(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Pre-flight only.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     reason: Annotated[str, typer.Option(help="For the journal.")] = "",
-    partitions_per_wave: Annotated[
-        int, typer.Option(min=1, help="Number of partitions at a time.")
-    ] = USUAL_WAVES.partitions,
-    partitions_per_broker: Annotated[
-        int | None, typer.Option(min=1, help="Partitions at a time to or from one broker, at most.")
-    ] = None,
-    order: Annotated[
-        SizeOrder, typer.Option(help="Partitions that move first.")
-    ] = USUAL_WAVES.order,
-    new_leaders: Annotated[
-        LeaderTurn, typer.Option(help="When to move partitions that get another leader.")
-    ] = USUAL_WAVES.leaders,
+    partitions_per_wave: PerWave = USUAL_WAVES.partitions,
+    partitions_per_broker: PerBroker = None,
+    order: Order = USUAL_WAVES.order,
+    new_leaders: NewLeaders = USUAL_WAVES.leaders,
     spread: Spread = "5m",
     yield_to_consumers: YieldTo = NEVER_YIELDS.mode,
     yield_after: YieldAfter = "30s",
     yield_at_most: YieldAtMost = "10m",
+    start: Start = "",
+    until: Until = "",
     bootstrap: Bootstrap = None,
     bus: Bus = None,
     as_json: Json = False,
@@ -82,8 +95,20 @@ def reassign(
         leaders=new_leaders,
         spread_s=seconds_of_spread(spread),
     )
-    yields = _yields(yield_to_consumers, yield_after, yield_at_most)
-    asked = Reassign(throttle=throttle, waves=waves, yields=yields, reason=reason)
+    given = _checked({
+        "yield_to_consumers": yield_to_consumers.value,
+        "yield_after": yield_after,
+        "yield_at_most": yield_at_most,
+        "start": start,
+        "until": until,
+    })  # fmt: skip
+    asked = Reassign(
+        throttle=throttle,
+        waves=waves,
+        yields=yield_rules(given),
+        window=move_window(given),
+        reason=reason,
+    )
     targets, made_for = _targets(plan), _made_for(plan)
     target = target_with(bootstrap=bootstrap, bus=bus)
     previewed = asyncio.run(_preview(target, plan.stem, (targets, made_for), asked))
@@ -103,17 +128,12 @@ def reassign(
     raise typer.Exit(asyncio.run(_run(target, previewed, as_json=as_json)))
 
 
-def _yields(mode: YieldMode, after: str, at_most: str) -> YieldRules:
+def _checked(given: dict[str, str]) -> dict[str, str]:
     """:raises InvalidInputError: a time that cannot be."""
-    given = {
-        "yield_to_consumers": mode.value,
-        "yield_after": after,
-        "yield_at_most": at_most,
-    }
     wrong = {name: why for name, why in REASSIGN.errors(given).items() if name in given}
     if wrong:
         raise InvalidInputError(wrong)
-    return yield_rules(given)
+    return given
 
 
 def _targets(plan: Path) -> Targets:

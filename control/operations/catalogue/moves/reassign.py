@@ -25,6 +25,13 @@ from control.operations.catalogue.operation import (
     OperationContext,
 )
 from control.operations.errors import ConflictError, InvalidInputError, StalePreviewError
+from control.operations.executor.move_window import (
+    MoveWindow,
+    parse_day_time,
+    window_check,
+    zone_named,
+)
+from control.operations.executor.window_watch import local_zone, now_ms
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode, YieldRules
 from control.operations.preflight_check import Verdict
 from control.operations.reassignment.conflicts import check_others
@@ -305,6 +312,20 @@ REASSIGN: Final = OperationForm(
             check=checks.yield_time,
             section="Pace",
         ),
+        FormField(
+            name="start",
+            label="Start",
+            help="waves begin from this time of day on: 01:00; empty: at any time",
+            check=checks.day_time,
+            section="Pace",
+        ),
+        FormField(
+            name="until",
+            label="Until",
+            help="no wave begins from this time of day on: 05:00; it goes on the next night",
+            check=checks.day_time,
+            section="Pace",
+        ),
         REASON,
     ),
 )
@@ -319,6 +340,8 @@ RUN_FIELDS: Final = (
     "yield_to_consumers",
     "yield_after",
     "yield_at_most",
+    "start",
+    "until",
     "reason",
 )
 """Fields of REASSIGN that say how to run a plan, not what to plan: its alternatives stay."""
@@ -336,14 +359,19 @@ class Reassign(Operation):
     throttle: Throttle = THROTTLE_AUTO
     waves: WaveRules = USUAL_WAVES
     yields: YieldRules = NEVER_YIELDS
+    window: MoveWindow | None = None
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
-        """How a form's checked fields run a plan; ``of_plan`` adds the plan."""
+        """How a form's checked fields run a plan; ``of_plan`` adds the plan.
+
+        :raises InvalidInputError: a window that never opens or closes.
+        """
         return cls(
             throttle=fields["throttle"],
             waves=wave_rules(fields),
             yields=yield_rules(fields),
+            window=move_window(fields),
             reason=fields["reason"],
         )
 
@@ -376,6 +404,9 @@ class Reassign(Operation):
             throttle=self.throttle,
             rules=self.waves,
         )
+        if self.window is not None:
+            told = window_check(self.window, review.seconds_max, now_ms=now_ms())
+            review = replace(review, checks=(*review.checks, told))
         return self.reviewed(review)
 
     def reviewed(self, review: Preview) -> Effect[Self]:
@@ -421,6 +452,7 @@ class Reassign(Operation):
             throttle=self.throttle,
             waves=self.waves,
             yields=self.yields,
+            window=self.window,
             reason=self.reason,
             confirmed=context.confirmed,
         )
@@ -462,6 +494,25 @@ def yield_rules(fields: Mapping[str, str]) -> YieldRules:
         behind_s=checks.spread_seconds(fields["yield_after"]) or NEVER_YIELDS.behind_s,
         at_most_s=checks.spread_seconds(fields["yield_at_most"]) or NEVER_YIELDS.at_most_s,
     )
+
+
+def move_window(fields: Mapping[str, str]) -> MoveWindow | None:
+    """Hours of the day in which its waves begin, by the clock of this machine; null: at any time.
+
+    :raises InvalidInputError: half a window, one of no length, or no time zone.
+    """
+    start, until = (parse_day_time(fields[name]) for name in ("start", "until"))
+    if start is None and until is None:
+        return None
+    if start is None or until is None:
+        lacks = "start" if start is None else "until"
+        raise InvalidInputError({lacks: "a window has a start and an end: 01:00 until 05:00"})
+    if start == until:
+        raise InvalidInputError({"until": "the window has no length: take another end than start"})
+    try:
+        return MoveWindow(start=start, until=until, zone=zone_named(local_zone()))
+    except ValueError as error:
+        raise InvalidInputError({"start": f"{error}: set TZ, such as Europe/Berlin"}) from error
 
 
 def one_partition(fields: Mapping[str, str]) -> TopicPartition:

@@ -100,10 +100,10 @@ class YieldWatch:
             await self.tell()
         return has_waited
 
-    async def end(self) -> None:
+    async def end(self, why: str = "the last wave is over") -> None:
         """Nothing is left to yield with."""
         if self._context.state().yields_to:
-            await self._emit("yields to nobody: the last wave is over", ())
+            await self._emit(f"yields to nobody: {why}", ())
 
     async def _keep_reading(self, reader: GroupReader) -> None:
         every_s = min(max(self._rules.behind_s / READINGS_WITHIN, READ_OFTEN_S), READ_EVERY_S)

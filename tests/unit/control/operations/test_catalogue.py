@@ -1,5 +1,6 @@
 """The catalogue of operations and their forms."""
 
+from datetime import datetime
 from inspect import signature
 
 import pytest
@@ -11,13 +12,20 @@ from control.operations.catalogue.alerts.end_silence import EndSilence
 from control.operations.catalogue.alerts.silence_alerts import SilenceAlerts
 from control.operations.catalogue.forms import Confirmation, OperationForm
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
-from control.operations.catalogue.moves.reassign import REASSIGN, Reassign, yield_rules
+from control.operations.catalogue.moves.reassign import (
+    REASSIGN,
+    Reassign,
+    move_window,
+    yield_rules,
+)
 from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.topics.create_topic import CreateTopic
 from control.operations.catalogue.topics.produce import PRODUCE, produce_job
 from control.operations.checks import config_pairs, pairs, spread_seconds
 from control.operations.errors import InvalidInputError
+from control.operations.executor.move_window import window_check
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode, YieldRules
+from control.planner.by_hand import NOTHING
 from control.planner.waves import USUAL_WAVES
 from partiscope.cli.reassignments.reassign import reassign
 from tests.support.cases import case
@@ -167,6 +175,45 @@ def test_usual_yields_are_the_same_in_forms_and_on_the_command_line() -> None:
     names = ("yield_to_consumers", "yield_after", "yield_at_most")
     for usual in (lambda name: REASSIGN.field(name).default, lambda name: typed[name].default):
         assert yield_rules({name: usual(name) for name in names}) == NEVER_YIELDS
+
+
+def test_usual_moves_begin_at_any_time() -> None:
+    typed = signature(reassign).parameters
+    for usual in (lambda name: REASSIGN.field(name).default, lambda name: typed[name].default):
+        assert move_window({name: usual(name) for name in ("start", "until")}) is None
+
+
+@pytest.mark.parametrize(
+    ("start", "until", "wrong"),
+    [("01:00", "", "until"), ("", "05:00", "start"), ("01:00", "1:00", "until")],
+)
+def test_half_a_window_and_one_of_no_length_are_refused(start: str, until: str, wrong: str) -> None:
+    with pytest.raises(InvalidInputError) as refused:
+        Reassign.of_plan(NOTHING, {"start": start, "until": until})
+    assert set(refused.value.fields) == {wrong}
+
+
+@pytest.mark.parametrize("text", ["24:00", "1", "01:60", "noon", "-1:00", "01:00:00"])
+def test_a_time_of_the_day_is_hours_and_minutes(text: str) -> None:
+    assert set(REASSIGN.errors({"start": text})) == {"start"}
+
+
+def test_a_zone_without_a_name_is_told_with_what_sets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    with pytest.raises(InvalidInputError, match="set TZ, such as Europe/Berlin"):
+        Reassign.of_plan(NOTHING, {"start": "01:00", "until": "05:00"})
+
+
+def test_the_window_stands_in_the_form_with_the_zone_of_this_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    window = Reassign.of_plan(NOTHING, {"start": "22:00", "until": "4:30"}).window
+    assert window is not None
+    assert window.words == "22:00 to 04:30 (Asia/Kolkata)"
+    now_ms = datetime(2026, 12, 1, 20, tzinfo=window.zone).timestamp() * 1000
+    told = window_check(window, 8 * 3600.0, now_ms=now_ms).reason
+    assert not lacking(told, window.words, "first in 2 h", "done in 1 d 3 h", "04:30 arrive")
 
 
 def test_a_throttle_that_is_not_there_cannot_be_lowered() -> None:
