@@ -6,27 +6,19 @@ QuorumConfig). Every value of a property that Kafka knows is judged here, so the
 """
 
 import logging
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
+from broker.config.errors import ConfigError
+from broker.config.listeners import Listeners, parse_listeners
 from broker.config.properties import PropertiesError, parse_properties
 from broker.config.without_effect import WITHOUT_EFFECT
-from broker.host_name import bare_host, is_host_name
-from broker.metadata.records import BrokerEndpoint
 from broker.metrics_schema import JOB_ROWS_PER_S
 from broker.named_file import NamedFileError, read_text
 from broker.protocol.known_configs import broker_configs, problem_of_value
 
 log = logging.getLogger(__name__)
-
-CONTROLLER_PORT_OFFSET = 10_000
-PORT_MAX = 65_535
-
-
-class ConfigError(Exception):
-    """A configuration that cannot be used: what, why, and what to write instead."""
 
 
 def _property(name: str, default: Any, *, at_least: int | None = None) -> Any:
@@ -39,10 +31,7 @@ class BrokerConfig:
 
     node_id: int
     cluster_id: str
-    listener: BrokerEndpoint
-    controller_listener: BrokerEndpoint | None
-    """None where the node is a broker alone."""
-    advertised: BrokerEndpoint
+    listeners: Listeners
     quorum_voters: str
     log_dir: str
     rack: str | None
@@ -153,15 +142,11 @@ class BrokerConfig:
 
         :raises ConfigError: missing or bad value.
         """
-        listeners = _parse_listeners(properties)
-        advertised = _parse_advertised(properties, listeners)
-        is_controller = _is_controller(properties)
+        listeners = parse_listeners(properties, is_controller=_is_controller(properties))
         config = cls(
             node_id=_parse_node_id(properties),
             cluster_id=_required(properties, "cluster.id"),
-            listener=listeners["PLAINTEXT"],
-            controller_listener=listeners["CONTROLLER"] if is_controller else None,
-            advertised=advertised,
+            listeners=listeners,
             quorum_voters=_required(properties, "controller.quorum.voters"),
             log_dir=_parse_log_dir(properties),
             rack=properties.get("broker.rack") or None,
@@ -178,8 +163,6 @@ def _typed_fields() -> list[Any]:
 
 _NO_CLASSES = "this broker loads no classes, so that it would check nothing; leave it out"
 _ONLY = {
-    "controller.listener.names": ("CONTROLLER", "it is the controllers' listener here"),
-    "inter.broker.listener.name": ("PLAINTEXT", "it is the brokers' listener here"),
     "create.topic.policy.class.name": ("", _NO_CLASSES),
     "alter.config.policy.class.name": ("", _NO_CLASSES),
 }
@@ -201,10 +184,6 @@ def _check_values(properties: Mapping[str, str]) -> None:
         problem = "" if known is None or not text.strip() else problem_of_value(known, text)
         if problem:
             raise ConfigError(f"{name}={text}: {problem[0].lower()}{problem[1:]}")
-    protocols = properties.get("listener.security.protocol.map", "")
-    for listener, _, protocol in (entry.strip().partition(":") for entry in protocols.split(",")):
-        if listener in ("PLAINTEXT", "CONTROLLER") and protocol != "PLAINTEXT":
-            raise ConfigError(f"listener.security.protocol.map: {listener} is PLAINTEXT here")
 
 
 def _parse_node_id(properties: Mapping[str, str]) -> int:
@@ -269,50 +248,3 @@ def _parse_log_dir(properties: Mapping[str, str]) -> str:
     if len(directories) != 1:
         raise ConfigError(f"log.dirs={text}: one directory per node is supported; name just one")
     return directories[0]
-
-
-def _parse_listeners(properties: Mapping[str, str]) -> dict[str, BrokerEndpoint]:
-    listeners = _parse_endpoints("listeners", _required(properties, "listeners"))
-    if "PLAINTEXT" not in listeners:
-        raise ConfigError("listeners has no PLAINTEXT entry; write PLAINTEXT://127.0.0.1:9092")
-    if "CONTROLLER" not in listeners:
-        client = listeners["PLAINTEXT"]
-        port = client.port + CONTROLLER_PORT_OFFSET
-        port = port if port <= PORT_MAX else client.port - CONTROLLER_PORT_OFFSET
-        listeners["CONTROLLER"] = replace(client, name="CONTROLLER", port=port)
-    unknown = listeners.keys() - {"PLAINTEXT", "CONTROLLER"}
-    if unknown:
-        raise ConfigError(
-            f"listeners names {', '.join(sorted(unknown))}; only PLAINTEXT and CONTROLLER exist"
-        )
-    return listeners
-
-
-def _parse_advertised(
-    properties: Mapping[str, str], listeners: Mapping[str, BrokerEndpoint]
-) -> BrokerEndpoint:
-    text = properties.get("advertised.listeners", "").strip()
-    endpoint = listeners["PLAINTEXT"]
-    if text:
-        endpoint = _parse_endpoints("advertised.listeners", text).get("PLAINTEXT", endpoint)
-    if endpoint.host in ("", "0.0.0.0", "::"):  # noqa: S104  # refused, not bound
-        raise ConfigError(
-            "clients cannot connect to the wildcard address; "
-            "write advertised.listeners=PLAINTEXT://HOST:PORT with a reachable host"
-        )
-    return endpoint
-
-
-def _parse_endpoints(key: str, text: str) -> dict[str, BrokerEndpoint]:
-    endpoints: dict[str, BrokerEndpoint] = {}
-    for part in (part.strip() for part in text.split(",") if part.strip()):
-        scheme, slashes, address = part.partition("://")
-        host, colon, port = address.rpartition(":")
-        is_port = re.fullmatch("[0-9]{1,5}", port) and int(port) <= PORT_MAX
-        host = bare_host(host)
-        is_host = not host or is_host_name(host)
-        if not (slashes and colon and is_port and is_host):
-            raise ConfigError(f"{key}: {part} is not NAME://HOST:PORT, like PLAINTEXT://:9092")
-        name = scheme.upper()
-        endpoints[name] = BrokerEndpoint(name=name, host=host, port=int(port))
-    return endpoints

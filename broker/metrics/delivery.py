@@ -129,7 +129,9 @@ class MetricsDelivery:
 
     async def _peer_of(self, leader: int) -> Peer:
         broker = self._image().brokers.get(leader)
-        address = None if broker is None else broker.endpoint(self._node.config.listener.name)
+        address = (
+            None if broker is None else broker.endpoint(self._node.config.listeners.inter_broker)
+        )
         if broker is None or broker.fenced or address is None:
             raise DeliveryError(f"the leader of {METRICS_TOPIC} is {leader}, which is not there")
         if self._peer is None or self._address != address:

@@ -122,7 +122,7 @@ def broker_rows(node: NodeServices, node_id: int) -> Iterator[BrokerSample]:
     space = read_disk_space(node.config.log_dir)
     directory = _directory(node, space)
     for broker in image.brokers.values():
-        endpoint = broker.endpoint(node.config.listener.name) or broker.endpoints[0]
+        endpoint = broker.endpoint(node.config.listeners.inter_broker) or broker.endpoints[0]
         own = space if broker.id == node_id else None
         yield BrokerSample(
             id=broker.id,

@@ -65,7 +65,7 @@ class ReplicaManager:
         )
         self._fetchers = ReplicaFetcherManager(
             config=_fetcher_config(config),
-            listener_name=config.listener.name,
+            listener_name=config.listeners.inter_broker,
             replicas=replicas,
             clock=clock,
             connect=connect,

@@ -109,15 +109,14 @@ class Refusals:
 class Acceptor:
     """Accepts on bound sockets until it is closed.
 
-    `admit(arriving)` judges whether one more may come while so many are arriving; `connect` makes
-    a connection of an accepted socket.
+    `admit()` judges whether one more may come; `connect` makes a connection of an accepted socket.
     """
 
     def __init__(
         self,
         sockets: list[socket.socket],
         *,
-        admit: Callable[[int], bool],
+        admit: Callable[[], bool],
         connect: Callable[[socket.socket], Awaitable[object]],
     ) -> None:
         self.sockets = sockets
@@ -125,6 +124,11 @@ class Acceptor:
         self._connect = connect
         self._arriving = Tasks("arrival of connections", log_failure)
         self._pause = Timer("accept loop", self._listen_again)
+
+    @property
+    def arriving(self) -> int:
+        """Accepted sockets that are no connections yet."""
+        return len(self._arriving)
 
     def start(self) -> None:
         """Listen, and accept."""
@@ -152,7 +156,7 @@ class Acceptor:
             except OSError as error:
                 self._wait(error)
                 return
-            if self._admit(len(self._arriving)):
+            if self._admit():
                 accepted.setblocking(False)
                 self._arriving.start(self._arrive(accepted))
             else:

@@ -7,7 +7,8 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from broker.clock import Clock
-from broker.config.broker_config import BrokerConfig, ConfigError
+from broker.config.broker_config import BrokerConfig
+from broker.config.errors import ConfigError
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerChannel
 from broker.controller.internal_topics import internal_topics
@@ -61,14 +62,14 @@ class NodeParts:
     lifecycle: BrokerLifecycle
     replicas: ReplicaManager
     groups: GroupCoordinator
-    client_listener: ListenerServer
+    client_listeners: ListenerServer
     controller_listener: ListenerServer | None
     """None on a node that does not vote."""
 
     @property
     def listeners(self) -> tuple[ListenerServer, ...]:
         """Those that this node has."""
-        both = (self.client_listener, self.controller_listener)
+        both = (self.client_listeners, self.controller_listener)
         return tuple(listener for listener in both if listener is not None)
 
 
@@ -160,7 +161,9 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         lifecycle=_build_lifecycle(config, _identity(config, incarnation_id, logs), services),
         replicas=replicas,
         groups=groups,
-        client_listener=_build_listener(config, services, Listener.CLIENT, config.listener),
+        client_listeners=_build_listener(
+            config, services, Listener.CLIENT, config.listeners.clients
+        ),
         controller_listener=_build_controller_listener(config, services),
     )
 
@@ -205,7 +208,7 @@ def _build_quorum(config: BrokerConfig, clock: Clock, logs: LogManager) -> Quoru
 
 
 def _check_votes(config: BrokerConfig, voter_ids: set[int]) -> None:
-    is_voter, is_controller = config.node_id in voter_ids, config.controller_listener is not None
+    is_voter, is_controller = config.node_id in voter_ids, config.listeners.controller is not None
     if is_controller and not is_voter:
         raise ConfigError(
             f"controller.quorum.voters={config.quorum_voters} lacks node.id {config.node_id}; "
@@ -265,7 +268,7 @@ def _identity(config: BrokerConfig, incarnation_id: UUID, logs: LogManager) -> B
         broker_id=config.node_id,
         cluster_id=config.cluster_id,
         incarnation_id=incarnation_id,
-        endpoints=(config.advertised,),
+        endpoints=config.listeners.advertised,
         rack=config.rack,
         log_dir=logs.directory_id,
     )
@@ -310,20 +313,22 @@ def _is_broker(frame: memoryview, metadata: MetadataService) -> bool:
 def _build_controller_listener(
     config: BrokerConfig, services: NodeServices
 ) -> ListenerServer | None:
-    endpoint = config.controller_listener
+    endpoint = config.listeners.controller
     if endpoint is None:
         return None
-    return _build_listener(config, services, Listener.CONTROLLER, endpoint)
+    return _build_listener(config, services, Listener.CONTROLLER, (endpoint,))
 
 
 def _build_listener(
-    config: BrokerConfig, services: NodeServices, listener: Listener, endpoint: BrokerEndpoint
+    config: BrokerConfig,
+    services: NodeServices,
+    listener: Listener,
+    endpoints: tuple[BrokerEndpoint, ...],
 ) -> ListenerServer:
     shares = socket_shares()
     queued_bytes_max = config.queued_max_request_bytes
     context = ListenerContext(
-        listener_name=endpoint.name,
-        security_protocol=endpoint.security_protocol,
+        listener_name=endpoints[0].name,
         registry=load_registry(listener),
         node=services,
         connections_max=_limit_of(listener, config, services.metadata, shares),
@@ -333,4 +338,4 @@ def _build_listener(
         memory=RequestMemory(queued_bytes_max if queued_bytes_max > 0 else None),
     )
     idle_ms_max = config.connections_max_idle_ms
-    return ListenerServer(endpoint, context, connections_idle_ms_max=idle_ms_max)
+    return ListenerServer(endpoints, context, connections_idle_ms_max=idle_ms_max)

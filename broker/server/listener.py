@@ -1,9 +1,11 @@
-"""A listening socket and the housekeeping of its connections."""
+"""Listening sockets and the housekeeping of their connections."""
 
 import asyncio
 import errno
 import logging
 import socket
+from collections.abc import Sequence
+from dataclasses import replace
 
 from broker.background import Repeater
 from broker.metadata.records import BrokerEndpoint
@@ -30,16 +32,23 @@ class ListenError(Exception):
 
 
 class ListenerServer:
-    """Accepts connections on one endpoint until it is closed."""
+    """Accepts connections on endpoints of one kind until it is closed.
+
+    They share limits, memory and handlers: `context` is that of each, but for name and protocol.
+    """
 
     def __init__(
-        self, endpoint: BrokerEndpoint, context: ListenerContext, *, connections_idle_ms_max: int
+        self,
+        endpoints: Sequence[BrokerEndpoint],
+        context: ListenerContext,
+        *,
+        connections_idle_ms_max: int,
     ) -> None:
-        self._endpoint = endpoint
+        self._endpoints = endpoints
         self.context = context
         self._idle_ms_max = connections_idle_ms_max
         self.connections: set[Connection] = set()
-        self._acceptor: Acceptor | None = None
+        self._acceptors: list[Acceptor] = []
         self._evict_at_ms = 0
         self._memory_check = Repeater(
             "check of requests' memory", MEMORY_CHECK_MS, self._check_memory
@@ -47,11 +56,15 @@ class ListenerServer:
         self._idle_check = Repeater("check of idle connections", IDLE_CHECK_MS, self._check_idle)
 
     async def bind(self) -> None:
-        """Take the port; nobody can connect before `serve`.
+        """Take the ports; nobody can connect before `serve`.
 
-        :raises ListenError: the port is in use, not permitted, or not an address of this host.
+        :raises ListenError: a port is in use, not permitted, or not an address of this host.
         """
-        host, port = self._endpoint.host, self._endpoint.port
+        for endpoint in self._endpoints:
+            self._acceptors.append(await self._bind(endpoint))
+
+    async def _bind(self, endpoint: BrokerEndpoint) -> Acceptor:
+        host, port = endpoint.host, endpoint.port
         try:
             sockets = await bind_sockets(host, port)
         except OSError as error:
@@ -59,26 +72,33 @@ class ListenerServer:
         for sock in sockets:
             # Before the handshake, so that the window scale allows for it.
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-        self._acceptor = Acceptor(sockets, admit=self._admit, connect=self._connect)
+        context = replace(
+            self.context,
+            listener_name=endpoint.name,
+            security_protocol=endpoint.security_protocol,
+        )
+        return Acceptor(
+            sockets, admit=self._admit, connect=lambda accepted: self._connect(accepted, context)
+        )
 
     async def serve(self) -> None:
         """Accept connections; needs `bind`."""
-        assert self._acceptor is not None
-        self._acceptor.start()
+        assert self._acceptors
+        for acceptor in self._acceptors:
+            acceptor.start()
         self._idle_check.start()
         self._memory_check.start()
 
     @property
     def port(self) -> int:
-        """The port that is listened on (of interest when 0 was asked for)."""
-        assert self._acceptor is not None
-        return int(self._acceptor.sockets[0].getsockname()[1])
+        """The first port that is listened on (of interest when 0 was asked for)."""
+        return int(self._acceptors[0].sockets[0].getsockname()[1])
 
-    def _admit(self, arriving: int) -> bool:
+    def _admit(self) -> bool:
         """Takes one more in, if need be for the one that has been idle for longest; beyond the
         limit a few may show that they are brokers."""
         limit = self.context.connections_max()
-        count = len(self.connections) + arriving
+        count = len(self.connections) + sum(acceptor.arriving for acceptor in self._acceptors)
         if count < limit:
             return True
         now_ms = self.context.node.clock.monotonic_ms()
@@ -95,10 +115,10 @@ class ListenerServer:
         self.context.refusals.note(limit, now_ms)
         return False
 
-    async def _connect(self, accepted: socket.socket) -> None:
+    async def _connect(self, accepted: socket.socket, context: ListenerContext) -> None:
         is_beyond = len(self.connections) >= self.context.connections_max()
         await asyncio.get_running_loop().connect_accepted_socket(
-            lambda: Connection(self.context, self.connections, is_on_trial=is_beyond), accepted
+            lambda: Connection(context, self.connections, is_on_trial=is_beyond), accepted
         )
 
     def _check_memory(self) -> None:
@@ -126,8 +146,8 @@ class ListenerServer:
         """Stop accepting, end the connections, give handlers a moment to finish."""
         self._idle_check.stop()
         self._memory_check.stop()
-        if self._acceptor is not None:
-            self._acceptor.close()
+        for acceptor in self._acceptors:
+            acceptor.close()
         await self.context.tasks.wait(CLOSE_WAIT_S)
         await self.context.tasks.stop()
         for connection in list(self.connections):

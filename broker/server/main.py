@@ -14,7 +14,8 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from broker.config.broker_config import BrokerConfig, ConfigError
+from broker.config.broker_config import BrokerConfig
+from broker.config.errors import ConfigError
 
 if TYPE_CHECKING:
     from broker.server.node import Node

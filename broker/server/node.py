@@ -16,7 +16,8 @@ from broker.background import (
     set_process_end,
 )
 from broker.clock import Clock, SystemClock
-from broker.config.broker_config import BrokerConfig, ConfigError
+from broker.config.broker_config import BrokerConfig
+from broker.config.errors import ConfigError
 from broker.controller.errors import InconsistentClusterError
 from broker.coordinator.producer_ids import ALLOCATE_PRODUCER_IDS, ALLOCATE_PRODUCER_IDS_VERSION
 from broker.host_name import address_text
@@ -70,9 +71,9 @@ class Node:
 
     @property
     def address(self) -> str:
-        """host:port for clients."""
-        advertised = self.config.advertised
-        return address_text(advertised.host, advertised.port)
+        """host:port for clients, of the first listener that is advertised."""
+        first = self.config.listeners.advertised[0]
+        return address_text(first.host, first.port)
 
     async def start(self, stopping: asyncio.Event) -> None:
         """Return when clients can produce and consume, or when `stopping` is set.
@@ -124,7 +125,7 @@ class Node:
         # The logs have their configs. A broker whose disk is full is fenced until this frees it.
         self._maintenance.start()
         parts.groups.start()
-        await parts.client_listener.serve()
+        await parts.client_listeners.serve()
 
     async def _wait_unfenced(self, parts: NodeParts, stopping: asyncio.Event) -> None:
         unfenced = self._waiting.start(parts.lifecycle.wait_unfenced())
@@ -173,7 +174,7 @@ class Node:
         if self._has_started_replicas and self.config.controlled_shutdown_enable:
             await self._say_goodbye(parts)
         await parts.lifecycle.stop()
-        await parts.client_listener.close()
+        await parts.client_listeners.close()
         if self._has_started_replicas:
             await parts.groups.stop()
             await parts.replicas.close()

@@ -101,7 +101,7 @@ async def test_no_request_ends_a_node(tmp_path: Path, listener: Listener, seed: 
     dice = random.Random(seed)
     async with running(tmp_path) as (node,):
         await create_topic([node], "t")
-        server = parts(node).client_listener
+        server = parts(node).client_listeners
         if listener is Listener.CONTROLLER:
             server = parts(node).controller_listener
         apis = load_registry(listener).apis()

@@ -80,7 +80,7 @@ class MetadataPlane:
                 broker_id=config.node_id,
                 cluster_id=config.cluster_id,
                 incarnation_id=uuid4(),
-                endpoints=(config.advertised,),
+                endpoints=config.listeners.advertised,
                 rack=config.rack,
                 log_dir=uuid4(),
             ),
@@ -155,9 +155,11 @@ class MetadataNode:
             groups=absent,
             producer_ids=absent,
         )
-        self._servers = [_server(config.listener, Listener.CLIENT, services)]
-        if config.controller_listener is not None:
-            self._servers.append(_server(config.controller_listener, Listener.CONTROLLER, services))
+        self._servers = [_server(config.listeners.clients[0], Listener.CLIENT, services)]
+        if config.listeners.controller is not None:
+            self._servers.append(
+                _server(config.listeners.controller, Listener.CONTROLLER, services)
+            )
 
     async def start(self) -> None:
         """Listen, vote, register."""
@@ -190,7 +192,7 @@ def _server(endpoint: BrokerEndpoint, listener: Listener, services: NodeServices
         node=services,
         connections_max=lambda: 1000,
     )
-    return ListenerServer(endpoint, context, connections_idle_ms_max=600_000)
+    return ListenerServer((endpoint,), context, connections_idle_ms_max=600_000)
 
 
 def node_config(

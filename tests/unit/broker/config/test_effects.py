@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from broker.config.broker_config import BrokerConfig, ConfigError, _typed_fields
+from broker.config.broker_config import BrokerConfig, _typed_fields
+from broker.config.errors import ConfigError
 from broker.config.without_effect import WITHOUT_EFFECT
 from broker.coordinator.config import _NAMES as GROUP_NAMES
 from broker.coordinator.config import GroupConfig
@@ -97,8 +98,6 @@ def test_what_changes_nothing_is_warned_about(caplog: pytest.LogCaptureFixture) 
         ({"log.flush.scheduler.interval.ms": "x"}, "not a number of type LONG"),
         ({"controller.quorum.fetch.timeout.ms": "x"}, "not a number of type INT"),
         ({"create.topic.policy.class.name": "org.Policy"}, "this broker loads no classes"),
-        ({"listener.security.protocol.map": "SSL:SSL, PLAINTEXT:SSL"}, "PLAINTEXT is PLAINTEXT"),
-        ({"inter.broker.listener.name": "SSL"}, "it is the brokers' listener here"),
         ({"broker.id": "7"}, "broker.id=7 differs from node.id=101"),
     ],
 )

@@ -3,7 +3,8 @@ from dataclasses import dataclass, field, fields
 
 import pytest
 
-from broker.config.broker_config import BrokerConfig, ConfigError
+from broker.config.broker_config import BrokerConfig
+from broker.config.errors import ConfigError
 from broker.controller.config_control import (
     AlterOperation,
     AlterResource,

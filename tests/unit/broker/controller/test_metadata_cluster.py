@@ -74,7 +74,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[MetadataCluster]:
 
 async def ask(node: MetadataNode, api_key: int, version: int, **fields: object) -> Any:
     """A client's request to a node, over its client listener."""
-    listener = node.config.listener
+    listener = node.config.listeners.among_brokers
     client = PeerClient(host=listener.host, port=listener.port, client_id="test")
     try:
         message = codec.build_request(api_key, version, **fields)
@@ -184,7 +184,7 @@ async def test_a_strangers_vote_in_the_last_epoch_ends_no_elections(
                 pre_vote=pre_vote,
             )
             message = wire.to_request(request, cluster_id="test-cluster")
-            endpoint = node.config.controller_listener
+            endpoint = node.config.listeners.controller
             assert endpoint is not None
             client = PeerClient(host=endpoint.host, port=endpoint.port, client_id="stranger")
             await client.send(52, 2, message)

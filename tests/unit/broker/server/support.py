@@ -122,7 +122,7 @@ async def listening(
         is_peer=lambda frame: codec.decode_header(frame).client_id == "broker-1",
     )
     endpoint = BrokerEndpoint(name="PLAINTEXT", host="127.0.0.1", port=0)
-    server = ListenerServer(endpoint, context, connections_idle_ms_max=connections_idle_ms_max)
+    server = ListenerServer((endpoint,), context, connections_idle_ms_max=connections_idle_ms_max)
     await server.bind()
     await server.serve()
     try:

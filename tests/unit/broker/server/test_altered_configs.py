@@ -56,14 +56,14 @@ async def test_fewer_connections_are_taken_from_now_on(tmp_path: Path) -> None:
         assert (await request(node, 18, 0, versions)).error_code == 0
         assert await _alter(node, "max.connections", "0") == INVALID_REQUEST
         assert await _alter(node, "max.connections", "1") == 0
-        address = node.config.advertised.host, node.config.advertised.port
+        address = node.config.listeners.among_brokers.host, node.config.listeners.among_brokers.port
         with socket.create_connection(address) as held:
             peers = ["{}:{}".format(*held.getsockname())]
-            connections = parts(node).client_listener.connections
+            connections = parts(node).client_listeners.connections
             await until(lambda: [connection._peer for connection in connections] == peers)
             with pytest.raises(ConnectionError):
                 await request(node, 18, 0, versions)
-        await until(lambda: not parts(node).client_listener.connections)
+        await until(lambda: not parts(node).client_listeners.connections)
         assert await _alter(node, "max.connections", "100") == 0
 
 

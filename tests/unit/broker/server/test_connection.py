@@ -323,10 +323,9 @@ async def test_without_descriptors_the_accept_loop_tries_and_tells_once_a_second
                 calls += 1
                 raise OSError(errno.EMFILE, "Too many open files")
 
-        assert server._acceptor is not None
-        (sock,) = server._acceptor.sockets
+        (sock,) = server._acceptors[0].sockets
         loop = asyncio.get_running_loop()
-        loop.add_reader(sock.fileno(), server._acceptor._accept, Full())  # type: ignore[arg-type]
+        loop.add_reader(sock.fileno(), server._acceptors[0]._accept, Full())  # type: ignore[arg-type]
         _, writer = await asyncio.open_connection("127.0.0.1", server.port)
         await until(lambda: calls)
         await asyncio.sleep(0.3)
@@ -339,6 +338,6 @@ async def test_without_descriptors_the_accept_loop_tries_and_tells_once_a_second
 async def test_a_port_in_use_says_so() -> None:
     async with listening(Handlers()) as server:
         endpoint = BrokerEndpoint(name="PLAINTEXT", host="127.0.0.1", port=server.port)
-        second = ListenerServer(endpoint, server.context, connections_idle_ms_max=1)
+        second = ListenerServer((endpoint,), server.context, connections_idle_ms_max=1)
         with pytest.raises(ListenError, match="the port is in use"):
             await second.bind()

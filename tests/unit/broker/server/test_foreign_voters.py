@@ -77,7 +77,7 @@ async def test_a_voter_with_another_cluster_id_is_told_so_and_never_leads(
             node_id="102",
             process_roles="broker",
             controller_quorum_voters=f"101@127.0.0.1:{port}",
-            listeners=f"PLAINTEXT://127.0.0.1:{node.config.advertised.port + 1}",
+            listeners=f"PLAINTEXT://127.0.0.1:{node.config.listeners.among_brokers.port + 1}",
         )
         stopping = asyncio.Event()
         starting = asyncio.create_task(stranger.start(stopping))

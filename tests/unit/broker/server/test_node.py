@@ -51,7 +51,7 @@ async def test_a_start_that_fails_ends_the_process_instead_of_serving_nobody(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(self: Acceptor) -> None:
-        if self.sockets[0].getsockname()[1] == node.config.advertised.port:
+        if self.sockets[0].getsockname()[1] == node.config.listeners.among_brokers.port:
             raise OSError(errno.EMFILE, "Too many open files")
         start(self)
 
