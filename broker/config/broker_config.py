@@ -13,6 +13,7 @@ from typing import Any
 from broker.config.errors import ConfigError
 from broker.config.listeners import Listeners, parse_listeners
 from broker.config.properties import PropertiesError, parse_properties
+from broker.config.tls import TlsConfig, is_read_by_tls
 from broker.config.without_effect import WITHOUT_EFFECT
 from broker.metrics_schema import JOB_ROWS_PER_S
 from broker.named_file import NamedFileError, read_text
@@ -32,6 +33,8 @@ class BrokerConfig:
     node_id: int
     cluster_id: str
     listeners: Listeners
+    tls: Mapping[str, TlsConfig]
+    """Of each listener over TLS, by its name."""
     quorum_voters: str
     log_dir: str
     rack: str | None
@@ -147,6 +150,7 @@ class BrokerConfig:
             node_id=_parse_node_id(properties),
             cluster_id=_required(properties, "cluster.id"),
             listeners=listeners,
+            tls={it: TlsConfig.from_properties(properties, it) for it in listeners.secured},
             quorum_voters=_required(properties, "controller.quorum.voters"),
             log_dir=_parse_log_dir(properties),
             rack=properties.get("broker.rack") or None,
@@ -176,7 +180,7 @@ def _check_values(properties: Mapping[str, str]) -> None:
         known = broker_configs().get(name)
         if name in WITHOUT_EFFECT:
             log.warning("the property %s has no effect: %s", name, WITHOUT_EFFECT[name])
-        elif name not in typed and known is None and name != "cluster.id":
+        elif not (name in typed or known or name == "cluster.id" or is_read_by_tls(name)):
             log.warning("the property %s is not known and has no effect", name)
         only, why = _ONLY.get(name, (text.strip(), ""))
         if text.strip() != only:

@@ -1,4 +1,4 @@
-"""What a configuration can have wrong."""
+"""The error of a configuration that cannot be used."""
 
 
 class ConfigError(Exception):

@@ -28,7 +28,8 @@ class SecurityProtocol(IntEnum):
     SASL_SSL = 3
 
 
-SERVED: Final = (SecurityProtocol.PLAINTEXT,)
+WITH_TLS: Final = (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
+SERVED: Final = (SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,16 @@ class Listeners:
     """The name of the one by which brokers reach each other."""
     controller: BrokerEndpoint | None
     """None where the node is a broker alone."""
+    controller_name: str
+    controller_protocol: SecurityProtocol
+    """How voters are reached."""
+
+    @property
+    def secured(self) -> tuple[str, ...]:
+        """Names of those over TLS, the controllers' among them."""
+        protocols = {each.name: each.security_protocol for each in self.clients}
+        protocols[self.controller_name] = self.controller_protocol
+        return tuple(name for name, protocol in protocols.items() if protocol in WITH_TLS)
 
     @property
     def among_brokers(self) -> BrokerEndpoint:
@@ -72,12 +83,15 @@ def parse_listeners(properties: Mapping[str, str], *, is_controller: bool) -> Li
     advertised = _parse_advertised(properties, clients, protocols, controllers)
     inter_broker = _inter_broker(properties, advertised)
     beside = next(each for each in clients if each.name == inter_broker)
-    controller = _controller(bound, controllers, beside)
+    protocol = protocols.get(controllers[0], SecurityProtocol.PLAINTEXT)
+    controller = _controller(bound, controllers, beside, protocol)
     return Listeners(
         clients=clients,
         advertised=advertised,
         inter_broker=inter_broker,
         controller=controller if is_controller else None,
+        controller_name=controller.name,
+        controller_protocol=SecurityProtocol(controller.security_protocol),
     )
 
 
@@ -204,7 +218,10 @@ def _inter_broker(properties: Mapping[str, str], advertised: Sequence[BrokerEndp
 
 
 def _controller(
-    bound: Sequence[BrokerEndpoint], names: Sequence[str], beside: BrokerEndpoint
+    bound: Sequence[BrokerEndpoint],
+    names: Sequence[str],
+    beside: BrokerEndpoint,
+    protocol: SecurityProtocol,
 ) -> BrokerEndpoint:
     """The one listed, else ten thousand ports above the brokers' own."""
     for name in names:
@@ -213,5 +230,4 @@ def _controller(
                 return each
     port = beside.port + CONTROLLER_PORT_OFFSET
     port = port if port <= PORT_MAX else beside.port - CONTROLLER_PORT_OFFSET
-    protocol = SecurityProtocol.PLAINTEXT
     return replace(beside, name=names[0], port=port, security_protocol=protocol)

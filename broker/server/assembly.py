@@ -3,7 +3,8 @@
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from functools import partial
+from typing import Protocol, TypeVar
 from uuid import UUID, uuid4
 
 from broker.clock import Clock
@@ -44,8 +45,20 @@ from broker.server.broker_lifecycle import BrokerIdentity, BrokerLifecycle
 from broker.server.dispatch import ListenerContext
 from broker.server.listener import ListenerServer
 from broker.server.peers import PeerClient
+from broker.server.tls import TlsContext, client_context, server_context
 
 T = TypeVar("T")
+Dial = Callable[..., PeerClient]
+"""(listener, address, client id) -> a client of that address, by the listener's protocol."""
+
+
+class Address(Protocol):
+    """Where a broker or a voter listens."""
+
+    @property
+    def host(self) -> str: ...
+    @property
+    def port(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +75,8 @@ class NodeParts:
     lifecycle: BrokerLifecycle
     replicas: ReplicaManager
     groups: GroupCoordinator
+    connect_to_broker: Callable[..., PeerClient]
+    """By the listener of brokers; takes an address and, where it is another, a client id."""
     client_listeners: ListenerServer
     controller_listener: ListenerServer | None
     """None on a node that does not vote."""
@@ -118,8 +133,10 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
     """
     incarnation_id = uuid4()
     metadata = MetadataService(node_id=config.node_id, cluster_id=config.cluster_id)
-    quorum = _build_quorum(config, clock, logs)
-    controller = _build_controller(config, clock, quorum, metadata)
+    dial = _dialler(config, clock)
+    connect_to_voter = partial(dial, config.listeners.controller_name)
+    quorum = _build_quorum(config, clock, logs, connect_to_voter)
+    controller = _build_controller(config, clock, quorum, metadata, connect_to_voter)
     replicas = ReplicaManager(
         config=config,
         clock=clock,
@@ -127,7 +144,7 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         metadata=metadata,
         configs=NodeConfigs(config, metadata),
         controller=controller,
-        connect=lambda to: PeerClient(host=to.host, port=to.port, client_id=_name(config)),
+        connect=partial(dial, config.listeners.inter_broker),
     )
     groups = GroupCoordinator(
         replicas,
@@ -161,6 +178,7 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         lifecycle=_build_lifecycle(config, _identity(config, incarnation_id, logs), services),
         replicas=replicas,
         groups=groups,
+        connect_to_broker=partial(dial, config.listeners.inter_broker),
         client_listeners=_build_listener(
             config, services, Listener.CLIENT, config.listeners.clients
         ),
@@ -180,7 +198,12 @@ def _read(read: Callable[[], T]) -> T:
         raise ConfigError(str(error)) from error
 
 
-def _build_quorum(config: BrokerConfig, clock: Clock, logs: LogManager) -> QuorumNode:
+def _build_quorum(
+    config: BrokerConfig,
+    clock: Clock,
+    logs: LogManager,
+    connect_to_voter: Callable[[Voter], PeerClient],
+) -> QuorumNode:
     voters = _read(lambda: parse_voters(config.quorum_voters))
     voter_ids = {voter.id for voter in voters}
     _check_votes(config, voter_ids)
@@ -203,7 +226,7 @@ def _build_quorum(config: BrokerConfig, clock: Clock, logs: LogManager) -> Quoru
         store=VoteFile(log.directory, voters=quorum_config.voter_ids),
         dice=_dice(),
         clock=clock,
-        connect=_connect_to_voter(config),
+        connect=connect_to_voter,
     )
 
 
@@ -225,12 +248,24 @@ def _dice() -> random.Random:
     return random.Random()  # noqa: S311  # spreads elections and replicas, guards nothing
 
 
-def _connect_to_voter(config: BrokerConfig) -> Callable[[Voter], PeerClient]:
-    return lambda voter: PeerClient(host=voter.host, port=voter.port, client_id=_name(config))
+def _dialler(config: BrokerConfig, clock: Clock) -> Dial:
+    tls = {
+        name: TlsContext(found, client_context, clock.monotonic_ms)
+        for name, found in config.tls.items()
+    }
+
+    def dial(listener: str, to: Address, client_id: str = _name(config)) -> PeerClient:
+        return PeerClient(host=to.host, port=to.port, client_id=client_id, tls=tls.get(listener))
+
+    return dial
 
 
 def _build_controller(
-    config: BrokerConfig, clock: Clock, quorum: QuorumNode, metadata: MetadataService
+    config: BrokerConfig,
+    clock: Clock,
+    quorum: QuorumNode,
+    metadata: MetadataService,
+    connect_to_voter: Callable[[Voter], PeerClient],
 ) -> ControllerChannel:
     active = ActiveController(
         quorum=quorum,
@@ -257,7 +292,7 @@ def _build_controller(
         active=active,
         metadata=metadata,
         clock=clock,
-        connect=_connect_to_voter(config),
+        connect=connect_to_voter,
         apis=CONTROLLER_APIS,
         internal_topics=internal_topics(config),
     )
@@ -337,5 +372,13 @@ def _build_listener(
         is_peer=lambda frame: _is_broker(frame, services.metadata),
         memory=RequestMemory(queued_bytes_max if queued_bytes_max > 0 else None),
     )
-    idle_ms_max = config.connections_max_idle_ms
-    return ListenerServer(endpoints, context, connections_idle_ms_max=idle_ms_max)
+    return ListenerServer(
+        endpoints,
+        context,
+        connections_idle_ms_max=config.connections_max_idle_ms,
+        tls={
+            it.name: TlsContext(config.tls[it.name], server_context, services.clock.monotonic_ms)
+            for it in endpoints
+            if it.name in config.tls
+        },
+    )

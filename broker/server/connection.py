@@ -7,9 +7,10 @@ import socket
 from broker.host_name import address_text
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frames import ReceiveBuffer
-from broker.protocol.request_context import RequestContext
+from broker.protocol.request_context import ANONYMOUS, Principal, RequestContext
 from broker.server.dispatch import Dispatcher, ListenerContext
 from broker.server.response_queue import ResponseQueue
+from broker.server.tls import distinguished_name
 
 RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
 SEND_BUFFER_BYTES = 1024 * 1024
@@ -54,14 +55,28 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = transport
         tune_socket(transport)
         self._queue.open(transport)
+        self._connections.add(self)
+        principal = self._principal(transport)
+        if principal is None:
+            self.refuse("no rule of ssl.principal.mapping.rules names who its certificate is")
+            return
         self._dispatcher.open(
             RequestContext(
+                principal=principal,
                 listener_name=self._context.listener_name,
                 security_protocol=self._context.security_protocol,
                 client_host=host,
             )
         )
-        self._connections.add(self)
+
+    def _principal(self, transport: asyncio.Transport) -> Principal | None:
+        """The client by its certificate, where it showed one; None: no rule names it."""
+        certificate = transport.get_extra_info("peercert")
+        if self._context.tls is None or not certificate:
+            return ANONYMOUS
+        rules = self._context.tls.config.principals
+        name = rules.name_of(distinguished_name(certificate))
+        return None if name is None else Principal(type="User", name=name)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget what waits; running handlers end by themselves, their answers go nowhere."""

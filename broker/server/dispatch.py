@@ -27,6 +27,7 @@ from broker.protocol.frames import FRAME_BYTES_MAX, RequestMemory
 from broker.protocol.request_context import PLAINTEXT, RequestContext
 from broker.server.acceptor import Refusals
 from broker.server.response_queue import ResponseQueue, Slot
+from broker.server.tls import TlsContext
 
 API_VERSIONS = 18
 _NO_FRAME = memoryview(b"")
@@ -44,6 +45,8 @@ class ListenerContext:
     connections_max: Callable[[], int]
     frame_bytes_max: int = FRAME_BYTES_MAX
     security_protocol: int = PLAINTEXT
+    tls: TlsContext | None = None
+    """None where nothing is encrypted."""
     reserve: int = 0
     """Connections beyond the limit, for those whose first request is a broker's."""
     is_peer: Callable[[memoryview], bool] = lambda _: False

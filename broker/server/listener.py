@@ -4,7 +4,8 @@ import asyncio
 import errno
 import logging
 import socket
-from collections.abc import Sequence
+import ssl
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from broker.background import Repeater
@@ -12,6 +13,7 @@ from broker.metadata.records import BrokerEndpoint
 from broker.server.acceptor import Acceptor, bind_sockets
 from broker.server.connection import RECEIVE_BUFFER_BYTES, Connection
 from broker.server.dispatch import ListenerContext
+from broker.server.tls import HANDSHAKE_TIMEOUT_S, TlsContext
 
 IDLE_CHECK_MS = 30_000
 IDLE_SHRINK_MS = 10_000
@@ -21,6 +23,7 @@ EVICTED_IDLE_MS = 5_000
 EVICTION_MS = 100
 """Looking for it costs a look at all: not more often than that."""
 MEMORY_CHECK_MS = 250
+TOLD_AGAIN_MS = 1_000
 SHORT_FRAME_MS_MAX = 3_000
 """Requests that wait for each other's memory do not wait for longer."""
 
@@ -43,13 +46,16 @@ class ListenerServer:
         context: ListenerContext,
         *,
         connections_idle_ms_max: int,
+        tls: Mapping[str, TlsContext] | None = None,
     ) -> None:
         self._endpoints = endpoints
+        self._tls = tls or {}
         self.context = context
         self._idle_ms_max = connections_idle_ms_max
         self.connections: set[Connection] = set()
         self._acceptors: list[Acceptor] = []
         self._evict_at_ms = 0
+        self._tell_handshake_at_ms = 0
         self._memory_check = Repeater(
             "check of requests' memory", MEMORY_CHECK_MS, self._check_memory
         )
@@ -76,6 +82,7 @@ class ListenerServer:
             self.context,
             listener_name=endpoint.name,
             security_protocol=endpoint.security_protocol,
+            tls=self._tls.get(endpoint.name),
         )
         return Acceptor(
             sockets, admit=self._admit, connect=lambda accepted: self._connect(accepted, context)
@@ -117,9 +124,23 @@ class ListenerServer:
 
     async def _connect(self, accepted: socket.socket, context: ListenerContext) -> None:
         is_beyond = len(self.connections) >= self.context.connections_max()
-        await asyncio.get_running_loop().connect_accepted_socket(
-            lambda: Connection(context, self.connections, is_on_trial=is_beyond), accepted
-        )
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: Connection(context, self.connections, is_on_trial=is_beyond),
+                accepted,
+                ssl=None if context.tls is None else context.tls.current(),
+                ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S if context.tls else None,
+            )
+        except ssl.SSLError as error:
+            self._tell_handshake(context.listener_name, error)
+            raise
+
+    def _tell_handshake(self, listener: str, error: ssl.SSLError) -> None:
+        """In one line a second: a stranger may try often."""
+        now_ms = self.context.node.clock.monotonic_ms()
+        if now_ms >= self._tell_handshake_at_ms:
+            self._tell_handshake_at_ms = now_ms + TOLD_AGAIN_MS
+            log.warning("a TLS handshake on %s failed: %s", listener, error.reason or error)
 
     def _check_memory(self) -> None:
         """Requests that come in slowly do not keep the memory that others wait for."""

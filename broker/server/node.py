@@ -7,6 +7,7 @@ readiness. Whatever an operator can mend is one of OPERATOR_ERRORS and ends the 
 import asyncio
 import logging
 from collections.abc import Iterator
+from functools import partial
 
 from broker.background import (
     Rounds,
@@ -33,7 +34,6 @@ from broker.replication.leader.alter_partition_manager import (
 )
 from broker.server.assembly import NodeParts, assemble, open_logs
 from broker.server.listener import ListenError
-from broker.server.peers import PeerClient
 
 OPERATOR_ERRORS = (
     ConfigError,
@@ -151,7 +151,7 @@ class Node:
                 rows_per_s=self.config.metrics_rows_per_second,
             ),
             voters=len(parts.quorum.config.voters),
-            connect=lambda to: PeerClient(host=to.host, port=to.port, client_id=name),
+            connect=partial(parts.connect_to_broker, client_id=name),
         )
         self._reporter.start()
 

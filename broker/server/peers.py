@@ -21,6 +21,7 @@ from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frames import ReceiveBuffer
 from broker.server.connection import tune_socket
+from broker.server.tls import TlsContext
 
 REQUEST_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 2.0
@@ -122,12 +123,20 @@ class _PeerConnection(asyncio.BufferedProtocol):
 class PeerClient:
     """Requests to one address."""
 
-    def __init__(self, *, host: str, port: int, client_id: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        host: str,
+        port: int,
+        client_id: str | None = None,
+        tls: TlsContext | None = None,
+    ) -> None:
         self.host = host
         self.port = port
         self._name = address_text(host, port)
         self.on_lost: Callable[[], None] | None = None
         self._client_id = client_id
+        self._tls = tls
         self._connection: _PeerConnection | None = None
         self._connecting: asyncio.Task[_PeerConnection] | None = None
         self._tasks = Tasks("connection to a peer", leave_to_caller)
@@ -232,7 +241,10 @@ class PeerClient:
                 raise OSError("that is neither a host's name nor an address")
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
                 _, connection = await loop.create_connection(
-                    lambda: _PeerConnection(self._name, self._lost), self.host, self.port
+                    lambda: _PeerConnection(self._name, self._lost),
+                    self.host,
+                    self.port,
+                    ssl=None if self._tls is None else self._tls.current(),
                 )
         except OSError as error:
             self._backoff_s = min(max(2 * self._backoff_s, BACKOFF_S_MIN), BACKOFF_S_MAX)

@@ -129,7 +129,8 @@ class ResponseQueue:
     def open(self, transport: asyncio.Transport) -> None:
         """Attach the transport of a new connection."""
         self._transport = transport
-        self._socket_fd = transport.get_extra_info("socket").fileno()
+        is_encrypted = transport.get_extra_info("sslcontext") is not None
+        self._socket_fd = -1 if is_encrypted else transport.get_extra_info("socket").fileno()
 
     def close(self) -> None:
         """Forget everything; slots completed from now on go nowhere."""
@@ -221,7 +222,8 @@ class ResponseQueue:
         transport = self._transport
         assert transport is not None
         fd, position, size_bytes = part.fd, part.position, part.size_bytes
-        if size_bytes <= SENDFILE_BYTES_MAX and transport.get_write_buffer_size() == 0:
+        can_send_file = self._socket_fd >= 0 and size_bytes <= SENDFILE_BYTES_MAX
+        if can_send_file and transport.get_write_buffer_size() == 0:
             sent = self._send_file(fd, position, size_bytes)
             position += sent
             size_bytes -= sent

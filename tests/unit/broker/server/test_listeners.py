@@ -27,7 +27,7 @@ async def test_clients_inside_and_outside_are_told_their_own_addresses(tmp_path:
         "inter.broker.listener.name": "INSIDE",
         "controller.quorum.voters": f"101@127.0.0.1:{controller}",
     }
-    async with running(tmp_path, **properties) as nodes:
+    async with running(tmp_path, 1, **properties) as nodes:
         assert await brokers_at(inside) == {101: ("127.0.0.1", inside)}
         assert await brokers_at(outside) == {101: ("kafka.example", 39092)}
         assert nodes[0].address == f"127.0.0.1:{inside}"
@@ -44,7 +44,7 @@ async def test_limits_hold_for_all_listeners_together(tmp_path: Path) -> None:
         "controller.quorum.voters": f"101@127.0.0.1:{controller}",
         "max.connections": "2",
     }
-    async with running(tmp_path, **properties) as nodes:
+    async with running(tmp_path, 1, **properties) as nodes:
         (node,) = nodes
         servers = parts(node).client_listeners
         opened = [await asyncio.open_connection("127.0.0.1", port) for port in (first, second)]
