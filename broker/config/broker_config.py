@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from broker.config.errors import ConfigError
-from broker.config.listeners import Listeners, parse_listeners
+from broker.config.listeners import WITH_LOGIN, WITH_TLS, Listeners, parse_listeners
 from broker.config.properties import PropertiesError, parse_properties
+from broker.config.sasl import SaslConfig, is_read_by_sasl
 from broker.config.tls import TlsConfig, is_read_by_tls
 from broker.config.without_effect import WITHOUT_EFFECT
 from broker.metrics_schema import JOB_ROWS_PER_S
@@ -35,6 +36,8 @@ class BrokerConfig:
     listeners: Listeners
     tls: Mapping[str, TlsConfig]
     """Of each listener over TLS, by its name."""
+    sasl: Mapping[str, SaslConfig]
+    """Of each listener that asks for a login, by its name."""
     quorum_voters: str
     log_dir: str
     rack: str | None
@@ -150,7 +153,18 @@ class BrokerConfig:
             node_id=_parse_node_id(properties),
             cluster_id=_required(properties, "cluster.id"),
             listeners=listeners,
-            tls={it: TlsConfig.from_properties(properties, it) for it in listeners.secured},
+            tls={
+                name: TlsConfig.from_properties(properties, name)
+                for name, protocol in listeners.protocols.items()
+                if protocol in WITH_TLS
+            },
+            sasl={
+                name: SaslConfig.from_properties(
+                    properties, name, logs_in=_logs_in(name, listeners)
+                )
+                for name, protocol in listeners.protocols.items()
+                if protocol in WITH_LOGIN
+            },
             quorum_voters=_required(properties, "controller.quorum.voters"),
             log_dir=_parse_log_dir(properties),
             rack=properties.get("broker.rack") or None,
@@ -159,6 +173,17 @@ class BrokerConfig:
         )
         _check_values(properties)
         return config
+
+
+def _logs_in(listener: str, listeners: Listeners) -> str:
+    """The property with the mechanism by which this node logs in to others' listener."""
+    if listener == listeners.controller_name:
+        return "sasl.mechanism.controller.protocol"
+    return "sasl.mechanism.inter.broker.protocol" if listener == listeners.inter_broker else ""
+
+
+def _is_of_security(name: str) -> bool:
+    return is_read_by_tls(name) or is_read_by_sasl(name)
 
 
 def _typed_fields() -> list[Any]:
@@ -180,7 +205,7 @@ def _check_values(properties: Mapping[str, str]) -> None:
         known = broker_configs().get(name)
         if name in WITHOUT_EFFECT:
             log.warning("the property %s has no effect: %s", name, WITHOUT_EFFECT[name])
-        elif not (name in typed or known or name == "cluster.id" or is_read_by_tls(name)):
+        elif not (name in typed or known or name == "cluster.id" or _is_of_security(name)):
             log.warning("the property %s is not known and has no effect", name)
         only, why = _ONLY.get(name, (text.strip(), ""))
         if text.strip() != only:

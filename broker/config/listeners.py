@@ -29,7 +29,7 @@ class SecurityProtocol(IntEnum):
 
 
 WITH_TLS: Final = (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
-SERVED: Final = (SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL)
+WITH_LOGIN: Final = (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +49,10 @@ class Listeners:
     """How voters are reached."""
 
     @property
-    def secured(self) -> tuple[str, ...]:
-        """Names of those over TLS, the controllers' among them."""
+    def protocols(self) -> dict[str, int]:
+        """The protocol of each listener, the controllers' among them."""
         protocols = {each.name: each.security_protocol for each in self.clients}
-        protocols[self.controller_name] = self.controller_protocol
-        return tuple(name for name, protocol in protocols.items() if protocol in WITH_TLS)
+        return {**protocols, self.controller_name: self.controller_protocol}
 
     @property
     def among_brokers(self) -> BrokerEndpoint:
@@ -139,11 +138,6 @@ def _parse_endpoint(
         raise ConfigError(
             f"{key}: {name} has no security protocol; add {name}:PLAINTEXT, or another one, to "
             "listener.security.protocol.map"
-        )
-    if protocol not in SERVED:
-        raise ConfigError(
-            f"{key}: {name} is {protocol.name}, which this broker does not speak; it speaks "
-            f"{', '.join(it.name for it in SERVED)}"
         )
     return BrokerEndpoint(name=name, host=host, port=int(port), security_protocol=protocol)
 

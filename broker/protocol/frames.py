@@ -80,18 +80,18 @@ class ReceiveBuffer:
     __slots__ = (
         "_buffer",
         "_end",
-        "_frame_bytes_max",
         "_memory",
         "_readable",
         "_start",
         "_view",
+        "frame_bytes_max",
         "lacks_memory",
     )
 
     def __init__(
         self, *, frame_bytes_max: int = FRAME_BYTES_MAX, memory: RequestMemory | None = None
     ) -> None:
-        self._frame_bytes_max = frame_bytes_max
+        self.frame_bytes_max = frame_bytes_max
         self._memory = RequestMemory() if memory is None else memory
         self.lacks_memory = False
         """Whether `release` could not make room: nothing may be read until it could."""
@@ -125,8 +125,8 @@ class ReceiveBuffer:
         position = self._start
         while self._end - position >= 4:
             (size,) = _SIZE.unpack_from(self._buffer, position)
-            if not 0 <= size <= self._frame_bytes_max:
-                raise FrameTooLargeError(size, self._frame_bytes_max)
+            if not 0 <= size <= self.frame_bytes_max:
+                raise FrameTooLargeError(size, self.frame_bytes_max)
             if self._end - position - 4 < size:
                 break
             frames.append(self._readable[position + 4 : position + 4 + size])
@@ -161,7 +161,7 @@ class ReceiveBuffer:
         (size,) = _SIZE.unpack_from(self._buffer, self._start)
         # Room for the start of the next frame as well, so that one read can end this frame
         # and begin another. But a size is only a claim: memory follows the bytes that came.
-        whole = min(int(size), self._frame_bytes_max) + 4 + BUFFER_BYTES_MIN
+        whole = min(int(size), self.frame_bytes_max) + 4 + BUFFER_BYTES_MIN
         return min(whole, 2 * pending + BUFFER_BYTES_MIN)
 
     def _is_oversized(self, needed: int) -> bool:

@@ -255,7 +255,14 @@ def _dialler(config: BrokerConfig, clock: Clock) -> Dial:
     }
 
     def dial(listener: str, to: Address, client_id: str = _name(config)) -> PeerClient:
-        return PeerClient(host=to.host, port=to.port, client_id=client_id, tls=tls.get(listener))
+        sasl = config.sasl.get(listener)
+        return PeerClient(
+            host=to.host,
+            port=to.port,
+            client_id=client_id,
+            tls=tls.get(listener),
+            login=None if sasl is None else sasl.own,
+        )
 
     return dial
 
@@ -381,4 +388,5 @@ def _build_listener(
             for it in endpoints
             if it.name in config.tls
         },
+        sasl=config.sasl,
     )

@@ -10,6 +10,7 @@ from broker.protocol.frames import ReceiveBuffer
 from broker.protocol.request_context import ANONYMOUS, Principal, RequestContext
 from broker.server.dispatch import Dispatcher, ListenerContext
 from broker.server.response_queue import ResponseQueue
+from broker.server.sasl import TOKEN_BYTES_MAX
 from broker.server.tls import distinguished_name
 
 RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024
@@ -60,6 +61,8 @@ class Connection(asyncio.BufferedProtocol):
         if principal is None:
             self.refuse("no rule of ssl.principal.mapping.rules names who its certificate is")
             return
+        if not self._dispatcher.is_logged_in:
+            self._receive.frame_bytes_max = TOKEN_BYTES_MAX
         self._dispatcher.open(
             RequestContext(
                 principal=principal,
@@ -108,6 +111,8 @@ class Connection(asyncio.BufferedProtocol):
         for frame in frames:
             self._dispatcher.take(frame)
         self._queue.uncork()
+        if self._dispatcher.is_logged_in:
+            self._receive.frame_bytes_max = self._context.frame_bytes_max
         self._make_room()
         self._maybe_pause_reading()
 

@@ -16,6 +16,7 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from broker.background import LARGE_BYTES, Tasks, in_thread_if_large, log_failure
+from broker.config.sasl import SaslConfig
 from broker.handlers.authorization import CLUSTER
 from broker.handlers.k18_api_versions import build_api_versions
 from broker.handlers.large_answer import LargeAnswer
@@ -27,6 +28,13 @@ from broker.protocol.frames import FRAME_BYTES_MAX, RequestMemory
 from broker.protocol.request_context import PLAINTEXT, RequestContext
 from broker.server.acceptor import Refusals
 from broker.server.response_queue import ResponseQueue, Slot
+from broker.server.sasl import (
+    FAILED_DELAY_S,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+    Login,
+    LoginError,
+)
 from broker.server.tls import TlsContext
 
 API_VERSIONS = 18
@@ -47,6 +55,8 @@ class ListenerContext:
     security_protocol: int = PLAINTEXT
     tls: TlsContext | None = None
     """None where nothing is encrypted."""
+    sasl: SaslConfig | None = None
+    """None where nobody logs in."""
     reserve: int = 0
     """Connections beyond the limit, for those whose first request is a broker's."""
     is_peer: Callable[[memoryview], bool] = lambda _: False
@@ -69,6 +79,7 @@ class Dispatcher:
         "_is_busy",
         "_is_open",
         "_is_resuming",
+        "_login",
         "_on_progress",
         "_queue",
         "_refuse",
@@ -91,6 +102,7 @@ class Dispatcher:
         self._is_busy = False
         self._is_resuming = False
         self._is_open = True
+        self._login = None if context.sasl is None else Login(context.sasl)
 
     def open(self, requests: RequestContext) -> None:
         """The connection stands; `requests` is the context of those that come over it."""
@@ -103,6 +115,11 @@ class Dispatcher:
         self._deferred.clear()
         # Nothing of a connection refers back to it, so that it is freed at once.
         self._refuse, self._on_progress = _to_nobody, _to_nobody
+
+    @property
+    def is_logged_in(self) -> bool:
+        """Whether it has, or need not."""
+        return self._login is None or self._login.principal is not None
 
     @property
     def deferred_count(self) -> int:
@@ -132,6 +149,9 @@ class Dispatcher:
             self._is_resuming = False
 
     def _handle(self, frame: memoryview) -> None:
+        if self._login is not None and self._login.takes_bare_tokens:
+            self._take_bare_token(self._login, bytes(frame))
+            return
         if self._must_prepare(frame):
             self._deferred.appendleft(self._context.memory.keep(frame))
             return
@@ -169,6 +189,8 @@ class Dispatcher:
         if header.client_id != self._requests.client_id:
             self._requests = replace(self._requests, client_id=header.client_id)
         request = Request(header, frame, self._requests)
+        if self._login is not None and not self._may_pass(self._login, request):
+            return
         slot = self._queue.new_slot()
         if not self._is_allowed(api):
             self._answer_error(request, slot, ErrorCode.cluster_authorization_failed)
@@ -176,6 +198,65 @@ class Dispatcher:
             self._start(api, request, slot)
         else:
             self._call(api, request, slot)
+
+    def _may_pass(self, login: Login, request: Request) -> bool:
+        """Whether it is a request for a handler: steps of a login are answered here."""
+        if login.principal is not None or request.api_key == API_VERSIONS:
+            return True
+        if request.api_key == SASL_HANDSHAKE:
+            self._choose_mechanism(login, request)
+        elif request.api_key == SASL_AUTHENTICATE:
+            self._take_token(login, request)
+        else:
+            raise ProtocolError(f"API {request.api_key} was asked for before a login")
+        return False
+
+    def _choose_mechanism(self, login: Login, request: Request) -> None:
+        is_spoken = login.choose(request.message.mechanism, request.api_version)
+        error = ErrorCode.none if is_spoken else ErrorCode.unsupported_sasl_mechanism
+        answer = codec.build_response(
+            SASL_HANDSHAKE,
+            request.api_version,
+            error_code=error,
+            mechanisms=login.config.mechanisms,
+        )
+        self._end_login(_encode(request, answer), "" if is_spoken else "unsupported SASL mechanism")
+
+    def _take_token(self, login: Login, request: Request) -> None:
+        fields: dict[str, Any] = {}
+        why = ""
+        try:
+            fields["auth_bytes"] = login.take(bytes(request.message.auth_bytes))
+        except LoginError as error:
+            why = str(error)
+            failed = ErrorCode.sasl_authentication_failed
+            fields = {"error_code": failed, "error_message": why, "auth_bytes": b""}
+        answer = codec.build_response(SASL_AUTHENTICATE, request.api_version, **fields)
+        self._end_login(_encode(request, answer), why)
+
+    def _take_bare_token(self, login: Login, token: bytes) -> None:
+        """As clients send it behind a handshake of version 0; a failure is told by the end."""
+        try:
+            answer = login.take(token)
+        except LoginError as error:
+            self._refuse(f"login: {error}")
+            return
+        self._end_login(len(answer).to_bytes(4, "big") + answer, "")
+
+    def _end_login(self, answer: bytes, why: str) -> None:
+        """Answer a step; where it failed, later, and then end the connection."""
+        slot = self._queue.new_slot()
+        if why:
+            self._begin(self._fail_login(slot, answer, why))
+            return
+        if self._login is not None and self._login.principal is not None:
+            self._requests = replace(self._requests, principal=self._login.principal)
+        slot.complete((answer,))
+
+    async def _fail_login(self, slot: Slot, answer: bytes, why: str) -> None:
+        await asyncio.sleep(FAILED_DELAY_S)
+        slot.complete((answer,))
+        self._queue.new_slot().close_connection(f"login: {why}")
 
     def _is_allowed(self, api: Api) -> bool:
         operation, authorization = api.cluster_operation, self._context.node.authorization

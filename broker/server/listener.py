@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from broker.background import Repeater
+from broker.config.sasl import SaslConfig
 from broker.metadata.records import BrokerEndpoint
 from broker.server.acceptor import Acceptor, bind_sockets
 from broker.server.connection import RECEIVE_BUFFER_BYTES, Connection
@@ -47,9 +48,11 @@ class ListenerServer:
         *,
         connections_idle_ms_max: int,
         tls: Mapping[str, TlsContext] | None = None,
+        sasl: Mapping[str, SaslConfig] | None = None,
     ) -> None:
         self._endpoints = endpoints
         self._tls = tls or {}
+        self._sasl = sasl or {}
         self.context = context
         self._idle_ms_max = connections_idle_ms_max
         self.connections: set[Connection] = set()
@@ -83,6 +86,7 @@ class ListenerServer:
             listener_name=endpoint.name,
             security_protocol=endpoint.security_protocol,
             tls=self._tls.get(endpoint.name),
+            sasl=self._sasl.get(endpoint.name),
         )
         return Acceptor(
             sockets, admit=self._admit, connect=lambda accepted: self._connect(accepted, context)

@@ -15,12 +15,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from broker.background import Tasks, Timer, leave_to_caller
+from broker.config.sasl import PLAIN
 from broker.host_name import address_text, is_host_name
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frames import ReceiveBuffer
 from broker.server.connection import tune_socket
+from broker.server.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE, plain_token
 from broker.server.tls import TlsContext
 
 REQUEST_TIMEOUT_S = 5.0
@@ -130,6 +134,7 @@ class PeerClient:
         port: int,
         client_id: str | None = None,
         tls: TlsContext | None = None,
+        login: tuple[str, str] | None = None,
     ) -> None:
         self.host = host
         self.port = port
@@ -137,6 +142,7 @@ class PeerClient:
         self.on_lost: Callable[[], None] | None = None
         self._client_id = client_id
         self._tls = tls
+        self._login = login
         self._connection: _PeerConnection | None = None
         self._connecting: asyncio.Task[_PeerConnection] | None = None
         self._tasks = Tasks("connection to a peer", leave_to_caller)
@@ -153,18 +159,8 @@ class PeerClient:
 
         :raises PeerError: no connection, connection lost, no answer in time, or nonsense.
         """
-
-        def build(correlation_id: int) -> Sequence[bytes]:
-            frame = codec.encode_request(
-                message, correlation_id=correlation_id, client_id=self._client_id
-            )
-            return (frame,)
-
-        payload = await self.exchange(build, timeout_s=timeout_s)
-        try:
-            return codec.decode_response(api_key, api_version, payload)[1]
-        except ProtocolError as error:
-            raise PeerError(f"{self._name} answered with nonsense: {error}") from error
+        payload = await self.exchange(self._frame_of(message), timeout_s=timeout_s)
+        return self._decoded(api_key, api_version, payload)
 
     async def exchange(self, build: BuildFrame, *, timeout_s: float = REQUEST_TIMEOUT_S) -> bytes:
         """The raw response (correlation id first, no size) to a request of the caller's making.
@@ -246,6 +242,8 @@ class PeerClient:
                     self.port,
                     ssl=None if self._tls is None else self._tls.current(),
                 )
+                if self._login is not None:
+                    await self._log_in(connection, self._login)
         except OSError as error:
             self._backoff_s = min(max(2 * self._backoff_s, BACKOFF_S_MIN), BACKOFF_S_MAX)
             self._next_attempt_s = loop.time() + self._backoff_s
@@ -257,6 +255,36 @@ class PeerClient:
         self._backoff_s = 0.0
         self._connection = connection
         return connection
+
+    async def _log_in(self, connection: _PeerConnection, login: tuple[str, str]) -> None:
+        steps: tuple[tuple[int, int, dict[str, Any]], ...] = (
+            (SASL_HANDSHAKE, 1, {"mechanism": PLAIN}),
+            (SASL_AUTHENTICATE, 2, {"auth_bytes": plain_token(login)}),
+        )
+        for api_key, version, fields in steps:
+            build = self._frame_of(codec.build_request(api_key, version, **fields))
+            future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+            self._write(connection, build, _Pending(future, None), CONNECT_TIMEOUT_S)
+            answer = self._decoded(api_key, version, await future)
+            if answer.error_code is not ErrorCode.none:
+                connection.abort()
+                why = getattr(answer, "error_message", None) or answer.error_code.name
+                raise PeerUnavailableError(f"{self._name} refuses our login: {why}")
+
+    def _frame_of(self, message: Any) -> BuildFrame:
+        def build(correlation_id: int) -> Sequence[bytes]:
+            frame = codec.encode_request(
+                message, correlation_id=correlation_id, client_id=self._client_id
+            )
+            return (frame,)
+
+        return build
+
+    def _decoded(self, api_key: int, api_version: int, payload: bytes) -> Any:
+        try:
+            return codec.decode_response(api_key, api_version, payload)[1]
+        except ProtocolError as error:
+            raise PeerError(f"{self._name} answered with nonsense: {error}") from error
 
     def _lost(self) -> None:
         if self.on_lost is not None and not self._is_closed:

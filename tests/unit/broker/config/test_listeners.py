@@ -80,7 +80,6 @@ def test_addresses_of_two_families_may_share_a_port() -> None:
         ({"listeners": "INSIDE://h:1,OUTSIDE://h:1"}, "want port 1"),
         ({"listeners": "INSIDE://:1,OUTSIDE://h:1"}, "want port 1"),
         ({"listeners": "LAN://h:1"}, "LAN has no security protocol"),
-        ({"listeners": "SASL_SSL://h:1"}, "SASL_SSL is SASL_SSL, which"),
         ({"listener.security.protocol.map": "INSIDE"}, "INSIDE is not NAME:PROTOCOL"),
         ({"listener.security.protocol.map": "INSIDE:TLS"}, "INSIDE:TLS is not NAME:PROTOCOL"),
         ({"advertised.listeners": "INSIDE://0.0.0.0:1"}, "advertised.listeners=INSIDE://HOST"),
