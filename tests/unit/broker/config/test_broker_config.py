@@ -11,6 +11,7 @@ from broker.config.properties import parse_properties
 from broker.metadata.records import BrokerEndpoint
 from tests.support.phrases import lacking
 
+ROOT = Path(__file__).resolve().parents[4]
 LEAST = {
     "node.id": "101",
     "cluster.id": "abc",
@@ -119,3 +120,13 @@ empty=
         "escaped:key": "tab\there",
         "empty": "",
     }
+
+
+def test_the_documented_properties_are_taken(caplog: pytest.LogCaptureFixture) -> None:
+    page = (ROOT / "docs" / "operate" / "security.md").read_text()
+    block = page.partition("```properties\n")[2].partition("```")[0]
+    with caplog.at_level(logging.WARNING):
+        config = BrokerConfig.from_properties({**LEAST, **parse_properties(block)})
+    assert [it.name for it in config.listeners.clients] == ["INSIDE", "OUTSIDE"]
+    assert config.tls.keys() == config.sasl.keys() == {"OUTSIDE"}
+    assert not caplog.messages
