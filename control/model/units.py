@@ -5,6 +5,7 @@
 
 import math
 import re
+from collections.abc import Iterable
 from typing import Final
 
 NA: Final = "n/a"
@@ -97,6 +98,12 @@ def parse_duration(text: str) -> float | None:
     if found is None:
         return None
     return float(found["amount"].replace(",", "")) * TIMES_MS[(found["unit"] or "ms").lower()]
+
+
+def brokers_text(ids: Iterable[int]) -> str:
+    """``broker 1``, ``brokers 1, 2``: in their order."""
+    found = sorted(ids)
+    return f"{'broker' if len(found) == 1 else 'brokers'} {', '.join(map(str, found))}"
 
 
 def counted(count: int, noun: str) -> str:

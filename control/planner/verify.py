@@ -12,7 +12,7 @@ from operator import attrgetter
 import numpy as np
 
 from control.model.ids import TopicPartition
-from control.model.units import bytes_text, counted
+from control.model.units import brokers_text, bytes_text, counted
 from control.planner.goals import PlanRequest
 from control.planner.in_sync import why_too_few, why_unsafe
 from control.planner.proposal import PartitionChange, Proposal
@@ -71,11 +71,11 @@ def _change_violations(
         adding, removing, after = change.adding, change.removing, change.after
         wrong = []
         if unknown := [id_ for id_ in after if id_ not in known]:
-            wrong.append(("brokers", f"brokers {unknown} do not exist"))
+            wrong.append(("brokers", f"unknown: {brokers_text(unknown)}"))
         if stopped := down.intersection(after):
-            wrong.append(("brokers", f"brokers {sorted(stopped)} do not run"))
+            wrong.append(("brokers", f"not running: {brokers_text(stopped)}"))
         if refused := cordoned.intersection(after):
-            wrong.append(("brokers", f"brokers {sorted(refused)} are cordoned: Kafka refuses it"))
+            wrong.append(("brokers", f"Kafka refuses cordoned {brokers_text(refused)}"))
         if partition is not None:
             wrong += _hindrances(partition, after, down)
         if len(set(after)) < len(after):
@@ -84,7 +84,7 @@ def _change_violations(
             reason = f"replicas change from {len(change.before)} to {len(after)}"
             wrong.append(("replicas", reason))
         if touched := excluded.intersection((*adding, *removing)):
-            wrong.append(("excluded", f"touches excluded brokers {sorted(touched)}"))
+            wrong.append(("excluded", f"touches excluded {brokers_text(touched)}"))
         if change.topic not in topics or not may_touch(change.key):
             wrong.append(("scope", "is outside the scope of the request"))
         found += [Violation(rule=r, where=where, reason=why, is_new=True) for r, why in wrong]
@@ -135,7 +135,7 @@ def _removed_violations(before: Topology, after: _After, request: PlanRequest) -
     for partition in before.partitions:
         still = removed.intersection(after.get(partition.key, partition.replicas))
         if still:
-            reason = f"still on brokers {sorted(still)} that are removed"
+            reason = f"still on removed {brokers_text(still)}"
             where = str(partition.key)
             found.append(Violation(rule="removed", where=where, reason=reason, is_new=False))
     return found

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from control.kafka.errors import KafkaPortError
+from control.operations.errors import OperationError
 from control.views.paths import ViewPath
 
 _COMMAND: Final = re.compile(r"`partiscope (?P<words>[^`]*)`")
@@ -37,6 +39,11 @@ class Part:
 def without_flags(text: str) -> str:
     """A text without what it adds for who types, as in ``tick Create it (`--create`)``."""
     return _ASIDE.sub("", text)
+
+
+def explained(error: KafkaPortError | OperationError) -> str:
+    """An error as sentences: what happened, why, and what to do next."""
+    return f"{str(error).rstrip('.')}. Next: {error.next_step}."
 
 
 def linked(text: str) -> Iterator[Part]:

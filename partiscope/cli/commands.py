@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from partiscope.cli.shared.grammar import with_flag
+from partiscope.cli.shared.grammar import meant, with_flag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,6 +274,16 @@ class _Program(TyperGroup):
         except typer.BadParameter as error:
             error.message = _plain(error.message)
             raise
+        except Exception as error:
+            if hasattr(error, "possibilities"):  # an unknown flag: the class is private
+                _tell_meant(error)
+            raise
+
+
+def _tell_meant(error: Any) -> None:
+    offered = {name for it in error.ctx.command.params for name in (*it.opts, *it.secondary_opts)}
+    near, error.possibilities = meant(error.option_name, offered), None
+    error.message += f". Did you mean {near}?" if near else ""
 
 
 def _plain(message: str) -> str:

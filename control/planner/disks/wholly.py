@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from control.model.ids import TopicPartition
-from control.model.units import bytes_text, counted
+from control.model.units import brokers_text, bytes_text, counted
 from control.planner.disks.every_placement import search_all
 from control.planner.disks.making_room import (
     Lacking,
@@ -167,7 +167,7 @@ class Asked:
         factor, removed = self._request.replication_factor, self._request.remove_brokers
         if factor is not None:
             return f"no plan was found that gives every partition {counted(factor, 'replica')}"
-        return f"no plan was found that empties brokers {sorted(removed)}"
+        return f"no plan was found that empties {brokers_text(removed)}"
 
     def _refusal(self, placement: Placement, missing: list[Lacking]) -> str:
         if missing:

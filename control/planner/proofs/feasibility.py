@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Final
 
 from control.model.ids import no_partition_words
-from control.model.units import bytes_text
+from control.model.units import brokers_text, bytes_text
 from control.planner.goals import Goal, GoalError, ImpossibleError, PlanRequest
 from control.planner.immovable import Hindrance, Immovable
 from control.planner.racks import unknown_words
@@ -31,7 +31,7 @@ def check_request(topology: Topology, request: PlanRequest, stuck: Immovable) ->
         first = "uncordon" if unfit[id_] == "is cordoned" else "start"
         raise ImpossibleError(
             f"broker {id_} {unfit[id_]} and gets no replica: {first} it first, or plan for "
-            f"{sorted(known - unfit.keys() - removed)}"
+            f"{brokers_text(known - unfit.keys() - removed)}"
         )
     _check_cordoned(topology, request)
     targets = known - removed - excluded - unfit.keys()
@@ -60,7 +60,7 @@ def _check_brokers(request: PlanRequest, known: set[int]) -> None:
     ):
         for id_ in ids:
             if id_ not in known:
-                raise GoalError(f"broker {id_} to {word} is not among {sorted(known)}")
+                raise GoalError(f"broker {id_} to {word} is not among {brokers_text(known)}")
     kept = set(request.add_brokers) | set(request.exclude_brokers)
     both = sorted(set(request.remove_brokers) & kept)
     if both:
@@ -87,9 +87,9 @@ def _check_cordoned(topology: Topology, request: PlanRequest) -> None:
     if stuck:
         others = sorted(cordoned.intersection(chain.from_iterable(p.replicas for p in stuck)))
         raise ImpossibleError(
-            f"brokers {sorted(removed)} cannot be decommissioned: brokers {others} are cordoned "
-            f"and hold replicas of {named([str(p.key) for p in stuck])} too. Kafka refuses every "
-            "list that names them. Uncordon them, or decommission them as well"
+            f"{brokers_text(removed)} cannot be decommissioned: {brokers_text(others)}, cordoned, "
+            f"may not stay in the lists of {named([str(p.key) for p in stuck])}: Kafka refuses "
+            "every list with a cordoned broker. Uncordon these, or decommission them as well"
         )
 
 
@@ -184,8 +184,8 @@ class _Feasibility:
             raise GoalError("name the brokers to relieve")
         if request.goal is Goal.LEADERS and request.remove_brokers:
             raise GoalError(
-                f"goal leaders moves no data, so it cannot decommission brokers "
-                f"{sorted(request.remove_brokers)}: use goal racks, minimal or balance"
+                f"goal leaders moves no data, so it cannot decommission "
+                f"{brokers_text(request.remove_brokers)}: use goal racks, minimal or balance"
             )
         if (request.goal is Goal.REPLICATION) != (request.replication_factor is not None):
             raise GoalError("a replication factor goes with the goal replication, and only with it")
@@ -216,8 +216,8 @@ class _Feasibility:
         held = [str(p.key) for p in self._touched() if len(excluded & set(p.replicas)) > factor]
         if held:
             raise GoalError(
-                f"replication factor {factor} is impossible: brokers {sorted(excluded)} are "
-                f"excluded and hold more replicas of {named(held)}. Exclude fewer of them"
+                f"replication factor {factor} is impossible: more replicas of {named(held)} "
+                f"lie on excluded brokers ({brokers_text(excluded)}). Exclude fewer of them"
             )
         stuck = []
         for partition in self._touched():
@@ -249,8 +249,8 @@ class _Feasibility:
         ]
         if stuck:
             raise ImpossibleError(
-                f"brokers {sorted(removed)} cannot be decommissioned: too few of the others, "
-                f"{sorted(self.targets)}, are without a replica of {named(stuck)}. "
+                f"{brokers_text(removed)} cannot be decommissioned: too few of the others "
+                f"({brokers_text(self.targets)}) are without a replica of {named(stuck)}. "
                 f"Keep one of them, add a broker, or lower the replication factor first"
             )
 
@@ -270,9 +270,9 @@ class _Feasibility:
             wanted = sum(partition.size_bytes * number for partition, number in coming)
             if wanted > room:
                 raise ImpossibleError(
-                    f"there is no disk room: {bytes_text(wanted)} must come to brokers "
-                    f"{sorted(self.targets)}, which have {bytes_text(room)} free. Add a broker, "
-                    f"delete data (retention), or {self._instead()}"
+                    f"there is no disk room: {bytes_text(wanted)} must come to "
+                    f"{brokers_text(self.targets)}, where {bytes_text(room)} is free. "
+                    f"Add a broker, delete data (retention), or {self._instead()}"
                 )
         may_touch = self.request.scope()
         staying = () if self.request.is_everything else self.topology.partitions
@@ -314,7 +314,7 @@ class _Feasibility:
             roomiest = max(others & most.keys(), key=lambda b: (most[b], -b))
             raise ImpossibleError(
                 f"there is no disk room for {named([str(p.key) for p in stuck])}: a replica of "
-                f"{first.key} holds {bytes_text(first.size_bytes)}. Of brokers {sorted(others)}, "
+                f"{first.key} holds {bytes_text(first.size_bytes)}. Of {brokers_text(others)}, "
                 f"broker {roomiest} takes most: {bytes_text(most[roomiest])}, once its own "
                 f"partitions have left. Add a broker with a larger disk, delete data (retention), "
                 f"or {self._instead()}"

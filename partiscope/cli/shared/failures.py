@@ -12,6 +12,7 @@ from control.kafka.errors import (
 )
 from control.model.command_line import typed
 from control.operations.errors import InvalidInputError, OperationError
+from control.views.next_links import explained
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.layout import LayoutError
 from partiscope.settings import SettingsError
@@ -46,7 +47,7 @@ def exit_status_of(error: Exception) -> Exit | None:
 def explain(error: Exception) -> str:
     """What, why, what next."""
     if isinstance(error, KafkaPortError | OperationError):
-        return f"{str(error).rstrip('.')}. Next: {error.next_step}."
+        return explained(error)
     if isinstance(error, struct.error):
         return "a number is larger than Kafka's protocol can hold: write a smaller one"
     if isinstance(error, UnicodeEncodeError):

@@ -1,13 +1,42 @@
 """Grammar of commands: create, alter, delete, describe, and list by default; flags of many."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from functools import partial, wraps
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, Final
 
 from typer.core import TyperGroup
 
 Function = Callable[..., Any]
+CLOSE_ENOUGH: Final = 0.75
+"""So alike are a flag and the one that may have been meant: `--yes` is not `--bus`."""
+OF_OTHER_TOOLS: Final = {
+    "--all-topics": "no --topic at all",
+    "--bootstrap-server": "--bootstrap",
+    "--broker-list": "--bootstrap",
+    "--by-duration": "--to 1h",
+    "--execute": "--yes",
+    "--from-beginning": "--offset earliest",
+    "--limit": "--count",
+    "--max-messages": "--count",
+    "--null": "--value null",
+    "--replication-factor": "`partiscope plan --replication-factor`",
+    "--shift-by": "--to",
+    "--to-datetime": "--to",
+    "--to-earliest": "--to earliest",
+    "--to-latest": "--to latest",
+    "--to-offset": "--to",
+}
+"""Flags of Kafka's tools and of sister commands, and what says the same here."""
+
+
+def meant(flag: str, offered: Collection[str]) -> str:
+    """The flag, one of those ``offered``, that may have been meant; empty: none is near."""
+    words = OF_OTHER_TOOLS.get(flag, "")
+    if words.startswith("`") or not set(words.split()).isdisjoint(offered):
+        return words
+    return next(iter(get_close_matches(flag, offered, n=1, cutoff=CLOSE_ENOUGH)), "")
 
 
 class ListByDefault(TyperGroup):

@@ -7,6 +7,7 @@ from textual.widgets import Input, Static
 
 from control.operations.catalogue import FORMS, OPERATIONS
 from tests.snapshots.canned import CannedSession
+from tests.support.phrases import lacking
 from tests.support.settle import settle
 from tui.app import PartiscopeApp
 from tui.screens.base import VIEWS_OF_FORMS, ViewScreen
@@ -71,7 +72,9 @@ async def test_what_is_wrong_and_who_does_not_answer_is_told_in_the_form(
         await pilot.press("equals_sign", "1", "enter")
         outcome = app.screen.query_one("#operation-outcome", Static)
         await settle(pilot, lambda: "✖" in str(outcome.render()), "that nobody answers")
-        assert "127.0.0.1:1" in str(outcome.render())
+        told = str(outcome.render())
+        assert not lacking(told, "127.0.0.1:1", ". Next: check that")
+        assert told.endswith(".")
 
 
 async def test_a_name_that_no_figures_tell_of_is_typed_and_a_known_one_completed(

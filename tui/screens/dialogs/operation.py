@@ -20,7 +20,7 @@ from control.operations.catalogue.forms import Confirmation, FieldKind, Operatio
 from control.operations.catalogue.operation import Done
 from control.operations.catalogue.several import rows_words, several_of
 from control.operations.errors import InvalidInputError, OperationError
-from control.views.next_links import without_flags
+from control.views.next_links import explained, without_flags
 from control.views.paths import ViewPath
 from tui.screens.dialogs.confirm import Confirming
 from tui.terminal_session import TerminalSession
@@ -95,8 +95,7 @@ class OperationScreen(WorksWhileShown, ModalScreen[str]):
             words = HINT if is_beside else f"✖ {without_flags(error.reason)}"
             self._say(words, "" if is_beside else "bold red")
         except (KafkaPortError, OperationError) as error:
-            words = f"✖ {error.title}: {error.reason}. {error.next_step}"
-            self._say(without_flags(words), "bold red")
+            self._say(f"✖ {without_flags(explained(error))}", "bold red")
         else:
             if done is not None and done.lines:
                 self._tell_rows(done)

@@ -13,6 +13,7 @@ from textual.widgets import Input, Label, Static
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
 from control.views.format import clock_text
+from control.views.next_links import explained
 from control.views.paths import ViewPath
 from control.views.printable import printable
 from control.views.snapshots.snapshot import OperatorSnapshot
@@ -131,8 +132,8 @@ class ConfigsScreen(ViewScreen):
             self._entries = await session.configs(self._resource)
             self._other = await session.configs(self._beside(other)) if other else None
         except (KafkaPortError, ValueError) as error:
-            step = f". {error.next_step}" if isinstance(error, KafkaPortError) else ""
-            self._title(f"✖ {error}{step}", "bold red")
+            words = explained(error) if isinstance(error, KafkaPortError) else str(error)
+            self._title(f"✖ {words}", "bold red")
             return
         self._read_ms = self.session.now_ms
         self._fill()

@@ -31,6 +31,7 @@ from control.messages.starts import START_HELP
 from control.messages.whole_record import whole_record
 from control.views.format import bytes_text, plural_text
 from control.views.messages.details import copied_text, message_facts, resend_path
+from control.views.next_links import explained
 from control.views.paths import ViewPath
 from control.views.printable import printable, readable
 from control.views.snapshots.snapshot import OperatorSnapshot
@@ -196,7 +197,7 @@ class BrowseScreen(ViewScreen):
         except ValueError as error:
             self.put("#browse-title", _title(self._wanted.topic, f"▲ {error}"))
         except KafkaPortError as error:
-            self.put("#browse-title", _title(self._wanted.topic, f"✖ {error}. {error.next_step}"))
+            self.put("#browse-title", _title(self._wanted.topic, f"✖ {explained(error)}"))
 
     async def _read(self, wanted: MessageSearch, before: Browsed | None) -> None:
         settings = self.session.operations.settings
@@ -414,7 +415,7 @@ class MessageScreen(ModalScreen[ViewPath | None]):
         try:
             return await whole_record(self._settings, self._record)
         except KafkaPortError as error:
-            self.notify(f"{error}. {error.next_step}", severity="error")
+            self.notify(explained(error), severity="error")
             return None
 
     async def action_write(self) -> None:

@@ -23,6 +23,7 @@ from control.views.format import latency_text
 from control.views.messages.key_preview import Leaders, known_leaders, landing
 from control.views.messages.progress import last_words, progress_cells, progress_words
 from control.views.messages.sent import Sent
+from control.views.next_links import explained
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 from tui.screens.base import ViewScreen
@@ -185,7 +186,7 @@ class ProduceScreen(ViewScreen):
         try:
             begun = await self.session.operations.sends.begin(asked, typed=self._typed)
         except (KafkaPortError, OperationError) as error:
-            self._say(f"✖ {error}. {error.next_step}", "bold red")
+            self._say(f"✖ {explained(error)}", "bold red")
         else:
             await self._follow(begun)
 
@@ -200,7 +201,7 @@ class ProduceScreen(ViewScreen):
         if (error := send.error) is not None:
             done = send.progress
             before = f"{progress_words(done)}\n" if done is not None and done.sent else ""
-            self._say(f"{before}✖ {error}. {error.next_step}", "bold red")
+            self._say(f"{before}✖ {explained(error)}", "bold red")
         if self._leaves:
             # Not from here: the view would wait for this worker, and this worker for the view.
             self.app.call_later(self.app.run_action, "app.back")

@@ -31,6 +31,7 @@ from control.operations.operation_session import OperationSession
 from control.operations.permission import word_for
 from control.operations.previews import Previewed
 from control.views.format import byte_rate_text
+from control.views.next_links import explained
 from control.views.paths import ViewPath
 from control.views.preflight_checks import check_words
 from control.views.snapshots.snapshot import OperatorSnapshot
@@ -257,7 +258,7 @@ class MoveScreen(ViewScreen):
         try:
             previewed = await session.preview(asked)
         except (KafkaPortError, OperationError) as error:
-            _refuse(self.app, f"{error}. {error.next_step}")
+            _refuse(self.app, explained(error))
             return
         effect = previewed.effect
         head, *notes = effect.lines
@@ -297,7 +298,7 @@ async def _do(
         previewed = asked if isinstance(asked, Previewed) else await session.preview(asked)
         done = await session.perform(previewed, typed=previewed.word)
     except (KafkaPortError, OperationError) as error:
-        _refuse(screen.app, f"{error}. {error.next_step}")
+        _refuse(screen.app, explained(error))
         return
     if done.view and screen.is_active:
         screen.post_message(PathChosen(str(ViewPath(view=done.view, params=done.params))))

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.model.units import byte_rate_text, parse_byte_rate
+from control.model.units import brokers_text, byte_rate_text, parse_byte_rate
 
 
 @pytest.mark.parametrize(
@@ -33,3 +33,8 @@ def test_what_is_shown_is_read_back_as_shown(rate: int) -> None:
     read = parse_byte_rate(shown)
     assert read is not None
     assert byte_rate_text(read) == shown
+
+
+@pytest.mark.parametrize(("ids", "words"), [({101}, "broker 101"), ((3, 1), "brokers 1, 3")])
+def test_brokers_are_named_as_people_do(ids: set[int], words: str) -> None:
+    assert brokers_text(ids) == words

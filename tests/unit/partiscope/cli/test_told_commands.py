@@ -72,3 +72,25 @@ def test_a_mistyped_choice_is_told_with_the_nearest(
     told = capsys.readouterr().err
     assert f"Did you mean '{meant}'?" in told
     assert "Value error" not in told
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        ("tail orders --limit 3", "--count"),
+        ("tail orders --from-beginning", "--offset earliest"),
+        ("topics list --bootstrap-server localhost:9092", "--bootstrap"),
+        ("topics alter orders --replication-factor 3", "`partiscope plan --replication-factor`"),
+        ("groups alter billing --to-earliest", "--to earliest"),
+        ("groups alter billing --all-topics --to 1h", "no --topic at all"),
+        ("produce orders --null", "--value null"),
+        ("groups list --colums lag", "--columns"),
+        ("moves rollback --yes", ""),
+    ],
+)
+def test_an_unknown_flag_is_told_with_the_one_that_does_the_same_or_none(
+    words: str, meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(words.split()) == 2
+    told = capsys.readouterr().err
+    assert told.rstrip().endswith(f"Did you mean {meant}?" if meant else "--yes")

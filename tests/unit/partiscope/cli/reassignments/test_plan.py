@@ -83,7 +83,7 @@ def test_files_are_utf_8_and_longer_texts_than_names_of_files_are_entries(
         (("--edit", "t-0: 1,1"), "names a broker twice; [1, 2] would work"),
         (("--edit", "t-9: 1,2"), "t has no partition 9 (0–5)"),
         (("--edit", "nonsense"), "is no entry like"),
-        (("--remove-brokers", "9"), "broker 9 to remove is not among [1, 2, 3]"),
+        (("--remove-brokers", "9"), "not among brokers 1, 2, 3"),
         (("--replication-factor", "4"), "At most 3 is possible"),
         (("--topics", "orders"), "no topic matches orders"),
         (("--keep", "t-9"), "partition t-9 to keep: t has no partition 9 (0–5)"),
