@@ -564,6 +564,10 @@ def test_a_replica_is_dragged_and_the_plan_looked_at_on_the_map(
     page.wait_for_url("**/map?plan=*")
     page.get_by_role("link", name="replicas", exact=True).click()
     expect(page.locator("#plan-map-planned .heat-sign.grows").first).to_be_visible()
+    for width in WIDTHS:
+        page.set_viewport_size({"width": width, "height": 900})
+        assert lasting_faults(page, names=cluster.bootstrap) == [], width
+    page.set_viewport_size(DESKTOP)
 
     page.locator("#plan-map-back").click()
     expect(row).to_have_attribute("data-replicas", f"{second},{other}")
