@@ -36,7 +36,7 @@ def layout(context: PageContext, path: ViewPath) -> list[Any]:
     ]
     proposal = kept.alternative.proposal
     words = (
-        f"{kept.alternative.name}: {text.plural_text(len(proposal.changes), 'partition')} change, "
+        f"{kept.alternative.name}: {text.plural_text(len(proposal.changes), 'change')}, "
         f"{text.bytes_text(proposal.moved_bytes)} to copy"
     )
     if found.topics_left_out:

@@ -1,6 +1,7 @@
 """Each exit status of docs/reference/command-line.md, and times with their zone, on a cluster."""
 
 import asyncio
+import json
 import re
 import signal
 import subprocess
@@ -192,6 +193,20 @@ def test_moves_and_the_journal_carry_their_zone(
         _, out, told = typed(name)
         assert ZONED.search(out), (name, out, told)
         assert ZONED.search(typed(name, "--json")[1]) is None, name
+
+
+def test_the_journal_is_searched_by_words_and_by_time(
+    typed: Typed, our_cluster: LocalCluster
+) -> None:
+    at = our_cluster.bootstrap
+    asyncio.run(_change_something(target_with(bootstrap=at, bus=at)))
+
+    def found(*flags: str) -> set[str]:
+        return {it["who"] for it in json.loads(typed("journal", "--json", *flags)[1])["journal"]}
+
+    assert found("--filter", "ADA create", "--since", "1h") == {"ada"}
+    assert found("--filter", "ada nothing-of-this-name") == set()
+    assert found("--filter", "ada", "--until", "1h") == set()
 
 
 @pytest.mark.usefixtures("kathmandu")

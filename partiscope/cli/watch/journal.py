@@ -1,13 +1,14 @@
 """``partiscope journal``: every change that a screen or script made to the cluster."""
 
 import asyncio
+import math
 from typing import Annotated
 
 import typer
 
 from control.operations.bus.client import whoami
 from control.operations.bus.journal import Journal, JournalLine
-from control.views.tables.journal import JOURNAL
+from control.views.tables.journal import JOURNAL, matching
 from partiscope.cli.shared.arguments import TIME_HELP, moment_of, zoned
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.listing import cells_of
@@ -19,6 +20,13 @@ from partiscope.identity import Target
 def journal(
     *,
     since: Annotated[str | None, typer.Option(metavar="TIME", help=TIME_HELP)] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only changes before this time.")
+    ] = None,
+    words: Annotated[
+        str,
+        typer.Option("--filter", "-q", metavar="WORDS", help="Only lines with all of these words."),
+    ] = "",
     limit: Annotated[int, typer.Option(min=1, help="Lines to show at most, the newest.")] = 100,
     bootstrap: Bootstrap = None,
     bus: Bus = None,
@@ -27,7 +35,9 @@ def journal(
     """Every change that was made from here: when, what, what came of it, who, why."""
     target = target_with(bootstrap=bootstrap, bus=bus)
     since_ms = 0 if since is None else moment_of(since, "--since")
-    lines = [line for line in asyncio.run(_lines(target)) if line.at_ms >= since_ms]
+    until_ms = math.inf if until is None else moment_of(until, "--until")
+    every = matching(asyncio.run(_lines(target)), words)
+    lines = [line for line in every if since_ms <= line.at_ms < until_ms]
     newest = sorted(lines, key=lambda line: line.at_ms, reverse=True)[:limit]
     rows = [JOURNAL.row(line) for line in newest]
     if as_json:
