@@ -24,8 +24,9 @@ from confluent_kafka.cimpl import NewTopic
 from broker.metrics_schema import encode_round
 from tests.spark.story import T0_MS, envelope, replica
 from tests.support.cluster import NOBODY_DIES, LocalCluster
-from tests.support.metrics_job import ROOT, MetricsJob
+from tests.support.metrics_job import ROOT, MetricsJob, is_running
 from tests.support.patience import WAIT_S, patience_s
+from tests.support.settle import wait_until
 from tests.support.spark_standalone import SPARK_HOME, StandaloneSpark
 
 pytestmark = [pytest.mark.spark, pytest.mark.thorough, pytest.mark.timeout(580)]
@@ -192,5 +193,8 @@ def test_a_killed_worker_and_a_killed_driver_lose_nothing_and_double_nothing(
     job.start()
     job.wait_ready()
     job.wait_until(caught_up, "caught up after the driver was killed")
+    driver = job.jvms()
+    assert job.end(signal.SIGTERM)
+    wait_until(lambda: not any(map(is_running, driver)), "its Python ends with `spark-submit`")
     assert stored(job) == produced(job)
     assert produced(job) == dict.fromkeys(range(1, rounds.count + 1), PARTITIONS)
