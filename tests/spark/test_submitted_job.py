@@ -156,6 +156,19 @@ def stored(job: MetricsJob) -> Counter[int]:
     return Counter({number: count for number, count, _ in rows})
 
 
+def readings_stored(job: MetricsJob) -> int:
+    """Readings that all points stand for, of files that were not merged into coarser ones."""
+    files = [
+        str(Path(job.store, it["path"]))
+        for it in manifest(job)["history"]["partition_history"]
+        if not it.get("is_rolled")
+    ]
+    query = "SELECT sum(coalesce(readings, 1))::BIGINT FROM read_parquet(?, union_by_name=true)"
+    row = duckdb.execute(query, [files]).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
 def merged_unnamed(job: MetricsJob) -> bool:
     """Whether a file of merged history is there that no version names yet."""
     files = [it.name for it in Path(job.store, "history").glob("*merged*")]
@@ -197,4 +210,5 @@ def test_a_killed_worker_and_a_killed_driver_lose_nothing_and_double_nothing(
     assert job.end(signal.SIGTERM)
     wait_until(lambda: not any(map(is_running, driver)), "its Python ends with `spark-submit`")
     assert stored(job) == produced(job)
+    assert readings_stored(job) == produced(job).total()
     assert produced(job) == dict.fromkeys(range(1, rounds.count + 1), PARTITIONS)
