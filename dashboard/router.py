@@ -18,24 +18,26 @@ from dashboard.pages import (
     alerts,
     broker,
     browse,
-    check,
     clusters,
     configs,
     group,
     job,
     journal,
     lists,
-    move,
-    move_report,
-    moves,
     overview,
     partition,
-    plan,
-    plan_map,
     produce,
     what_if,
 )
 from dashboard.pages import map as map_page
+from dashboard.pages.reassignments import (
+    check,
+    move,
+    move_report,
+    moves,
+    plan,
+    plan_map,
+)
 
 Layout = Callable[[PageContext, ViewPath, Look], Any]
 

@@ -99,12 +99,11 @@ def _repeat_cell(told: ToldAlert) -> Cell:
 
 
 def _silence_cell(told: ToldAlert) -> Cell:
-    """``until 22:00:00 by anna``."""
     silence = told.silence
     if silence is None:
         return cells.NOTHING
     until = text.clock_text(silence.until_ms, now_ms=told.now_ms)
-    return Cell(silence.until_ms, f"until {until} by {silence.who or text.NA}", Tone.MUTED)
+    return Cell(silence.until_ms, until, Tone.MUTED)
 
 
 def _duration_cell(duration_ms: float | None, missing: str) -> Cell:
@@ -131,18 +130,18 @@ ALERTS: Final = Table(
         name_column("told", "told", "Receivers that have taken it, and when last", rank=2,
                     cell=_told_cell),
         column("repeats", "next repeat", units.TIME, "When it is told again", cell=_repeat_cell),
-        column("silenced", "silenced", units.TIME, "Until when, and by whom", rank=2,
-               cell=_silence_cell),
+        column("silenced", "silenced until", units.TIME, rank=2, cell=_silence_cell),
+        name_column("silenced_by", "silenced by",
+                    cell=worded(lambda it: it.silence.who if it.silence else "")),
         name_column("words", "figures", "When it fired, or changed last", rank=2,
                     cell=worded(lambda it: it.alert.match.words)),
         name_column("cluster", "cluster", cell=worded(lambda it: it.alert.cluster)),
         column("id", "id", cell=worded(lambda it: it.alert.id)),
     ),
-    unlisted=(
-        name_column("silenced_by", "silenced by",
-                    cell=worded(lambda it: it.silence.who if it.silence else "")),
-    ),
 )  # fmt: skip
+
+OF_A_CLUSTER: Final = ALERTS.without("fired", "cluster", "id")
+"""Columns of the alerts of one cluster."""
 
 SILENCES: Final = Table(
     name="silences",

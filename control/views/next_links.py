@@ -64,7 +64,8 @@ def _link(words: list[str]) -> Part | None:
     command, *rest = words[:flags] or [""]
     if rest[:1] == ["describe"] and command == "configs" and len(rest) > 1:
         return _configs(rest[1])
-    if command not in _LISTS:
+    is_of_terminal = command == "alerts" and rest[:1] not in ([], ["list"])
+    if command not in _LISTS or is_of_terminal:
         return None
     if command in _NAMED and len(rest) > 1 and rest[0] != "create":
         view, parameter = _NAMED[command]

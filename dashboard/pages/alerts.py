@@ -5,7 +5,7 @@ from typing import Any
 from dash import Dash, Input, Output, html
 
 from control.operations.catalogue import form_named
-from control.views.alert_tables import ALERTS, SILENCES
+from control.views.alert_tables import OF_A_CLUSTER, SILENCES
 from control.views.paths import ViewPath
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import Row
@@ -65,7 +65,7 @@ def blocks(snapshot: OperatorSnapshot) -> tuple[Any, Any]:
         return empty("Alerts are shown as they are now", "Space goes back to now"), None
     nothing = "No alert is open" if told.is_delivered else "Nobody delivers alerts from here"
     return (
-        rows_table(alerts, ALERTS.columns)
+        rows_table(alerts, OF_A_CLUSTER)
         if alerts
         else empty(nothing, "`partiscope alerts check` tells what each rule matches now"),
         [rows_table(silences, SILENCES.columns), *_ends(snapshot, silences)]
@@ -78,7 +78,9 @@ def _ends(snapshot: OperatorSnapshot, rows: tuple[Row, ...]) -> list[html.Div]:
     """A button for each silence that somebody set."""
     given = [(row.key, snapshot.alerts.given_of(row)) for row in rows]
     buttons = [
-        opener(html.Button, f"End {key}", END_SILENCE.name, values, about=key)
+        opener(
+            html.Button, f"End {key}", END_SILENCE.name, values, about=key, className="finding-step"
+        )
         for key, values in given
         if values
     ]

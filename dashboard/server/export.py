@@ -14,7 +14,7 @@ from control.views.tables.journal import exported, matching
 from control.views.tables.query import TableQuery
 from dashboard.context import PageContext
 from dashboard.live.displayed_snapshot import displayed_snapshot
-from dashboard.pages.plan_map import find_plan
+from dashboard.pages.reassignments.plan_map import find_plan
 from dashboard.server.table_rows import (
     TableTurns,
     hides_internal,

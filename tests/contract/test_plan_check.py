@@ -22,7 +22,7 @@ from control.views.checked_plan import (
     plan_text,
     uploaded_text,
 )
-from dashboard.pages import check as check_page
+from dashboard.pages.reassignments import check as check_page
 from partiscope.cli.app import run
 from partiscope.cli.shared.exits import Exit
 from tests.contract.operations_rig import topic_with_data

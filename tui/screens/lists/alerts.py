@@ -3,7 +3,7 @@
 from textual.app import ComposeResult
 from textual.widgets import Static
 
-from control.views.alert_tables import ALERTS, SILENCES
+from control.views.alert_tables import OF_A_CLUSTER, SILENCES
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.query import Page
 from tui.screens.base import ViewScreen, heading
@@ -45,5 +45,5 @@ class AlertsScreen(ViewScreen):
         nobody = "" if told.is_delivered else "  nobody delivers alerts from here"
         self.put("#alerts-title", heading("ALERTS", f"{len(alerts)}{nobody}"))
         self.put("#silences-title", heading("SILENCES", f"{len(silences)}  S silences, L ends"))
-        self.query_one("#table", RowTable).show(Page.whole(alerts, ALERTS.columns))
+        self.query_one("#table", RowTable).show(Page.whole(alerts, OF_A_CLUSTER))
         self.query_one("#silences", RowTable).show(Page.whole(silences, SILENCES.columns))

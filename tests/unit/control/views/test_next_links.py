@@ -31,6 +31,8 @@ REFUSING = ("operations/catalogue", "planner", "model", "messages", "kafka/error
          [Part("Configs of 101", "brokers/101/configs")]),
         ("tick Create it (`--create`), or stop", [Part("tick Create it, or stop")]),
         ("run `partiscope doctor`", [Part("run `partiscope doctor`")]),
+        ("`partiscope alerts` lists them", [Part("Alerts", "alerts"), Part(" lists them")]),
+        ("`partiscope alerts test x`", [Part("`partiscope alerts test x`")]),
         ("", []),
     ],
 )  # fmt: skip

@@ -22,7 +22,8 @@ from control.views.snapshots.past import snapshot_at
 from control.views.snapshots.store import StoreReader
 from dashboard.context import PageContext
 from dashboard.page_frame import operation_dialog, palette, rights
-from dashboard.pages import move, produce
+from dashboard.pages import produce
+from dashboard.pages.reassignments import move
 from tests.unit.control.operations.previews import previewed
 from tests.unit.dashboard.page_context import context_on, words_of
 

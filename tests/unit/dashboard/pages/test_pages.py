@@ -27,11 +27,13 @@ from dashboard.pages import (
     group,
     journal,
     lists,
-    move,
-    moves,
     overview,
     partition,
     what_if,
+)
+from dashboard.pages.reassignments import (
+    move,
+    moves,
 )
 from tests.support.phrases import lacking
 from tests.unit.control import clusters

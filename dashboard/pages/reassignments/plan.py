@@ -28,8 +28,8 @@ from dashboard.components.parts import attributes, card, crumbs, empty, folded, 
 from dashboard.context import PageContext
 from dashboard.figures.moves import trade_off
 from dashboard.page_frame import rights
-from dashboard.pages.plan_map import find_plan
-from dashboard.pages.plan_review import last_step, last_words, question, review
+from dashboard.pages.reassignments.plan_map import find_plan
+from dashboard.pages.reassignments.plan_review import last_step, last_words, question, review
 
 STEPS: Final = ("Scope and goal", "Choose", "Review and pre-flight", "Confirm", "Live")
 EDIT_DEBOUNCE_MS: Final = 700

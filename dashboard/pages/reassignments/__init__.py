@@ -1,0 +1,1 @@
+"""Pages of reassignments: planned, checked, running and ended."""
