@@ -60,10 +60,12 @@ VERDICTS: Final = {
     "partiscope status": Exit.CRITICAL_FINDING,
     "partiscope check": Exit.REFUSED,
     "partiscope reassign plan.json --yield-to-consumers slow": Exit.REFUSED,  # moved by now
+    "partiscope reassign plan.json --throttle 20MiB --start": Exit.REFUSED,
 }
 """Statuses besides that tell how the cluster or a plan is."""
 AS_FAR_AS: Final = {
     "partiscope tail ": "--exit-at-end",  # its reader ends it by Ctrl-C
+    "partiscope reassign plan.json --throttle 20MiB --start": "--dry-run",  # it waits for the night
     "partiscope brokers drain": "--dry-run",  # its reader stops the broker: test_draining does
 }
 """Flags that end a command for which a reader would be needed, by first words."""

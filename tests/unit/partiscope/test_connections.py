@@ -1,6 +1,7 @@
 """Connections as settings name them: properties files, named clusters, what is missing."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,8 +23,11 @@ from partiscope.connections import ConnectionSettings, read_client_properties
 from partiscope.identity import cluster_by_name
 from partiscope.installation import Installation, Watched
 from partiscope.settings import Settings, SettingsError, plain_errors
+from tests.support.node_cluster import ROOT
 from tests.support.patience import WAIT_S
 from tests.support.phrases import lacking
+
+SECRET: Final = "changeit-1"
 
 
 @pytest.fixture(autouse=True)
@@ -56,6 +60,42 @@ def test_a_java_key_store_is_refused_with_the_way_out(tmp_path: Path) -> None:
     path.write_text("ssl.truststore.location=/etc/kafka/trust.jks\n")
     with pytest.raises(ValueError, match=r"only Java can open.*PEM"):
         ConnectionSettings.model_validate({"config_file": path})
+
+
+def _java_stores(folder: Path) -> None:
+    """A client's key in a JKS store, and its certificate in a trust store, by Java's own tool."""
+    client = ("-keystore", "client.jks", "-storetype", "JKS", "-alias", "me")
+    trust = ("-keystore", "truststore.jks", "-alias", "ca", "-noprompt")
+    secret = ("-storepass", SECRET)
+    for words in (
+        ("-genkeypair", *client, "-keyalg", "RSA", "-dname", "CN=me", "-ext", "bc:c", *secret),
+        ("-exportcert", *client, "-file", "me.crt", *secret),
+        ("-importcert", *trust, "-file", "me.crt", *secret),
+    ):
+        subprocess.run(("keytool", *words), cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.skipif(shutil.which("keytool") is None, reason="no keytool: it comes with Java")
+def test_documented_commands_make_pem_files_of_java_stores(tmp_path: Path) -> None:
+    _java_stores(tmp_path)
+    document = (ROOT / "docs/operate/watch.md").read_text()
+    (block,) = [it for it in document.split("```") if "keytool -importkeystore" in it]
+    ca, to_pkcs12, to_pem = block.strip().splitlines()
+    to_pem = to_pem.replace("openssl pkcs12", f"openssl pkcs12 -passin pass:{SECRET}")
+    answers = f" -srcstorepass {SECRET} -deststorepass {SECRET}"
+    for line in (f"{ca} -storepass {SECRET}", to_pkcs12 + answers, to_pem):
+        done = subprocess.run(line, shell=True, cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+    given = {
+        "security_protocol": "SSL",
+        "ssl_cafile": tmp_path / "ca.pem",
+        "ssl_certfile": tmp_path / "client.pem",
+    }
+    made = ConnectionSettings.model_validate(given).to_kafka("kafka1:9093")
+    assert made.ssl_context is not None
+    trusted = [it["subject"] for it in made.ssl_context.get_ca_certs()]
+    assert ((("commonName", "me"),),) in trusted
+    assert (tmp_path / "client.pem").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.parametrize(
