@@ -29,6 +29,8 @@ _CODES: Final[dict[type[Exception], ErrorCode]] = {
     log_errors.InvalidRecordError: ErrorCode.invalid_record,
     log_errors.OutOfOrderSequenceError: ErrorCode.out_of_order_sequence_number,
     log_errors.InvalidProducerEpochError: ErrorCode.invalid_producer_epoch,
+    log_errors.InvalidTxnStateError: ErrorCode.invalid_txn_state,
+    log_errors.CoordinatorFencedError: ErrorCode.transaction_coordinator_fenced,
     log_errors.OffsetOutOfRangeError: ErrorCode.offset_out_of_range,
 }
 _LEADER_MOVED: Final = (errors.NotLeaderError, errors.FencedLeaderEpochError)

@@ -9,6 +9,8 @@ LogError
 │   ├── InvalidRecordError         a record this topic may not hold
 │   ├── OutOfOrderSequenceError    an idempotent producer skipped or repeated a sequence
 │   ├── InvalidProducerEpochError  the producer was fenced by a newer one
+│   ├── InvalidTxnStateError       the partition was not added to the producer's transaction
+│   ├── CoordinatorFencedError     a newer coordinator has ended transactions of the producer
 │   └── OffsetsOutOfOrderError     a replicated batch does not follow the log's end
 ├── ForbiddenLogError              a topic has no log of that name
 ├── OffsetOutOfRangeError          not between log_start_offset and log_end_offset
@@ -70,6 +72,14 @@ class OutOfOrderSequenceError(RecordsRejectedError):
 
 class InvalidProducerEpochError(RecordsRejectedError):
     """A batch with an older epoch than its producer id has reached."""
+
+
+class InvalidTxnStateError(RecordsRejectedError):
+    """Nobody would end the transaction: the coordinator does not know of its records here."""
+
+
+class CoordinatorFencedError(RecordsRejectedError):
+    """A marker comes from a coordinator that another one has replaced."""
 
 
 class OffsetsOutOfOrderError(RecordsRejectedError):

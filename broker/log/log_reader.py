@@ -15,6 +15,7 @@ from broker.log.segment.batch_scan import BatchSpot
 from broker.log.segment.open_files import FileSlice
 from broker.log.segment.segment import Segment
 from broker.log.segment.segment_reader import SegmentInfo, SegmentReader
+from broker.log.segment.transaction_index import collect_aborted
 from broker.protocol.errors import MalformedRecordsError
 from broker.protocol.records import NO_TIMESTAMP, Record, iter_records
 
@@ -117,6 +118,19 @@ class LogReader:
             size_bytes=end - spot.position,
             base_offset=spot.base_offset,
         )
+
+    def aborted_within(self, read: LogRead) -> list[tuple[int, int]]:
+        """(producer id, first offset) of the aborted transactions that may have records in what was
+        read, and of some behind it.
+
+        :raises StorageError: the disk refused.
+        """
+        if not read.slices:
+            return []
+        slot = self._slot(read.base_offset)
+        end = self._segments[slot].offset_behind(read.slices[0].position + read.size_bytes)
+        behind = islice(self._segments, slot, None)
+        return [entry[:2] for entry in collect_aborted(behind, read.base_offset, end)]
 
     def read_bytes(
         self, offset: int, *, max_bytes: int, max_offset: int, min_one_batch: bool = True

@@ -19,12 +19,14 @@ from broker.log.errors import (
     CorruptBatchError,
     InvalidRecordError,
     InvalidTimestampError,
+    InvalidTxnStateError,
     OffsetsOutOfOrderError,
     UnsupportedMagicError,
 )
 from broker.log.producer.producer_state import ProducerAppend, ProducerBatch, ProducerState
 from broker.log.segment.segment_indexes import PlacedBatch
 from broker.protocol.compression import CODEC_NAMES, decompress
+from broker.protocol.control_records import Marker, read_marker
 from broker.protocol.errors import MalformedRecordsError
 from broker.protocol.records import (
     CRC_START,
@@ -87,12 +89,15 @@ class AppendPlan:
         self.size_bytes += size_bytes
         self.max_timestamp = max(self.max_timestamp, max_timestamp)
 
-    def admit(self, state: ProducerState, header: BatchHeader, *, is_checked: bool) -> None:
-        """Take an idempotent producer's batch into account, at the plan's next offset."""
+    def admit(
+        self, state: ProducerState, header: BatchHeader, batch: memoryview, *, is_checked: bool
+    ) -> None:
+        """Take a producer's batch into account, at the plan's next offset."""
         if header.producer_id >= 0:
             if self.producers is None:
                 self.producers = state.begin()
-            self.producers.add(header, self.next_offset, is_checked=is_checked)
+            marker = _marker_of(batch) if header.is_control else None
+            self.producers.add(header, self.next_offset, marker, is_checked=is_checked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +110,8 @@ class LeaderRules:
     is_from_client: bool
     are_records_checked: bool = True
     """Of clients: whether records are decompressed, and their lengths followed."""
+    verification: object = None
+    """By which transactional batches of clients may enter (ProducerState.is_verified)."""
 
 
 def plan_as_leader(
@@ -128,7 +135,8 @@ def plan_as_leader(
             plan.duplicate = duplicate
             return plan
         if header.producer_id >= 0:
-            plan.admit(producers, header, is_checked=True)
+            _check_transaction(header, producers, rules)
+            plan.admit(producers, header, batch, is_checked=True)
         if rules.config.codec_of(header.codec) != header.codec:
             batch = _recompressed(batch, header, rules)
             header = parse_batch_header(batch)
@@ -163,13 +171,14 @@ def plan_as_follower(records: memoryview, next_offset: int, producers: ProducerS
     end = 0
     for header, position in _headers(records):
         end = position + header.size_bytes
-        _check_format(records[position:end], header)
+        batch = records[position:end]
+        _check_format(batch, header)
         if header.base_offset < plan.next_offset:
             raise OffsetsOutOfOrderError(
                 f"a batch at offset {header.base_offset} cannot follow {plan.next_offset - 1}"
             )
         plan.next_offset = header.base_offset
-        plan.admit(producers, header, is_checked=False)
+        plan.admit(producers, header, batch, is_checked=False)
         epoch = header.partition_leader_epoch
         if epoch >= 0 and (not plan.epochs or plan.epochs[-1][0] < epoch):
             plan.epochs.append((epoch, header.base_offset))
@@ -177,6 +186,24 @@ def plan_as_follower(records: memoryview, next_offset: int, producers: ProducerS
     if end:
         plan.buffers.append(records[:end])
     return plan
+
+
+def _marker_of(batch: memoryview) -> Marker | None:
+    try:
+        return read_marker(batch)
+    except MalformedRecordsError as error:
+        raise CorruptBatchError(str(error)) from error
+
+
+def _check_transaction(header: BatchHeader, producers: ProducerState, rules: LeaderRules) -> None:
+    """Where nobody knows of it, nobody ends it: readers and compaction would wait for ever."""
+    is_verifiable = rules.is_from_client or rules.verification is not None
+    if not header.is_transactional or header.is_control or not is_verifiable:
+        return
+    if not producers.is_verified(header, rules.verification):
+        raise InvalidTxnStateError(
+            f"the partition is not part of an ongoing transaction of producer {header.producer_id}"
+        )
 
 
 def _headers(records: memoryview) -> list[tuple[BatchHeader, int]]:
@@ -218,9 +245,8 @@ def _check_client_batch(batch: memoryview, header: BatchHeader, rules: LeaderRul
         raise InvalidRecordError(f"compression codec {header.codec} is none that Kafka knows")
     if header.is_control:
         raise InvalidRecordError("clients may not write control records")
-    if header.is_transactional:
-        # Nobody could end the transaction: readers and compaction would wait for it for ever.
-        raise InvalidRecordError("transactions are not served")
+    if header.is_transactional and header.producer_id < 0:
+        raise InvalidRecordError("a transactional batch names no producer")
     if header.is_log_append_time:
         raise InvalidTimestampError("clients may not mark a batch as LogAppendTime")
     if rules.are_records_checked:

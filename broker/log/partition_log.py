@@ -131,12 +131,14 @@ class PartitionLog(LogReader):
         now_ms: int,
         is_from_client: bool = False,
         are_records_checked: bool = True,
+        verification: object = None,
     ) -> AppendInfo:
         """Give whole batches their offsets and write them.
 
         `is_from_client` adds the checks that a broker's own records need not pass: size,
         timestamps, control batches, keys of compacted topics, and, unless `are_records_checked` is
-        false, the records' framing.
+        false, the records' framing. A batch that begins a transaction needs the `verification` that
+        `producers.state` gave.
 
         :raises RecordsRejectedError: a batch is not fit (see errors.py); nothing is written.
         :raises StorageError: the disk refused; nothing is written.
@@ -147,6 +149,7 @@ class PartitionLog(LogReader):
             now_ms=now_ms,
             is_from_client=is_from_client,
             are_records_checked=are_records_checked,
+            verification=verification,
         )
         plan = plan_as_leader(records, self.log_end_offset, self.producers.state, rules)
         start = self.log_start_offset
@@ -178,9 +181,14 @@ class PartitionLog(LogReader):
             # Before the bytes: an epoch without records is harmless, the other way round is not.
             if epoch != self.epochs.latest_epoch:
                 self.epochs.assign(epoch, start_offset)
+        if plan.producers is None:
+            self._segments[-1].append(plan.buffers, plan.batches, self.config)
+            return
+        # Before the bytes: an entry without its marker is harmless, and the next one takes its
+        # place; a marker without its entry would let aborted records be seen.
+        self._segments[-1].transactions.add(plan.producers.aborted())
         self._segments[-1].append(plan.buffers, plan.batches, self.config)
-        if plan.producers is not None:
-            plan.producers.commit()
+        plan.producers.commit()
 
     def roll(self) -> None:
         """Seal the active segment and start the next; an empty one stays.
@@ -287,7 +295,8 @@ class PartitionLog(LogReader):
 
         :raises StorageError: the disk refused.
         """
-        return self.producers.state.last_stable_offset(high_watermark)
+        stable = self.producers.state.last_stable_offset(high_watermark)
+        return min(high_watermark, max(stable, self.log_start_offset))
 
     def plan_compaction(self, *, stable_offset: int, now_ms: int) -> Compaction | None:
         """A run over everything sealed below `stable_offset`, or None while it is not due.

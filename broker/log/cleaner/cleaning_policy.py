@@ -15,7 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from broker.log.cleaner.cleaned_transactions import CleanedTransactions
 from broker.log.config import LogConfig
+from broker.protocol.control_records import read_marker
 from broker.protocol.records import BatchHeader, parse_batch_header
 from broker.protocol.rewrite import (
     RecordSpan,
@@ -131,8 +133,15 @@ def group_segments(
 class KeyOffsets:
     """The newest offset of each key among the dirty batches below `end_offset`."""
 
-    def __init__(self, first_dirty_offset: int, *, bytes_max: int = KEY_MAP_BYTES_MAX) -> None:
+    def __init__(
+        self,
+        first_dirty_offset: int,
+        transactions: CleanedTransactions | None = None,
+        *,
+        bytes_max: int = KEY_MAP_BYTES_MAX,
+    ) -> None:
         self.end_offset = first_dirty_offset
+        self._transactions = transactions or CleanedTransactions()
         self._offsets: dict[bytes, int] = {}
         self._bytes = 0
         self._bytes_max = bytes_max
@@ -147,18 +156,19 @@ class KeyOffsets:
     def add(self, batch: bytes) -> bool:
         """Take in the next batch; False when the run has to end before it.
 
-        It ends when memory is used up, and before the first batch of a transaction or control
-        batch: whether such records count stands elsewhere in the log. No client can write one here;
-        a directory that Apache Kafka wrote may hold them: from there on it stays as large as it is.
+        It ends when memory is used up. Records of aborted transactions replace nothing.
 
         :raises MalformedRecordsError: the records cannot be read.
         """
         header = parse_batch_header(batch)
-        if header.is_transactional or header.is_control:
-            return False
         if self._offsets and self._bytes > self._bytes_max:
             return False
         offsets, base_offset = self._offsets, header.base_offset
+        if header.is_control or self._transactions.is_aborted(header):
+            if header.is_control:
+                self._transactions.is_done(header, read_marker(batch))
+            self.end_offset = header.last_offset + 1
+            return True
         for span in _spans(batch, header):
             if span.key is None:
                 continue
@@ -176,10 +186,11 @@ def _spans(batch: bytes, header: BatchHeader) -> Iterator[RecordSpan]:
 
 
 class BatchCleaner:
-    """Takes out of batches what the newer records of their keys have replaced.
+    """Takes out of batches what the newer records of their keys have replaced, or was aborted.
 
-    `last_offsets` has, per producer id, the last offset of its newest batch: that batch stays as
-    an empty one, so that the producer's next sequence can be checked after a restart.
+    `last_offsets` has, per producer id, the last offset of its newest batch (its marker, where that
+    came last): that batch stays as an empty one, so that the producer's next sequence can be
+    checked after a restart.
     """
 
     def __init__(
@@ -189,7 +200,9 @@ class BatchCleaner:
         *,
         now_ms: int,
         delete_retention_ms: int,
+        transactions: CleanedTransactions | None = None,
     ) -> None:
+        self.transactions = transactions or CleanedTransactions()
         self._keys = keys
         self._last_offsets = last_offsets
         self._now_ms = now_ms
@@ -201,10 +214,16 @@ class BatchCleaner:
         :raises MalformedRecordsError: the records cannot be read.
         """
         header = parse_batch_header(batch)
-        if header.base_offset >= self._keys.end_offset or header.is_control:
+        if header.is_control:
+            is_void = self.transactions.is_done(header, read_marker(batch))
+        else:
+            is_void = self.transactions.is_aborted(header)
+        if header.base_offset >= self._keys.end_offset:
             return batch
-        if not header.records_count:
+        if not header.records_count or (is_void and not header.is_control):
             return self._without_records(header)
+        if header.is_control:
+            return self._clean_marker(batch, header) if is_void else batch
         plain = plain_records(batch, header)
         horizon_ms = delete_horizon_ms(header)
         is_expired = horizon_ms is not None and self._now_ms >= horizon_ms
@@ -221,6 +240,16 @@ class BatchCleaner:
         elif len(kept) == header.records_count:
             return batch
         return rewrite_batch(header, plain, kept, horizon_ms=horizon_ms)
+
+    def _clean_marker(self, batch: bytes, header: BatchHeader) -> bytes:
+        """A marker without batches goes like a tombstone."""
+        horizon_ms = delete_horizon_ms(header)
+        if horizon_ms is None:
+            plain = plain_records(batch, header)
+            spans = list(scan_records(plain, header.records_count))
+            horizon_ms = self._now_ms + self._delete_retention_ms
+            return rewrite_batch(header, plain, spans, horizon_ms=horizon_ms)
+        return self._without_records(header) if self._now_ms >= horizon_ms else batch
 
     def _is_kept(self, base_offset: int, span: RecordSpan, is_expired: bool) -> bool:
         if span.key is None:

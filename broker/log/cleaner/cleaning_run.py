@@ -6,10 +6,11 @@ files that nobody changes, and gives way to the event loop after every batch.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+from broker.log.cleaner.cleaned_transactions import CleanedTransactions
 from broker.log.cleaner.cleaning_policy import (
     BatchCleaner,
     CleaningPlan,
@@ -20,11 +21,18 @@ from broker.log.cleaner.cleaning_policy import (
 from broker.log.config import LogConfig
 from broker.log.disk.durable import force, is_there
 from broker.log.errors import CorruptSegmentError, StorageError
-from broker.log.names import CLEANED_SUFFIX, INDEX_SUFFIXES, LOG_SUFFIX, segment_path
+from broker.log.names import (
+    CLEANED_SUFFIX,
+    INDEX_SUFFIXES,
+    LOG_SUFFIX,
+    TXN_INDEX_SUFFIX,
+    segment_path,
+)
 from broker.log.segment.batch_scan import iter_file_headers
 from broker.log.segment.open_files import FilePool, OpenFile, write_all
 from broker.log.segment.segment_indexes import SegmentIndexes, placed
 from broker.log.segment.segment_swap import drop_cleaned
+from broker.log.segment.transaction_index import AbortedTransaction, TransactionIndex
 from broker.protocol.errors import MalformedRecordsError
 from broker.protocol.records import (
     MAGIC_V2,
@@ -42,13 +50,15 @@ GiveWay = Callable[[], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionSettings:
-    """Input of a cleaning run, taken when it was planned; `last_offsets` is per producer id."""
+    """Input of a cleaning run, taken when it was planned; `last_offsets` is per producer id, and
+    `aborted` has every aborted transaction with records in the segments."""
 
     directory: str
     config: LogConfig
     last_offsets: Mapping[int, int]
     truncations: int
     now_ms: int
+    aborted: Sequence[AbortedTransaction] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,7 +112,8 @@ class Compaction:
 
     def _read_keys(self, give_way: GiveWay) -> BatchCleaner:
         """The newest offset of each dirty key, and what can be cleaned with that."""
-        keys = KeyOffsets(self.plan.first_dirty_offset)
+        aborted = self.settings.aborted
+        keys = KeyOffsets(self.plan.first_dirty_offset, CleanedTransactions(aborted))
         self._end_offset = self._gather(keys, give_way)
         if self._end_offset > self.plan.first_dirty_offset:
             within = [s for s in self.plan.segments if s.base_offset < self._end_offset]
@@ -112,6 +123,7 @@ class Compaction:
             self.settings.last_offsets,
             now_ms=self.settings.now_ms,
             delete_retention_ms=self.settings.config.delete_retention_ms,
+            transactions=CleanedTransactions(aborted),
         )
 
     def _gather(self, keys: KeyOffsets, give_way: GiveWay) -> int:
@@ -184,10 +196,19 @@ def write_cleaned(
     write_all(target.fd, pending)
     indexes.seal()
     indexes.flush()
+    _write_aborted(group, stem, cleaner)
     newest = os.stat(group[-1].path)
     os.utime(path, ns=(newest.st_atime_ns, newest.st_mtime_ns))
     force(target.fd, path)
     return size_bytes
+
+
+def _write_aborted(group: tuple[SealedSegment, ...], stem: str, cleaner: BatchCleaner) -> None:
+    """The .txnindex of a group, if one of its segments has one."""
+    kept = cleaner.transactions.take_kept()
+    sources = (segment.path.removesuffix(LOG_SUFFIX) + TXN_INDEX_SUFFIX for segment in group)
+    if any(map(is_there, sources)):
+        TransactionIndex(f"{stem}{TXN_INDEX_SUFFIX}{CLEANED_SUFFIX}").write(kept)
 
 
 def _apply(step: Callable[[bytes], T], batch: bytes, segment: SealedSegment, position: int) -> T:

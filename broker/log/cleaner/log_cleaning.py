@@ -15,6 +15,7 @@ from broker.log.producer.log_producers import LogProducers
 from broker.log.producer.producer_snapshot import remove_snapshots
 from broker.log.segment.segment import Segment
 from broker.log.segment.segment_swap import commit_cleaned, drop_cleaned, finish_swap
+from broker.log.segment.transaction_index import collect_aborted
 from broker.log.segment_chain import SegmentChain
 from broker.protocol.records import NO_TIMESTAMP
 
@@ -77,13 +78,12 @@ class LogCleaning:
         settings = CompactionSettings(
             directory=self._chain.directory,
             config=config,
-            last_offsets={
-                entry.producer_id: entry.batches[-1].last_offset
-                for entry in self._producers.state.entries.values()
-                if entry.batches
-            },
+            last_offsets=self._producers.state.last_offsets(),
             truncations=self._chain.truncations,
             now_ms=now_ms,
+            aborted=collect_aborted(
+                self._chain.segments, self._chain.segments[0].base_offset, plan.end_offset
+            ),
         )
         return Compaction(plan=plan, settings=settings)
 

@@ -114,7 +114,10 @@ def _load(request: LoadRequest) -> LoadedLog:
         epochs.clear()
         _replay_epochs(loaded.segments, epochs)
     epochs.truncate_from_end(loaded.segments[-1].next_offset)
-    loaded.producers = load_producers(request.directory, snapshots, loaded.segments)
+    durable = None if request.is_clean else request.recovery_point
+    loaded.producers = load_producers(
+        request.directory, snapshots, loaded.segments, durable=durable
+    )
     return loaded
 
 

@@ -1,7 +1,8 @@
-"""The idempotent producers of one log, and their snapshots on the disk."""
+"""The producers of one log, and their snapshots on the disk."""
 
 from collections.abc import Sequence
 
+from broker.log.errors import CorruptSegmentError
 from broker.log.producer.producer_snapshot import (
     list_snapshots,
     load_newest_snapshot,
@@ -10,6 +11,9 @@ from broker.log.producer.producer_snapshot import (
 )
 from broker.log.producer.producer_state import ProducerState
 from broker.log.segment.segment import Segment
+from broker.protocol.control_records import Marker, read_marker
+from broker.protocol.errors import MalformedRecordsError
+from broker.protocol.records import BatchHeader
 
 
 class LogProducers:
@@ -70,11 +74,13 @@ class LogProducers:
 
 
 def load_producers(
-    directory: str, snapshots: list[int], segments: Sequence[Segment]
+    directory: str, snapshots: list[int], segments: Sequence[Segment], *, durable: int | None = None
 ) -> ProducerState:
     """Producers as they stand at the log's end: newest snapshot, then the batches behind it.
 
-    Snapshots above the end, and those that no segment needs, are removed.
+    Snapshots above the end, and those that no segment needs, are removed. What is read is indexed
+    anew where it aborts a transaction. After a crash that is all from the segment on that holds
+    `durable`: everything below was forced to the disk.
     """
     end = segments[-1].next_offset
     bases = {segment.base_offset for segment in segments}
@@ -82,11 +88,25 @@ def load_producers(
     stale = {o for o in snapshots if o > end or (o not in bases and o != newest)}
     remove_snapshots(directory, stale)
     kept = [offset for offset in snapshots if offset not in stale]
-    state, start = load_newest_snapshot(directory, kept, offset_max=end)
+    offset_max = end
+    if durable is not None:
+        offset_max = max((base for base in bases if base <= durable), default=0)
+    state, start = load_newest_snapshot(directory, kept, offset_max=offset_max)
     for segment in segments:
         if segment.next_offset <= start:
             continue
-        for header, _ in segment.headers(segment.indexes.position_before(start)):
-            if header.base_offset >= start:
-                state.replay(header)
+        segment.transactions.keep_below(start)
+        for header, position in segment.headers(segment.indexes.position_before(start)):
+            if header.base_offset >= start and header.producer_id >= 0:
+                aborted = state.replay(header, _marker(segment, header, position))
+                segment.transactions.add(aborted)
     return state
+
+
+def _marker(segment: Segment, header: BatchHeader, position: int) -> Marker | None:
+    if not header.is_control:
+        return None
+    try:
+        return read_marker(segment.slice(position, position + header.size_bytes).read())
+    except MalformedRecordsError as error:
+        raise CorruptSegmentError(segment.path, position, str(error)) from error

@@ -128,6 +128,7 @@ class Segment(SegmentReader):
         :raises StorageError: the disk refused.
         """
         self._mend()
+        self.transactions.keep_below(offset)
         spot = self.locate(offset)
         if spot is None:
             # Only a gap lies behind `offset`.

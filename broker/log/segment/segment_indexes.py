@@ -109,6 +109,13 @@ class SegmentIndexes:
             return None
         return self.base_offset + self.offsets.entry(slot)[0]
 
+    def offset_behind(self, position: int) -> int | None:
+        """The offset behind the first indexed batch from a position on, if there is one."""
+        slot = self.offsets.floor(1, position - 1) + 1
+        if slot >= self.offsets.entries:
+            return None
+        return self.base_offset + self.offsets.entry(slot)[0] + 1
+
     def offset_before(self, timestamp: int) -> int:
         """An offset before which no record has this timestamp or a later one."""
         slot = self.times.floor(0, timestamp - 1)

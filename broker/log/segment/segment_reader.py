@@ -12,18 +12,13 @@ from typing import Final, Self
 from broker.log.config import LogConfig
 from broker.log.disk.durable import force, is_there, rename
 from broker.log.errors import UnreadableFileError, storage_error
-from broker.log.names import (
-    LOG_SUFFIX,
-    OFFSET_INDEX_SUFFIX,
-    TIME_INDEX_SUFFIX,
-    TXN_INDEX_SUFFIX,
-    segment_path,
-)
+from broker.log.names import INDEX_SUFFIXES, LOG_SUFFIX, TXN_INDEX_SUFFIX, segment_path
 from broker.log.segment.batch_scan import BatchSpot, iter_file_headers, spot_of
 from broker.log.segment.offset_check import OffsetCheck, check_offsets, indexable, iter_places
 from broker.log.segment.open_files import FilePool, FileSlice, OpenFile
 from broker.log.segment.recent_batches import RecentBatches
 from broker.log.segment.segment_indexes import SegmentIndexes
+from broker.log.segment.transaction_index import TransactionIndex
 from broker.protocol.records import BatchHeader
 
 APPENDING: Final = os.O_RDWR | os.O_APPEND | os.O_CREAT
@@ -57,6 +52,7 @@ class SegmentReader:
         self._files = files
         self._flags = APPENDING
         self._indexes = SegmentIndexes(directory, base_offset, files=files)
+        self.transactions = TransactionIndex(segment_path(directory, base_offset, TXN_INDEX_SUFFIX))
         self._is_loaded = True
         self._recent = RecentBatches()
         self._first_timestamp: int | None = None
@@ -170,6 +166,10 @@ class SegmentReader:
             boundary = position + header.size_bytes
         return boundary
 
+    def offset_behind(self, position: int) -> int:
+        """An offset that no batch before this position reaches, soon behind them."""
+        return self.indexes.offset_behind(position) or self.next_offset
+
     def largest_timestamp(self) -> tuple[int, int]:
         """(timestamp in ms, last offset of its batch); the timestamp is -1 when none is known."""
         indexes = self.indexes
@@ -213,6 +213,7 @@ class SegmentReader:
             force(self.open().fd, self.path)
             if not self.is_active:
                 self.indexes.flush()
+            self.transactions.flush()
         except OSError as error:
             raise storage_error(f"Flushing {self.path} failed", error) from error
 
@@ -234,7 +235,7 @@ class SegmentReader:
         self._is_loaded = False
         self._flags &= ~os.O_CREAT
         try:
-            for each in (OFFSET_INDEX_SUFFIX, TIME_INDEX_SUFFIX, TXN_INDEX_SUFFIX, LOG_SUFFIX):
+            for each in (*INDEX_SUFFIXES, LOG_SUFFIX):
                 path = stem + each
                 if not is_there(path):
                     continue

@@ -4,7 +4,8 @@ The cleaned files are whole and on the disk before anything moves. Then: (1) `.c
 `.swap`, the .log last: that rename decides; (2) the old segments become `.deleted`; (3) `.swap`
 takes the plain names, the .log last. Whoever opens the log in between finds a `.log.swap` and
 goes on from there; without one the old segments stand as they were. Indexes found on the way are
-dropped and made anew.
+dropped and made anew, but for the `.txnindex`: where the old segments had one, the cleaned one has
+one too, under either name.
 Source: org.apache.kafka.storage.internals.log.{LocalLog.replaceSegments,LogLoader} (Kafka 4.x).
 """
 
@@ -18,6 +19,7 @@ from broker.log.names import (
     INDEX_SUFFIXES,
     LOG_SUFFIX,
     SWAP_SUFFIX,
+    TXN_INDEX_SUFFIX,
     base_offset_of,
     segment_path,
 )
@@ -26,6 +28,7 @@ from broker.log.segment.open_files import OpenFile
 
 _IN_ORDER: Final = (*INDEX_SUFFIXES, LOG_SUFFIX)
 _LOG_SWAP: Final = LOG_SUFFIX + SWAP_SUFFIX
+_TXN_INDEX_SWAP: Final = TXN_INDEX_SUFFIX + SWAP_SUFFIX
 
 
 def commit_cleaned(directory: str, base_offset: int) -> None:
@@ -65,7 +68,8 @@ def settle_swaps(directory: str, names: Iterable[str]) -> bool:
     if not swaps:
         return False
     for name in swaps:
-        if not name.endswith(_LOG_SWAP):
+        is_kept = name.removesuffix(_TXN_INDEX_SWAP) + _LOG_SWAP in swaps
+        if not name.endswith(_LOG_SWAP) and not is_kept:
             os.unlink(f"{directory}/{name}")
     logs = [base_offset_of(name, LOG_SUFFIX) for name in names if name.endswith(LOG_SUFFIX)]
     for name in sorted(swaps):
@@ -75,8 +79,8 @@ def settle_swaps(directory: str, names: Iterable[str]) -> bool:
         end = _end_offset(f"{directory}/{name}", base_offset)
         for each in logs:
             if each is not None and (each == base_offset or base_offset < each < end):
-                _remove_segment(directory, each)
-        _remove_segment(directory, base_offset)
+                _remove_segment(directory, each, is_swapped=each == base_offset)
+        _remove_segment(directory, base_offset, is_swapped=True)
         finish_swap(directory, base_offset)
     return True
 
@@ -88,10 +92,12 @@ def _rename_all(directory: str, base_offset: int, old: str, new: str) -> None:
             rename(path + old, path + new)
 
 
-def _remove_segment(directory: str, base_offset: int) -> None:
+def _remove_segment(directory: str, base_offset: int, *, is_swapped: bool) -> None:
     """The .log goes last: an index without one would be taken for a new segment's."""
     for suffix in _IN_ORDER:
         path = segment_path(directory, base_offset, suffix)
+        if suffix == TXN_INDEX_SUFFIX and is_swapped and not is_there(path + SWAP_SUFFIX):
+            continue  # it is the cleaned one already
         if is_there(path):
             os.unlink(path)
 

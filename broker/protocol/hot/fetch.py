@@ -38,6 +38,7 @@ _PARTITION_FROM_9: Final = struct.Struct(">iiqqi")
 _PARTITION_FROM_12: Final = struct.Struct(">iiqiqi")
 _RESULT_FROM_4: Final = struct.Struct(">ihqq")
 _RESULT_FROM_5: Final = struct.Struct(">ihqqq")
+_ABORTED: Final = struct.Struct(">qq")
 _DIVERGING: Final = struct.Struct(">iqb")
 _I32: Final = struct.Struct(">i")
 _NULL_ARRAY: Final = b"\xff\xff\xff\xff"
@@ -74,7 +75,8 @@ class FetchRequest(NamedTuple):
 class PartitionData(NamedTuple):
     """Outcome of a fetch in one partition, or the broker's own error in place of records.
 
-    `slices` are bytes or file ranges of `size_bytes` in total; `diverging` is (epoch, end offset).
+    `slices` are bytes or file ranges of `size_bytes` in total; `diverging` is (epoch, end offset);
+    `aborted` are producer ids and first offsets, None where not only what is committed is read.
     """
 
     error: Exception | None = None
@@ -84,6 +86,7 @@ class PartitionData(NamedTuple):
     size_bytes: int = 0
     slices: Sequence[Any] = ()
     diverging: tuple[int, int] | None = None
+    aborted: Sequence[tuple[int, int]] | None = None
 
 
 class FetchResult(NamedTuple):
@@ -219,7 +222,7 @@ def _write_result(writer: "_PartWriter", result: FetchResult, version: int) -> N
     head = _RESULT_FROM_5 if version >= 5 else _RESULT_FROM_4
     writer.write(head.pack(partition, error_code, *offsets))
     is_flexible = version >= 12
-    writer.write(b"\x00" if is_flexible else _NULL_ARRAY)  # aborted_transactions
+    writer.write(_encode_aborted(data.aborted, is_flexible))
     if version >= 11:
         writer.write(_NO_READ_REPLICA)
     writer.write(encode_length(data.size_bytes, is_flexible))
@@ -227,6 +230,14 @@ def _write_result(writer: "_PartWriter", result: FetchResult, version: int) -> N
         writer.write_slices(data.slices, data.size_bytes)
     if is_flexible:
         writer.write(_encode_result_tags(result))
+
+
+def _encode_aborted(aborted: Sequence[tuple[int, int]] | None, is_flexible: bool) -> bytes:
+    if aborted is None:
+        return b"\x00" if is_flexible else _NULL_ARRAY
+    end = b"\x00" if is_flexible else b""
+    entries = [_ABORTED.pack(*each) + end for each in aborted]
+    return encode_length(len(entries), is_flexible) + b"".join(entries)
 
 
 def _encode_result_tags(result: FetchResult) -> bytes:

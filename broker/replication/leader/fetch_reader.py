@@ -125,9 +125,7 @@ class FetchReader:
             diverging = diverging_epoch(partition, position)
             if diverging is not None:
                 return _empty(partition)._replace(diverging=diverging)
-            return _read_log(
-                partition, position, partition.visible_end(isolation), max_bytes, is_first
-            )
+            return _read_log(partition, position, isolation, max_bytes, is_first)
         except OffsetOutOfRangeError as out_of_range:
             return _out_of_range(partition, replica, out_of_range)
         except StorageError as storage:
@@ -145,10 +143,15 @@ class FetchReader:
 
 
 def _read_log(
-    partition: Partition, position: FetchPosition, visible_end: int, max_bytes: int, is_first: bool
+    partition: Partition,
+    position: FetchPosition,
+    isolation: FetchIsolation,
+    max_bytes: int,
+    is_first: bool,
 ) -> PartitionData:
     log = partition.log
     offset = position.fetch_offset
+    visible_end = partition.visible_end(isolation)
     if offset == visible_end or (max_bytes <= 0 and not is_first):
         return _empty(partition)
     if not log.log_start_offset <= offset <= log.log_end_offset:
@@ -161,7 +164,10 @@ def _read_log(
         max_offset=visible_end,
         min_one_batch=is_first,
     )
-    return _empty(partition)._replace(size_bytes=found.size_bytes, slices=found.slices)
+    data = _empty(partition)._replace(size_bytes=found.size_bytes, slices=found.slices)
+    if isolation is FetchIsolation.TXN_COMMITTED:
+        return data._replace(aborted=log.aborted_within(found))
+    return data
 
 
 def _empty(partition: Partition) -> PartitionData:

@@ -173,10 +173,8 @@ def test_a_producers_newest_batch_stays_without_records() -> None:
     assert _cleaner(old, new).clean(old) == b""
 
 
-def test_a_run_ends_before_transactions_and_where_memory_ends() -> None:
+def test_a_run_ends_where_memory_ends() -> None:
     keys = KeyOffsets(0, bytes_max=100)
-    transactional = build_batch([NewRecord(key=b"k")], producer_id=1, is_transactional=True)
-    assert not keys.add(transactional)
     assert keys.add(_batch(("a", "1")))
     assert not keys.add(_batch(("b", "1"), base_offset=1))
     assert keys.end_offset == 1

@@ -210,7 +210,7 @@ def test_producers_are_found_again_from_snapshot_and_batches(tmp_path: Path) -> 
     log.roll()
     for n in range(3, 6):
         append(log, sequenced(n))
-    again = open_log(tmp_path)
+    again = open_log(tmp_path, recovery_point=3)
     for n in range(2, 6):
         assert append(again, sequenced(n)).duplicate
     # Of the batches before the snapshot only the newest is known, as in Kafka.
