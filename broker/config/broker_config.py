@@ -115,6 +115,25 @@ class BrokerConfig:
         "offsets.topic.segment.bytes", 104_857_600, at_least=1
     )
     transaction_max_timeout_ms: int = _property("transaction.max.timeout.ms", 900_000, at_least=1)
+    transaction_topic_num_partitions: int = _property(
+        "transaction.state.log.num.partitions", 50, at_least=1
+    )
+    transaction_topic_replication_factor: int = _property(
+        "transaction.state.log.replication.factor", 3, at_least=1
+    )
+    transaction_topic_min_isr: int = _property("transaction.state.log.min.isr", 2, at_least=1)
+    transaction_topic_segment_bytes: int = _property(
+        "transaction.state.log.segment.bytes", 104_857_600, at_least=1
+    )
+    transactional_id_expiration_ms: int = _property(
+        "transactional.id.expiration.ms", 604_800_000, at_least=1
+    )
+    transaction_abort_interval_ms: int = _property(
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000, at_least=1
+    )
+    transaction_expiry_interval_ms: int = _property(
+        "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000, at_least=1
+    )
 
     # Ours alone. Kafka always reads every record; here it can be given up for speed.
     produce_check_records: bool = _property("partiscope.produce.check.records", True)

@@ -29,11 +29,6 @@ _REASONS: Final = {
     "a stopping broker asks for controlled.shutdown.timeout.ms": (
         "controlled.shutdown.max.retries controlled.shutdown.retry.backoff.ms"
     ),
-    "there are no transactions": (
-        "transaction.state.log.replication.factor transaction.state.log.num.partitions "
-        "transaction.state.log.min.isr transaction.state.log.segment.bytes "
-        "transactional.id.expiration.ms"
-    ),
     "groups are of the classic protocol": (
         "group.coordinator.rebalance.protocols group.share.enable "
         "share.coordinator.state.topic.replication.factor"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from broker.config.broker_config import BrokerConfig
-from broker.metadata.topic_names import OFFSETS_TOPIC
+from broker.metadata.topic_names import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from broker.protocol import codec
 
 CREATE_TOPICS: Final = 19
@@ -34,7 +34,19 @@ def internal_topics(config: BrokerConfig) -> dict[str, InternalTopic]:
             "segment.bytes": str(config.offsets_topic_segment_bytes),
         },
     )
-    return {OFFSETS_TOPIC: offsets}
+    transactions = InternalTopic(
+        name=TRANSACTION_TOPIC,
+        partitions=config.transaction_topic_num_partitions,
+        replication_factor=config.transaction_topic_replication_factor,
+        configs={
+            "cleanup.policy": "compact",
+            "compression.type": "uncompressed",
+            "min.insync.replicas": str(config.transaction_topic_min_isr),
+            "segment.bytes": str(config.transaction_topic_segment_bytes),
+            "unclean.leader.election.enable": "false",
+        },
+    )
+    return {OFFSETS_TOPIC: offsets, TRANSACTION_TOPIC: transactions}
 
 
 def build_creation(topic: InternalTopic, *, active_brokers: int, timeout_ms: int) -> Any:

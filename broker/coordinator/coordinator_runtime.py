@@ -19,8 +19,9 @@ from broker.coordinator.errors import CoordinatorError
 from broker.log.partition_log import PartitionLog
 from broker.metadata.image import MetadataImage
 from broker.metadata.metadata_service import MetadataService
+from broker.protocol.control_records import read_marker
 from broker.protocol.errors import MalformedRecordsError
-from broker.protocol.records import Record, iter_batch_headers, iter_records
+from broker.protocol.records import BatchHeader, Record, iter_batch_headers, iter_records
 from broker.replication.replica_manager import ReplicaManager
 
 _LOG = logging.getLogger(__name__)
@@ -33,8 +34,12 @@ _LOAD_STEP_BYTES: Final = 32_768
 class CoordinatorShard(Protocol):
     """State of one partition; made anew, from the start of the log, for each term of leadership."""
 
-    def replay(self, record: Record) -> None:
-        """Account for one record; they come in the order of the log."""
+    def replay(self, record: Record, producer_id: int | None) -> None:
+        """Account for one record; they come in the order of the log. One of a transaction has its
+        producer's id, and counts when its marker says so."""
+
+    def replay_marker(self, producer_id: int, *, is_commit: bool) -> None:
+        """The producer's transaction ended here."""
 
     async def on_loaded(self) -> None:
         """All records were replayed: once it returns requests are answered, if this node still
@@ -174,21 +179,32 @@ async def replay_chunk(shard: CoordinatorShard, chunk: bytes, offset: int) -> in
     may hold thousands; others are served in between."""
     view, slices = memoryview(chunk), Slices()
     for header, position in iter_batch_headers(view):
-        if not header.is_control:
-            try:
-                for record in iter_records(view[position : position + header.size_bytes]):
-                    if record.offset >= offset:
-                        shard.replay(record)
-                    await slices.pause()
-            except MalformedRecordsError as error:
-                _LOG.error(
-                    "%s: up to %d records of offsets %d to %d are left out: %s",
-                    type(shard).__name__,
-                    header.records_count,
-                    header.base_offset,
-                    header.last_offset,
-                    error,
-                )
-        offset = max(offset, header.last_offset + 1)
+        batch = view[position : position + header.size_bytes]
+        try:
+            if header.is_control:
+                _replay_marker(shard, header, batch)
+                continue
+            producer_id = header.producer_id if header.is_transactional else None
+            for record in iter_records(batch):
+                if record.offset >= offset:
+                    shard.replay(record, producer_id)
+                await slices.pause()
+        except MalformedRecordsError as error:
+            _LOG.error(
+                "%s: up to %d records of offsets %d to %d are left out: %s",
+                type(shard).__name__,
+                header.records_count,
+                header.base_offset,
+                header.last_offset,
+                error,
+            )
+        finally:
+            offset = max(offset, header.last_offset + 1)
     await asyncio.sleep(0)  # a long log is many chunks
     return offset
+
+
+def _replay_marker(shard: CoordinatorShard, header: BatchHeader, batch: memoryview) -> None:
+    marker = read_marker(batch)
+    if marker is not None and header.producer_id >= 0:
+        shard.replay_marker(header.producer_id, is_commit=marker.is_commit)

@@ -38,6 +38,17 @@ class CoordinatorError(StrEnum):
     FENCED_INSTANCE_ID = "fenced_instance_id"
     GROUP_SUBSCRIBED_TO_TOPIC = "group_subscribed_to_topic"
     UNKNOWN_TOPIC_ID = "unknown_topic_id"
+    UNSTABLE_OFFSET_COMMIT = "unstable_offset_commit"
+    NOT_ENOUGH_REPLICAS = "not_enough_replicas"
+    OPERATION_NOT_ATTEMPTED = "operation_not_attempted"
+    INVALID_PRODUCER_EPOCH = "invalid_producer_epoch"
+    INVALID_PRODUCER_ID_MAPPING = "invalid_producer_id_mapping"
+    INVALID_TRANSACTION_TIMEOUT = "invalid_transaction_timeout"
+    INVALID_TXN_STATE = "invalid_txn_state"
+    CONCURRENT_TRANSACTIONS = "concurrent_transactions"
+    PRODUCER_FENCED = "producer_fenced"
+    TRANSACTIONAL_ID_NOT_FOUND = "transactional_id_not_found"
+    TRANSACTION_ABORTABLE = "transaction_abortable"
 
     @property
     def code(self) -> ErrorCode:

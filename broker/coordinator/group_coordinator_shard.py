@@ -9,6 +9,7 @@ from broker.clock import Clock
 from broker.coordinator.config import GroupConfig
 from broker.coordinator.groups.group_state import ClassicGroup, build_group
 from broker.coordinator.offsets.committed_offsets import GroupEntry, GroupOffsets
+from broker.coordinator.offsets.pending_offsets import PendingOffsets
 from broker.coordinator.replay import Replay
 from broker.metadata.topic_names import OFFSETS_TOPIC
 from broker.protocol.records import Record
@@ -35,15 +36,29 @@ class GroupCoordinatorShard:
         self.index = index
         self.is_loaded = False
         self.entries: dict[str, GroupEntry] = {}
+        self.pending = PendingOffsets()
         self._clock = clock
         self._config = config
         self._loaded = loaded
         self._unloaded = unloaded
         self._replay = Replay()
 
-    def replay(self, record: Record) -> None:
+    def replay(self, record: Record, producer_id: int | None) -> None:
         """Account for one record; they come in the order of the log."""
-        self._replay.apply(record)
+        self._replay.apply(record, producer_id)
+
+    def replay_marker(self, producer_id: int, *, is_commit: bool) -> None:
+        """The producer's transaction ended here."""
+        self._replay.end(producer_id, is_commit=is_commit)
+
+    def end_transaction(self, producer_id: int, *, is_commit: bool) -> None:
+        """The marker is replicated: what the transaction committed counts now, or never."""
+        for group_id, offsets in self.pending.end(producer_id).items():
+            if not is_commit:
+                continue
+            kept = self.create_entry(group_id).offsets
+            for key, stored in offsets.stored.items():
+                kept.put(key, *stored)
 
     async def on_loaded(self) -> None:
         """Make the groups that the records tell of; thousands are made in a thread."""
@@ -61,6 +76,7 @@ class GroupCoordinatorShard:
                 "%d records of %s-%d are not readable",
                 *(replayed.unreadable, OFFSETS_TOPIC, self.index),
             )
+        self.pending = replayed.pending
         now_ms, wall_ms = self._clock.monotonic_ms(), self._clock.wall_ms()
         for group_id in replayed.group_ids():
             snapshot = replayed.groups.get(group_id)
@@ -82,6 +98,7 @@ class GroupCoordinatorShard:
         self._unloaded(self)
         self.is_loaded = False
         self.entries.clear()
+        self.pending = PendingOffsets()
 
     def create_entry(self, group_id: str) -> GroupEntry:
         """The group's entry, made Empty if it is new."""

@@ -6,8 +6,13 @@ from typing import Final
 
 from broker.clock import Clock
 from broker.coordinator.errors import CoordinatorError
-from broker.log.errors import BatchTooLargeError, StorageError
-from broker.protocol.records import NewRecord, build_batch
+from broker.log.errors import (
+    BatchTooLargeError,
+    InvalidProducerEpochError,
+    InvalidTxnStateError,
+    StorageError,
+)
+from broker.protocol.records import NO_PRODUCER_ID, NewRecord, build_batch
 from broker.replication.errors import (
     AppendTimedOutError,
     NotEnoughReplicasAfterAppendError,
@@ -28,6 +33,8 @@ _VERDICTS: Final[tuple[tuple[type[Exception], CoordinatorError], ...]] = (
     (NotLeaderError, CoordinatorError.NOT_COORDINATOR),
     (StorageError, CoordinatorError.NOT_COORDINATOR),
     (BatchTooLargeError, CoordinatorError.INVALID_COMMIT_OFFSET_SIZE),
+    (InvalidProducerEpochError, CoordinatorError.INVALID_PRODUCER_EPOCH),
+    (InvalidTxnStateError, CoordinatorError.INVALID_TXN_STATE),
 )
 
 
@@ -55,22 +62,36 @@ class PartitionWriter:
         self._codec = codec
         self._timeout_ms = timeout_ms
 
-    def build_batch(self, records: Sequence[KeyValue]) -> bytes:
-        """One batch of all records, as of now; a thread may build a large one."""
+    def build_batch(
+        self, records: Sequence[KeyValue], producer: tuple[int, int] | None = None
+    ) -> bytes:
+        """One batch of all records, as of now; a thread may build a large one. With a producer's id
+        and epoch it is part of that producer's transaction."""
         now_ms = self._clock.wall_ms()
         return build_batch(
             [NewRecord(key=k, value=v, timestamp=now_ms) for k, v in records],
             codec=self._codec,
+            producer_id=NO_PRODUCER_ID if producer is None else producer[0],
+            producer_epoch=-1 if producer is None else producer[1],
+            is_transactional=producer is not None,
         )
 
-    async def append(self, partition: int, batch: bytes) -> Appended:
-        """Append a batch and wait until it is durable."""
+    def begin_verification(self, partition: int, producer_id: int) -> object | None:
+        """See ProducerState; None where this node has no such partition."""
+        local = self._replicas.partition(self._topic, partition)
+        return None if local is None else local.log.producers.state.begin_verification(producer_id)
+
+    async def append(
+        self, partition: int, batch: bytes, *, verification: object = None
+    ) -> Appended:
+        """Append a batch and wait until it is durable; one of a transaction was verified."""
         result = await self._replicas.append_and_wait(
             self._topic,
             partition,
             batch,
             acks=-1,
             timeout_ms=self._timeout_ms,
+            verification=verification,
         )
         if result.error is not None:
             return Appended(error=_verdict(result.error))

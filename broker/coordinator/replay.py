@@ -4,11 +4,12 @@ The last value of a key wins and a null value deletes, as in any compacted topic
 written a million times before compaction comes by, so only the winners are decoded.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from broker.coordinator.errors import RecordFormatError
 from broker.coordinator.offsets.committed_offsets import GroupOffsets
+from broker.coordinator.offsets.pending_offsets import PendingOffsets
 from broker.coordinator.records import (
     GroupSnapshot,
     OffsetKey,
@@ -25,38 +26,63 @@ class Replayed:
 
     groups: dict[str, GroupSnapshot] = field(default_factory=dict)
     offsets: dict[str, GroupOffsets] = field(default_factory=dict)
+    pending: PendingOffsets = field(default_factory=PendingOffsets)
     unreadable: int = 0
 
     def group_ids(self) -> Iterator[str]:
         """Groups that have metadata or an offset."""
-        yield from self.groups
-        yield from (group_id for group_id in self.offsets if group_id not in self.groups)
+        pending = (it for groups in self.pending.by_producer.values() for it in groups)
+        yield from dict.fromkeys((*self.groups, *self.offsets, *pending))
 
 
 @dataclass(slots=True)
 class Replay:
-    """The newest record of each key so far."""
+    """The newest record of each key so far; `open` has those of open transactions, by producer."""
 
     latest: dict[bytes | None, Record] = field(default_factory=dict)
+    open: dict[int, dict[bytes | None, Record]] = field(default_factory=dict)
 
-    def apply(self, record: Record) -> None:
+    def apply(self, record: Record, producer_id: int | None = None) -> None:
         """Account for one record; they come in the order of the log."""
-        if record.value is None:
+        if producer_id is not None:
+            self.open.setdefault(producer_id, {})[record.key] = record
+        elif record.value is None:
             self.latest.pop(record.key, None)
+            for records in self.open.values():
+                records.pop(record.key, None)
         else:
             self.latest[record.key] = record
+
+    def end(self, producer_id: int, *, is_commit: bool) -> None:
+        """A producer's transaction ended: its records count now, or never."""
+        for key, record in self.open.pop(producer_id, {}).items():
+            newest = self.latest.get(key)
+            if is_commit and (newest is None or newest.offset < record.offset):
+                self.latest[key] = record
 
     def finish(self) -> Replayed:
         """Decode what is left; a record that cannot be read is counted and skipped."""
         groups: dict[str, GroupSnapshot] = {}
         offsets: dict[str, GroupOffsets] = {}
-        unreadable = 0
-        for record in self.latest.values():
-            try:
-                _decode(record, groups, offsets)
-            except RecordFormatError:
-                unreadable += 1
-        return Replayed(groups, offsets, unreadable)
+        unreadable = _decode_all(self.latest.values(), groups, offsets)
+        pending = PendingOffsets()
+        for producer_id, records in self.open.items():
+            of_producer = pending.by_producer.setdefault(producer_id, {})
+            unreadable += _decode_all(records.values(), {}, of_producer)
+        return Replayed(groups, offsets, pending, unreadable)
+
+
+def _decode_all(
+    records: Iterable[Record], groups: dict[str, GroupSnapshot], offsets: dict[str, GroupOffsets]
+) -> int:
+    """Fill both; answers how many records cannot be read."""
+    unreadable = 0
+    for record in records:
+        try:
+            _decode(record, groups, offsets)
+        except RecordFormatError:
+            unreadable += 1
+    return unreadable
 
 
 def _decode(

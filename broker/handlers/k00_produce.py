@@ -6,15 +6,21 @@ with REQUEST_TIMED_OUT; the time begins when the disk has what flush.messages as
 never answered. Where it fails the connection is closed, so that the producer refreshes its metadata
 (kafka.server.KafkaApis).
 Notes: no task, future or timer per request. From v10 NOT_LEADER_OR_FOLLOWER names the leader;
-from v13 topics come as ids. Transactions are not served; InitProducerId refuses their producers.
+from v13 topics come as ids. The first records of a transaction in a partition wait until its
+coordinator has told that the partition was added (KIP-890); the version of transactions is 0, so
+that Produce adds none.
 """
 
+from collections.abc import Callable
 from functools import partial
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
+from broker.coordinator.errors import CoordinatorError
+from broker.coordinator.transactions.transaction_metadata import Producer
 from broker.handlers.partition_errors import (
+    TransactionRefusedError,
     leader_hint,
     located_error,
     node_endpoints,
@@ -36,7 +42,7 @@ from broker.protocol.hot.produce import (
     decode_produce,
     encode_produce_response,
 )
-from broker.protocol.records import HEADER_BYTES, MAGIC_V2, parse_batch_header
+from broker.protocol.records import HEADER_BYTES, MAGIC_V2, BatchHeader, parse_batch_header
 from broker.protocol.request_context import RequestContext
 from broker.replication.errors import UnknownTopicIdError
 
@@ -94,15 +100,61 @@ class _Operation:
                 results[place] = ProduceResult(partition, int(refusal or 0))
                 self._pending -= 1
                 continue
-            self._node.replicas.appender.append(
-                name,
-                partition,
-                records,
-                acks=self._request.acks,
-                on_done=on_done,
-                timeout_ms=self._request.timeout_ms,
-                is_from_client=True,
-            )
+            if self._request.transactional_id is not None and self._must_verify(
+                name, partition, records
+            ):
+                self._append_verified(name, partition, bytes(records), on_done)
+                continue
+            self._append(name, partition, records, on_done)
+
+    def _append(
+        self,
+        topic: str,
+        partition: int,
+        records: memoryview,
+        on_done: Callable[[AppendInfo], None],
+        verification: object = None,
+    ) -> None:
+        self._node.replicas.appender.append(
+            topic,
+            partition,
+            records,
+            acks=self._request.acks,
+            on_done=on_done,
+            timeout_ms=self._request.timeout_ms,
+            is_from_client=True,
+            verification=verification,
+        )
+
+    def _must_verify(self, topic: str, partition: int, records: memoryview) -> bool:
+        """Whether these may be the first records of a transaction in a partition."""
+        found = self._node.replicas.partition(topic, partition)
+        if found is None or not found.is_leader or len(records) < HEADER_BYTES:
+            return False
+        header = parse_batch_header(records)
+        if header.magic != MAGIC_V2 or not header.is_transactional:
+            return False
+        producer = _producer(header)
+        is_behind = self._node.transactions.verified.is_busy((topic, partition), producer)
+        return is_behind or not found.log.producers.state.has_open_transaction(*producer)
+
+    def _append_verified(
+        self, topic: str, partition: int, records: bytes, on_done: Callable[[AppendInfo], None]
+    ) -> None:
+        self._slot.hold(len(records))
+        found = self._node.replicas.partition(topic, partition)
+        assert found is not None
+        producer = _producer(parse_batch_header(records))
+        token = found.log.producers.state.begin_verification(producer.id)
+
+        def append(error: CoordinatorError) -> None:
+            if error is CoordinatorError.NONE:
+                self._append(topic, partition, memoryview(records), on_done, token)
+            else:
+                on_done(AppendInfo(error=TransactionRefusedError(error.code)))
+
+        transactional_id = self._request.transactional_id or ""
+        self._node.transactions.verified.ask(transactional_id, producer, (topic, partition), append)
 
     def _done(
         self, results: list[ProduceResult], place: int, topic: str, result: AppendInfo
@@ -155,6 +207,10 @@ class _Operation:
             self._slot.close_connection(f"a Produce request with acks=0 failed with {code}")
         else:
             self._slot.no_response()
+
+
+def _producer(header: BatchHeader) -> Producer:
+    return Producer(header.producer_id, header.producer_epoch)
 
 
 def _refusal(topic: str | None, records: memoryview | None, version: int) -> ErrorCode | None:

@@ -2,7 +2,8 @@
 
 Behaviour: waits up to max_wait until min_bytes are there; a batch that holds the asked offset
 comes whole; one batch may exceed the limits when it is the first. Consumers read below the high
-watermark (read_committed too, there are no transactions), followers up to the end.
+watermark (read_committed: below the last stable offset, and aborted transactions are named),
+followers up to the end.
 Notes: records are sent from their files without being read here. Sessions (KIP-227) are kept for
 followers; consumers get session id 0, which means a full request each time. OFFSET_OUT_OF_RANGE
 answers to followers carry the log's start and, as last stable offset, its end.

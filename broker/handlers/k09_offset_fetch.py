@@ -2,9 +2,9 @@
 
 Behaviour: committed offsets of one group, from v8 of several; null topics mean all that the group
 has. A partition without a commit, and a group that nobody knows, read as offset -1 without error.
-Notes: v5 adds the leader epoch, v7 require_stable (there are no pending transactional offsets
-here, so every offset is stable), v9 member id and epoch, v10 topic ids (KIP-848). Before v2 a
-group's error is repeated for each partition.
+Notes: v5 adds the leader epoch, v7 require_stable (where an open transaction commits an offset, the
+answer is UNSTABLE_OFFSET_COMMIT, which clients retry), v9 member id and epoch, v10 topic ids
+(KIP-848). Before v2 a group's error is repeated for each partition.
 """
 
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from kio.schema.errors import ErrorCode
 
 from broker.background import Slices
 from broker.coordinator.errors import CoordinatorError
+from broker.coordinator.offsets.committed_offsets import TopicPartition
 from broker.coordinator.offsets.offset_manager import FetchedOffsets
-from broker.coordinator.records import CommittedOffset
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
@@ -33,9 +33,9 @@ async def handle_offset_fetch(request: Request, node: NodeServices) -> LargeAnsw
     if version >= 8:
         groups = list[dict[str, Any]]()
         for group in message.groups:
-            groups.append(await _group_answer(group, node, version, slices))
+            groups.append(await _group_answer(group, message, node, version, slices))
         return LargeAnswer(sum(map(_entries, groups)), groups=groups)
-    answer = await _group_answer(message, node, version, slices)
+    answer = await _group_answer(message, message, node, version, slices)
     # The single group's topics are another entity of the schema, which never knew topic ids.
     topics = [{"name": t["name"], "partitions": t["partitions"]} for t in answer["topics"]]
     error_code = answer["error_code"]
@@ -47,7 +47,7 @@ def _entries(group: dict[str, Any]) -> int:
 
 
 async def _group_answer(
-    group: Any, node: NodeServices, version: int, slices: Slices
+    group: Any, message: Any, node: NodeServices, version: int, slices: Slices
 ) -> dict[str, Any]:
     names: list[str | None] | None = None
     wanted = None
@@ -59,7 +59,9 @@ async def _group_answer(
             for index in topic.partition_indexes
             if name is not None
         ]
-    fetched: FetchedOffsets = node.groups.offsets.fetch(group.group_id, wanted)
+    fetched: FetchedOffsets = node.groups.offsets.fetch(
+        group.group_id, wanted, is_stable_required=getattr(message, "require_stable", False)
+    )
     await slices.pause()
     answer: dict[str, Any] = {"group_id": group.group_id, "topics": []}
     answer["error_code"] = fetched.error.code
@@ -77,8 +79,7 @@ async def _group_answer(
 def _topic_answer(topic: Any, name: str | None, fetched: FetchedOffsets) -> dict[str, Any]:
     error = fetched.error.code if name is not None else ErrorCode.unknown_topic_id
     partitions = [
-        _partition_answer(index, fetched.offsets.get((name or "", index)), error)
-        for index in topic.partition_indexes
+        _partition_answer((name or "", index), fetched, error) for index in topic.partition_indexes
     ]
     topic_id = getattr(topic, "topic_id", None)
     return {"name": name or "", "topic_id": topic_id, "partitions": partitions}
@@ -88,9 +89,9 @@ def _all_topics(
     fetched: FetchedOffsets, node: NodeServices, version: int
 ) -> Sequence[dict[str, Any]]:
     topics: dict[str, list[dict[str, Any]]] = {}
-    for (topic, index), committed in fetched.offsets.items():
-        partition = _partition_answer(index, committed, ErrorCode.none)
-        topics.setdefault(topic, []).append(partition)
+    for key in fetched.offsets:
+        partition = _partition_answer(key, fetched, ErrorCode.none)
+        topics.setdefault(key[0], []).append(partition)
     images = node.metadata.image.topics
     return [
         {
@@ -105,10 +106,13 @@ def _all_topics(
 
 
 def _partition_answer(
-    index: int, committed: CommittedOffset | None, error: ErrorCode
+    key: TopicPartition, fetched: FetchedOffsets, error: ErrorCode
 ) -> dict[str, Any]:
+    committed = fetched.offsets.get(key)
+    if key in fetched.unstable:
+        committed, error = None, ErrorCode.unstable_offset_commit
     return {
-        "partition_index": index,
+        "partition_index": key[1],
         "committed_offset": -1 if committed is None else committed.offset,
         "committed_leader_epoch": -1 if committed is None else committed.leader_epoch,
         "metadata": "" if committed is None else committed.metadata,

@@ -1,10 +1,11 @@
 """FindCoordinator, versions 0-6.
 
-Behaviour: a group (key type 0) is coordinated by the leader of its partition of
-__consumer_offsets, which is created when the first group asks (waits up to CREATE_TIMEOUT_S). Until
-it has a leader the answer is COORDINATOR_NOT_AVAILABLE, which clients retry.
-Notes: from v4 several keys are asked at once. Transactions (key type 1) and share groups (2) have
-no coordinator here: INVALID_REQUEST with the reason, which clients report instead of retrying.
+Behaviour: a group (key type 0) is coordinated by the leader of its partition of __consumer_offsets,
+a transactional id (1) by that of __transaction_state; each is created when the first one asks
+(waits up to CREATE_TIMEOUT_S). Until the partition has a leader the answer is
+COORDINATOR_NOT_AVAILABLE, which clients retry.
+Notes: from v4 several keys are asked at once. Share groups (2) have no coordinator here:
+INVALID_REQUEST with the reason, which clients report instead of retrying.
 """
 
 import asyncio
@@ -15,13 +16,14 @@ from kio.schema.errors import ErrorCode
 from broker.coordinator.config import partition_for
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
-from broker.metadata.topic_names import OFFSETS_TOPIC
+from broker.metadata.topic_names import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from broker.protocol import codec
 
 API_KEY = 10
 GROUP_KEY_TYPE = 0
 CREATE_TIMEOUT_S = 3.0
-_KEY_TYPE_NAMES = {1: "transactional ids", 2: "share groups"}
+_TOPICS = {GROUP_KEY_TYPE: OFFSETS_TOPIC, 1: TRANSACTION_TOPIC}
+_KEY_TYPE_NAMES = {2: "share groups"}
 
 
 @handles(api_key=API_KEY, versions=(0, 6))
@@ -30,8 +32,8 @@ async def handle_find_coordinator(request: Request, node: NodeServices) -> Any:
     message, version = request.message, request.api_version
     key_type = getattr(message, "key_type", GROUP_KEY_TYPE)
     keys = message.coordinator_keys if version >= 4 else (message.key,)
-    if key_type == GROUP_KEY_TYPE:
-        await _ensure_offsets_topic(node)
+    if key_type in _TOPICS:
+        await ensure_topic(node, _TOPICS[key_type])
     answers = [_coordinator(key, key_type, node, request.context.listener_name) for key in keys]
     if version >= 4:
         # Of what Kafka serves, it gives messages only in the older versions, and there in any case.
@@ -42,23 +44,24 @@ async def handle_find_coordinator(request: Request, node: NodeServices) -> Any:
     return codec.build_response(API_KEY, version, **answer)
 
 
-async def _ensure_offsets_topic(node: NodeServices) -> None:
-    if OFFSETS_TOPIC in node.metadata.image.topics:
+async def ensure_topic(node: NodeServices, name: str) -> None:
+    """Have an internal topic made if it is missing; it may still be missing afterwards."""
+    if name in node.metadata.image.topics:
         return
     try:
         async with asyncio.timeout(CREATE_TIMEOUT_S):
-            await node.controller.ensure_internal_topic(OFFSETS_TOPIC)
+            await node.controller.ensure_internal_topic(name)
     except OSError:
         # No time or no controller (it may be electing): the client asks again.
         return
 
 
 def _coordinator(key: str, key_type: int, node: NodeServices, listener_name: str) -> dict[str, Any]:
-    if key_type != GROUP_KEY_TYPE:
+    if key_type not in _TOPICS:
         what = _KEY_TYPE_NAMES.get(key_type, f"keys of type {key_type}")
         return _refusal(key, ErrorCode.invalid_request, f"This broker coordinates no {what}.")
     image = node.metadata.image
-    topic = image.topics.get(OFFSETS_TOPIC)
+    topic = image.topics.get(_TOPICS[key_type])
     if topic is not None and topic.partitions:
         leader = topic.partitions[partition_for(key, len(topic.partitions))].leader
         broker = image.brokers.get(leader)

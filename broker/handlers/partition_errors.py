@@ -36,12 +36,22 @@ _CODES: Final[dict[type[Exception], ErrorCode]] = {
 _LEADER_MOVED: Final = (errors.NotLeaderError, errors.FencedLeaderEpochError)
 
 
+class TransactionRefusedError(Exception):
+    """A transaction's coordinator does not let records in; says so by its code."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        super().__init__(f"the coordinator of the transaction answered {code.name}")
+        self.code = code
+
+
 def partition_error_code(error: Exception | None) -> ErrorCode:
     """Kafka's code of an error; anything from the disk is KAFKA_STORAGE_ERROR."""
     if error is None:
         return ErrorCode.none
     if isinstance(error, log_errors.StorageError):
         return ErrorCode.kafka_storage_error
+    if isinstance(error, TransactionRefusedError):
+        return error.code
     return _CODES.get(type(error), ErrorCode.unknown_server_error)
 
 

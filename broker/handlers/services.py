@@ -10,6 +10,7 @@ from broker.config.broker_config import BrokerConfig
 from broker.controller.controller_channel import ControllerChannel
 from broker.coordinator.group_coordinator import GroupCoordinator
 from broker.coordinator.producer_ids import ProducerIdAllocator
+from broker.coordinator.transactions.transactions import Transactions
 from broker.handlers.authorization import Authorization
 from broker.handlers.metadata_blobs import MetadataBlobs
 from broker.log.log_manager import LogManager
@@ -140,5 +141,6 @@ class NodeServices:
     logs: LogManager
     groups: GroupCoordinator
     producer_ids: ProducerIdAllocator
+    transactions: Transactions
     authorization: Authorization = field(default_factory=Authorization)
     metadata_blobs: MetadataBlobs = field(default_factory=MetadataBlobs)

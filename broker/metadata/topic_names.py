@@ -11,7 +11,8 @@ NAME_LENGTH_MAX: Final = 249
 METADATA_TOPIC: Final = "__cluster_metadata"
 """The log of the metadata quorum: no client creates it, no record of a topic touches it."""
 OFFSETS_TOPIC: Final = "__consumer_offsets"
-INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
+TRANSACTION_TOPIC: Final = "__transaction_state"
+INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC, "__share_group_state"})
 """Clients neither write to them nor delete their records."""
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+\Z")
 

@@ -126,6 +126,7 @@ class ReplicaManager:
         *,
         acks: int = -1,
         timeout_ms: int = 5000,
+        verification: object = None,
     ) -> AppendInfo:
         """Append the broker's own records; the result carries the error, nothing is raised."""
         done: asyncio.Future[AppendInfo] = asyncio.get_running_loop().create_future()
@@ -141,6 +142,7 @@ class ReplicaManager:
             acks=acks,
             on_done=on_done,
             timeout_ms=timeout_ms,
+            verification=verification,
         )
         return await done
 

@@ -18,6 +18,7 @@ from broker.controller.topics import TopicDefaults
 from broker.coordinator.config import GroupConfig
 from broker.coordinator.group_coordinator import GroupCoordinator
 from broker.coordinator.producer_ids import ProducerIdAllocator
+from broker.coordinator.transactions.transactions import Transactions
 from broker.handlers.controller_apis import CONTROLLER_APIS
 from broker.handlers.registry import load_registry
 from broker.handlers.services import Listener, NodeServices
@@ -75,6 +76,7 @@ class NodeParts:
     lifecycle: BrokerLifecycle
     replicas: ReplicaManager
     groups: GroupCoordinator
+    transactions: Transactions
     connect_to_broker: Callable[..., PeerClient]
     """By the listener of brokers; takes an address and, where it is another, a client id."""
     client_listeners: ListenerServer
@@ -135,6 +137,7 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
     metadata = MetadataService(node_id=config.node_id, cluster_id=config.cluster_id)
     dial = _dialler(config, clock)
     connect_to_voter = partial(dial, config.listeners.controller_name)
+    connect_to_broker = partial(dial, config.listeners.inter_broker)
     quorum = _build_quorum(config, clock, logs, connect_to_voter)
     controller = _build_controller(config, clock, quorum, metadata, connect_to_voter)
     replicas = ReplicaManager(
@@ -144,7 +147,7 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         metadata=metadata,
         configs=NodeConfigs(config, metadata),
         controller=controller,
-        connect=partial(dial, config.listeners.inter_broker),
+        connect=connect_to_broker,
     )
     groups = GroupCoordinator(
         replicas,
@@ -152,6 +155,20 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         clock,
         _read(lambda: GroupConfig.from_properties(config.properties)),
         node_id=config.node_id,
+    )
+    producer_ids = ProducerIdAllocator(
+        node_id=config.node_id,
+        broker_epoch=lambda: metadata.broker_epoch,
+        controller=controller,
+    )
+    transactions = Transactions(
+        replicas,
+        metadata,
+        clock,
+        config,
+        producer_ids=producer_ids,
+        groups=groups,
+        connect=connect_to_broker,
     )
     services = NodeServices(
         config=config,
@@ -161,11 +178,8 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         replicas=replicas,
         logs=logs,
         groups=groups,
-        producer_ids=ProducerIdAllocator(
-            node_id=config.node_id,
-            broker_epoch=lambda: metadata.broker_epoch,
-            controller=controller,
-        ),
+        producer_ids=producer_ids,
+        transactions=transactions,
     )
     return NodeParts(
         config=config,
@@ -178,7 +192,8 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         lifecycle=_build_lifecycle(config, _identity(config, incarnation_id, logs), services),
         replicas=replicas,
         groups=groups,
-        connect_to_broker=partial(dial, config.listeners.inter_broker),
+        transactions=transactions,
+        connect_to_broker=connect_to_broker,
         client_listeners=_build_listener(
             config, services, Listener.CLIENT, config.listeners.clients
         ),

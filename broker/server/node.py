@@ -125,6 +125,7 @@ class Node:
         # The logs have their configs. A broker whose disk is full is fenced until this frees it.
         self._maintenance.start()
         parts.groups.start()
+        parts.transactions.start()
         await parts.client_listeners.serve()
 
     async def _wait_unfenced(self, parts: NodeParts, stopping: asyncio.Event) -> None:
@@ -176,6 +177,7 @@ class Node:
         await parts.lifecycle.stop()
         await parts.client_listeners.close()
         if self._has_started_replicas:
+            await parts.transactions.stop()
             await parts.groups.stop()
             await parts.replicas.close()
         await parts.quorum.stop()

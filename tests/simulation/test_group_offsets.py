@@ -134,7 +134,9 @@ def _keep_the_last_answered(
     self.stored[key] = StoredOffset(committed=committed, log_offset=log_offset)
 
 
-def _replay_the_first_of_each_key(self: Replay, record: Record) -> None:
+def _replay_the_first_of_each_key(
+    self: Replay, record: Record, producer_id: int | None = None
+) -> None:
     self.latest.setdefault(record.key, record)
 
 

@@ -154,6 +154,7 @@ class MetadataNode:
             logs=self.logs,
             groups=absent,
             producer_ids=absent,
+            transactions=absent,
         )
         self._servers = [_server(config.listeners.clients[0], Listener.CLIENT, services)]
         if config.listeners.controller is not None:

@@ -1,9 +1,9 @@
 """Commit, fetch, delete and expire offsets; delete groups. Durable before it is answered."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from broker.background import Slices, in_thread_if_large
 from broker.clock import Clock
@@ -24,11 +24,19 @@ from broker.coordinator.records import (
     encode_offset_key,
     encode_offset_value,
 )
+from broker.coordinator.transactions.transaction_metadata import Producer
+from broker.metadata.topic_names import OFFSETS_TOPIC
 
 TOMBSTONE_KEYS_BYTES_MAX: Final = 16 * 1024
 """Of one batch, which is made and appended at a stretch, lest it hits a newer commit."""
 OFFSET_BYTES: Final = 16
 """Of one partition in a request, about."""
+Verify = Callable[[str, Producer, TopicPartition], Awaitable[CoordinatorError]]
+"""Whether a partition is part of a producer's open transaction (VerifiedAppends.verify)."""
+
+
+async def _not_served(_: str, __: Producer, ___: TopicPartition) -> CoordinatorError:
+    return CoordinatorError.COORDINATOR_NOT_AVAILABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +48,24 @@ class CommitRequested:
     group_instance_id: str | None
     generation_id: int
     offsets: Mapping[TopicPartition, CommittedOffset]
+    transaction: "OpenTransaction | None" = None
+
+
+class OpenTransaction(NamedTuple):
+    """The transaction that offsets are committed in: they count with its marker."""
+
+    transactional_id: str
+    producer: Producer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedOffsets:
-    """Answer to OffsetFetch; a partition that is absent has no committed offset."""
+    """Answer to OffsetFetch; a partition that is absent has no committed offset. Of those that are
+    `unstable` an open transaction commits another one."""
 
     error: CoordinatorError = CoordinatorError.NONE
     offsets: Mapping[TopicPartition, CommittedOffset] = field(default_factory=dict)
+    unstable: frozenset[TopicPartition] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,16 +90,28 @@ class OffsetManager:
         self._manager = manager
         self._writer = writer
         self._config = config
+        self.verify: Verify = _not_served
+        """Asks the coordinator of a transaction; set when the node is assembled."""
 
     async def commit(self, request: CommitRequested) -> Mapping[TopicPartition, CoordinatorError]:
         """Store offsets of one group, all or none, except those with too much metadata."""
         size_bytes = len(request.offsets) * OFFSET_BYTES
         fitting, batch = await in_thread_if_large(size_bytes, self._build_batch, request)
+        verification: object = None
+        if request.transaction is not None:
+            verification = await self._verify(request.group_id, request.transaction)
+            if isinstance(verification, CoordinatorError):
+                return dict.fromkeys(request.offsets, verification)
         # The group is asked just before the append: it may have changed meanwhile.
         located = self._find_committer(request)
         if isinstance(located, CoordinatorError):
             return dict.fromkeys(request.offsets, located)
-        error = await self._store(located, fitting, batch) if fitting else CoordinatorError.NONE
+        error = CoordinatorError.NONE
+        if fitting and request.transaction is not None:
+            producer = request.transaction.producer
+            error = await self._store_pending(located, producer, fitting, batch, verification)
+        elif fitting:
+            error = await self._store(located, fitting, batch)
         verdicts = dict.fromkeys(request.offsets, CoordinatorError.OFFSET_METADATA_TOO_LARGE)
         verdicts.update(dict.fromkeys(fitting, error))
         return verdicts
@@ -96,7 +126,23 @@ class OffsetManager:
             (_offset_key(request.group_id, key), encode_offset_value(committed))
             for key, committed in fitting.items()
         ]
-        return fitting, self._writer.build_batch(records) if records else b""
+        producer = None if request.transaction is None else request.transaction.producer
+        return fitting, self._writer.build_batch(records, producer) if records else b""
+
+    async def _verify(
+        self, group_id: str, transaction: OpenTransaction
+    ) -> object | CoordinatorError:
+        """The token that lets the offsets into the log, or the refusal."""
+        shard = self._runtime.locate(group_id)
+        if isinstance(shard, CoordinatorError):
+            return shard
+        token = self._writer.begin_verification(shard.index, transaction.producer.id)
+        if token is None:
+            return CoordinatorError.NOT_COORDINATOR
+        error = await self.verify(*transaction, (OFFSETS_TOPIC, shard.index))
+        if error is CoordinatorError.NOT_ENOUGH_REPLICAS:
+            return CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS  # clients try it again
+        return token if error is CoordinatorError.NONE else error
 
     def _find_committer(self, request: CommitRequested) -> LocatedGroup | CoordinatorError:
         shard = self._runtime.locate(request.group_id)
@@ -114,7 +160,11 @@ class OffsetManager:
 
     def _check_commit(self, group: ClassicGroup, request: CommitRequested) -> CoordinatorError:
         """Kafka's ClassicGroup.validateOffsetCommit; a member's commit renews its session."""
-        if request.generation_id < 0 and group.state is GroupState.EMPTY:
+        is_transactional = request.transaction is not None
+        is_named = bool(request.member_id or request.group_instance_id)
+        if request.generation_id < 0 and (
+            group.state is GroupState.EMPTY or (is_transactional and not is_named)
+        ):
             return CoordinatorError.NONE
         sign_of_life = HeartbeatReceived(
             token=0,
@@ -127,7 +177,7 @@ class OffsetManager:
         if error is not CoordinatorError.NONE:
             return error
         group.roster.members[request.member_id].renew_session(sign_of_life.now_ms)
-        if group.state is GroupState.COMPLETING_REBALANCE:
+        if group.state is GroupState.COMPLETING_REBALANCE and not is_transactional:
             return CoordinatorError.REBALANCE_IN_PROGRESS
         return CoordinatorError.NONE
 
@@ -145,7 +195,34 @@ class OffsetManager:
                 entry.offsets.put(key, committed, appended.base_offset + position)
         return appended.error
 
-    def fetch(self, group_id: str, wanted: Iterable[TopicPartition] | None) -> FetchedOffsets:
+    async def _store_pending(
+        self,
+        located: LocatedGroup,
+        producer: Producer,
+        offsets: Mapping[TopicPartition, CommittedOffset],
+        batch: bytes,
+        verification: object,
+    ) -> CoordinatorError:
+        shard = located.shard
+        appended = await self._writer.append(shard.index, batch, verification=verification)
+        if appended.error is CoordinatorError.NONE and shard.is_loaded:
+            group_id = located.entry.group.group_id
+            shard.pending.put(producer.id, group_id, offsets, appended.base_offset)
+        return appended.error
+
+    def end_transaction(self, partition: int, producer_id: int, is_commit: bool) -> None:
+        """A marker was written into a partition of __consumer_offsets."""
+        for shard in self._runtime.loaded():
+            if shard.index == partition:
+                shard.end_transaction(producer_id, is_commit=is_commit)
+
+    def fetch(
+        self,
+        group_id: str,
+        wanted: Iterable[TopicPartition] | None,
+        *,
+        is_stable_required: bool = False,
+    ) -> FetchedOffsets:
         """Committed offsets of the wanted partitions, or with None of all that have one."""
         shard = self._runtime.locate(group_id)
         if isinstance(shard, CoordinatorError):
@@ -155,7 +232,10 @@ class OffsetManager:
             return FetchedOffsets()
         keys = sorted(entry.offsets) if wanted is None else wanted
         found = {key: entry.offsets.get(*key) for key in keys}
-        return FetchedOffsets(offsets={k: v for k, v in found.items() if v is not None})
+        unstable = shard.pending.keys(group_id) if is_stable_required else frozenset()
+        return FetchedOffsets(
+            offsets={k: v for k, v in found.items() if v is not None}, unstable=unstable
+        )
 
     async def delete_offsets(self, group_id: str, keys: Sequence[TopicPartition]) -> DeletedOffsets:
         """Forget offsets of topics that no member of the group subscribes to."""
@@ -237,9 +317,11 @@ class OffsetManager:
             keys = located.entry.expired_offsets(
                 wall_ms=clock.wall_ms(), retention_ms=self._config.offsets_retention_ms
             )
+            pending = located.shard.pending.keys(located.entry.group.group_id)
+            keys = [key for key in keys if key not in pending]
             if keys and await self._forget(located, keys) is CoordinatorError.NONE:
                 forgotten += len(keys)
-            if located.shard.is_loaded and located.entry.is_obsolete:
+            if located.shard.is_loaded and located.entry.is_obsolete and not pending:
                 await self._delete(located)
         return forgotten
 
@@ -248,6 +330,9 @@ class OffsetManager:
         slices = Slices()
         for located in self._all():
             await slices.pause()
+            group_id = located.entry.group.group_id
+            pending = [k for k in located.shard.pending.keys(group_id) if k[0] in topics]
+            located.shard.pending.forget(group_id, pending)
             keys = [key for key in located.entry.offsets if key[0] in topics]
             if keys:
                 await self._forget(located, keys)

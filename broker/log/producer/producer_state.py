@@ -109,7 +109,8 @@ class ProducerEntry:
                 f"producer {header.producer_id} sent epoch {header.producer_epoch}, "
                 f"which epoch {self.epoch} has fenced"
             )
-        if header.is_control or self.epoch == NO_EPOCH:
+        if header.is_control or header.base_sequence < 0 or self.epoch == NO_EPOCH:
+            # Markers, and offsets that the coordinator of a group writes, carry no sequence.
             # A producer that this log does not know (any more) may start anywhere.
             return
         expected = 0
@@ -137,14 +138,15 @@ class ProducerEntry:
             return
         if header.is_transactional and self.current_txn_first_offset == NO_OFFSET:
             self.current_txn_first_offset = base_offset
-        self.batches.append(
-            ProducerBatch(
-                header.last_sequence,
-                base_offset + header.last_offset_delta,
-                header.last_offset_delta,
-                header.max_timestamp,
+        if header.base_sequence >= 0:
+            self.batches.append(
+                ProducerBatch(
+                    header.last_sequence,
+                    base_offset + header.last_offset_delta,
+                    header.last_offset_delta,
+                    header.max_timestamp,
+                )
             )
-        )
 
 
 class ProducerState:
@@ -183,7 +185,7 @@ class ProducerState:
         return self._verifications.setdefault(producer_id, object())
 
     def end_verification(self, producer_id: int) -> None:
-        """A marker came: what was verified before it is so no more."""
+        """Void earlier verifications: a marker came."""
         self._verifications.pop(producer_id, None)
 
     def is_verified(self, header: BatchHeader, verification: object) -> bool:

@@ -46,10 +46,12 @@ class Appender:
         on_done: OnDone,
         timeout_ms: int,
         is_from_client: bool = False,
+        verification: object = None,
     ) -> None:
         """Append whole batches; `on_done` is called once, now or when all in-sync replicas have
         them (acks -1), or when `timeout_ms` have passed (TimerWheel); where flush.messages asks for
-        it, not before they are on this node's disk. `records` is not kept.
+        it, not before they are on this node's disk. `records` is not kept. `verification`: see
+        PartitionLog.append_as_leader.
         """
         found = self._replicas.by_name.get((topic, partition))
         refusal = _refusal(found, acks) or self._replicas.disk.refusal
@@ -66,6 +68,7 @@ class Appender:
                 now_ms=self._clock.wall_ms(),
                 is_from_client=is_from_client,
                 are_records_checked=self._are_records_checked,
+                verification=verification,
             )
         except LogError as error:
             if isinstance(error, StorageError) and not self._replicas.disk.note(error):

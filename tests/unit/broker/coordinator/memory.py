@@ -67,7 +67,14 @@ class MemoryReplicas:
         return self.partitions.get(partition)
 
     async def append_and_wait(
-        self, topic: str, partition: int, records: bytes, *, acks: int = -1, timeout_ms: int = 5000
+        self,
+        topic: str,
+        partition: int,
+        records: bytes,
+        *,
+        acks: int = -1,
+        timeout_ms: int = 5000,
+        verification: object = None,
     ) -> AppendInfo:
         if self.error is not None:
             return AppendInfo(error=self.error)

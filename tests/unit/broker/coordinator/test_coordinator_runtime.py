@@ -31,7 +31,10 @@ class Ledger:
         self.told: list[str] = []
         self._gate = gate
 
-    def replay(self, record: Record) -> None:
+    def replay_marker(self, producer_id: int, *, is_commit: bool) -> None:
+        """No transactions here."""
+
+    def replay(self, record: Record, producer_id: int | None) -> None:
         if record.value == b"bad":
             raise ValueError("a shard that fails")
         self.total += int(record.value or b"0")

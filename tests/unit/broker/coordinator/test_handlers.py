@@ -25,7 +25,9 @@ class Node:
 
     def __init__(self) -> None:
         self.rig = Rig()
-        parts: dict[str, Any] = dict.fromkeys(("config", "controller", "logs", "producer_ids"))
+        parts: dict[str, Any] = dict.fromkeys(
+            ("config", "controller", "logs", "producer_ids", "transactions")
+        )
         parts |= {"metadata": self.rig.metadata, "replicas": self.rig.replicas}
         self.services = NodeServices(clock=self.rig.clock, groups=self.rig.groups, **parts)
 
@@ -220,12 +222,12 @@ async def test_find_coordinator(node: Node, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", range(1, 7))
-async def test_find_coordinator_of_transactions_says_no(node: Node, version: int) -> None:
+async def test_find_coordinator_of_share_groups_says_no(node: Node, version: int) -> None:
     asked: dict[str, object] = {"key": "x"} if version < 4 else {"coordinator_keys": ["x"]}
-    found = await node.ask(10, version, key_type=1, **asked)
+    found = await node.ask(10, version, key_type=2, **asked)
     answer = found if version < 4 else found.coordinators[0]
     assert answer.error_code is ErrorCode.invalid_request
-    assert "transactional ids" in answer.error_message
+    assert "share groups" in answer.error_message
 
 
 @pytest.mark.parametrize("version", range(7))

@@ -74,7 +74,9 @@ def node_with(image: MetadataImage, controller: Any = None, **properties: str) -
     )
     metadata = MetadataService(node_id=101, cluster_id="cluster")
     metadata._image = image
-    absent: dict[str, Any] = dict.fromkeys(("replicas", "logs", "groups", "producer_ids"))
+    absent: dict[str, Any] = dict.fromkeys(
+        ("replicas", "logs", "groups", "producer_ids", "transactions")
+    )
     return NodeServices(
         config=config, clock=SystemClock(), metadata=metadata, controller=controller, **absent
     )

@@ -352,10 +352,6 @@ async def test_init_producer_id(rig: Rig, version: int) -> None:
     assert (await ask(**idempotent))[1] == 5
     blocks.is_reachable = False
     assert (await ask(**idempotent))[0] == 14
-    transactional = {"transactional_id": "tx", "transaction_timeout": 60_000}
-    assert (await ask(**transactional))[0] == 42
-    too_long = {"transactional_id": "tx", "transaction_timeout": 10_000_000}
-    assert (await ask(**too_long))[0] == 50
 
 
 MANY = 400

@@ -234,7 +234,9 @@ class Rig:
             controller=self.controller(node_id),
             connect=lambda to: Channel(self, node_id, to.port),
         )
-        absent: dict[str, Any] = dict.fromkeys(("controller", "groups", "producer_ids"))
+        absent: dict[str, Any] = dict.fromkeys(
+            ("controller", "groups", "producer_ids", "transactions")
+        )
         services = NodeServices(
             config=config, clock=clock, metadata=metadata, replicas=replicas, logs=logs, **absent
         )

@@ -94,9 +94,8 @@ class Handlers:
 
 def services() -> NodeServices:
     """A node without any room behind it."""
-    nothing: dict[str, Any] = dict.fromkeys(
-        ("config", "metadata", "controller", "replicas", "logs", "groups", "producer_ids")
-    )
+    names = "config metadata controller replicas logs groups producer_ids transactions"
+    nothing: dict[str, Any] = dict.fromkeys(names.split())
     return NodeServices(clock=SystemClock(), **nothing)
 
 
