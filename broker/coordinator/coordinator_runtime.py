@@ -46,7 +46,8 @@ class CoordinatorShard(Protocol):
         leads the partition."""
 
     def on_unloaded(self) -> None:
-        """This node resigned: answer those who wait. Called only after `on_loaded`."""
+        """This node resigned: answer those who wait, and end all work. Called only after
+        `on_loaded`, at once where this node resigned before that returned."""
 
 
 S = TypeVar("S", bound=CoordinatorShard)
@@ -147,12 +148,14 @@ class CoordinatorRuntime(Generic[S]):
                 await asyncio.sleep(_LEADERSHIP_POLL_S)
                 continue
             shard = await self._try_read(local.log, context.index)
-        if shard is None:
+        if shard is None or not self._is_led(context):
             return
         await shard.on_loaded()
         if self._is_led(context):
             context.shard = shard
             context.is_loaded = True
+        else:
+            shard.on_unloaded()  # resigned meanwhile: it must not act beside its successor
 
     async def _try_read(self, log: PartitionLog, index: int) -> S | None:
         try:

@@ -115,13 +115,13 @@ async def test_a_new_term_begins_with_a_new_shard(rig: Rig) -> None:
     assert (second.total, second.told) == (9, ["loaded"])
 
 
-async def test_a_shard_that_is_made_after_resigning_answers_nobody(rig: Rig) -> None:
+async def test_a_shard_that_is_made_after_resigning_ends_at_once(rig: Rig) -> None:
     rig.gate.clear()
     rig.runtime.start()
     await until(lambda: len(rig.made) == 4)
     rig.metadata.lead(NODE_ID + 1)
     rig.gate.set()
-    await until(lambda: [it.told for it in rig.made[2:]] == [["loaded"]] * 2)
+    await until(lambda: [it.told for it in rig.made[2:]] == [["loaded", "unloaded"]] * 2)
     assert rig.runtime.locate(KEY) is CoordinatorError.NOT_COORDINATOR
     assert list(rig.runtime.loaded()) == []
 
