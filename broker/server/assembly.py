@@ -135,9 +135,9 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
     """
     incarnation_id = uuid4()
     metadata = MetadataService(node_id=config.node_id, cluster_id=config.cluster_id)
-    dial = _dialler(config, clock)
-    connect_to_voter = partial(dial, config.listeners.controller_name)
-    connect_to_broker = partial(dial, config.listeners.inter_broker)
+    listeners, dial = config.listeners, _dialler(config, clock)
+    connect_to_voter = partial(dial, listeners.controller_name)
+    connect_to_broker = partial(dial, listeners.inter_broker)
     quorum = _build_quorum(config, clock, logs, connect_to_voter)
     controller = _build_controller(config, clock, quorum, metadata, connect_to_voter)
     replicas = ReplicaManager(
@@ -149,18 +149,9 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         controller=controller,
         connect=connect_to_broker,
     )
-    groups = GroupCoordinator(
-        replicas,
-        metadata,
-        clock,
-        _read(lambda: GroupConfig.from_properties(config.properties)),
-        node_id=config.node_id,
-    )
-    producer_ids = ProducerIdAllocator(
-        node_id=config.node_id,
-        broker_epoch=lambda: metadata.broker_epoch,
-        controller=controller,
-    )
+    group_config = _read(lambda: GroupConfig.from_properties(config.properties))
+    groups = GroupCoordinator(replicas, metadata, clock, group_config, node_id=config.node_id)
+    producer_ids = _build_producer_ids(config, metadata, controller)
     transactions = Transactions(
         replicas,
         metadata,
@@ -194,10 +185,18 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         groups=groups,
         transactions=transactions,
         connect_to_broker=connect_to_broker,
-        client_listeners=_build_listener(
-            config, services, Listener.CLIENT, config.listeners.clients
-        ),
+        client_listeners=_build_listener(config, services, Listener.CLIENT, listeners.clients),
         controller_listener=_build_controller_listener(config, services),
+    )
+
+
+def _build_producer_ids(
+    config: BrokerConfig, metadata: MetadataService, controller: ControllerChannel
+) -> ProducerIdAllocator:
+    return ProducerIdAllocator(
+        node_id=config.node_id,
+        broker_epoch=lambda: metadata.broker_epoch,
+        controller=controller,
     )
 
 
