@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from control.model.finding import each_of
 from control.model.status import GROUP_SEVERITIES, OK, PARTITION_SEVERITIES, Severity
 from control.model.watched_cluster import WatchedCluster
 from control.views.cluster import all_clusters as views_of_clusters
@@ -134,7 +135,7 @@ def test_heads_and_lists_count_the_same_things(snapshot: OperatorSnapshot) -> No
     assert head.topics.value == document["topics"] == listed(snapshot, "topics")
     assert head.partitions.value == document["partitions"] == listed(snapshot, "partitions")
     assert head.brokers.value == listed(snapshot, "brokers?q=status:alive")
-    fenced = [it for it in snapshot.findings if it.kind == "broker-fenced"]
+    fenced = [it for it in each_of(snapshot.findings) if it.kind == "broker-fenced"]
     assert len(fenced) == listed(snapshot, "brokers?q=status:fenced")
     statuses: list[str] = snapshot.group_table["status"].to_pylist()
     for word in GROUP_SEVERITIES:
