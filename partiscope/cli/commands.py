@@ -246,6 +246,18 @@ COMMANDS: Final = (
         example="partiscope setup",
     ),
     Command(
+        name="backup",
+        folder="processes",
+        summary="Write the data directory into one archive.",
+        example="partiscope backup /srv/backups/partiscope.tgz",
+    ),
+    Command(
+        name="restore",
+        folder="processes",
+        summary="Put a backup in the place of the data directory.",
+        example="partiscope restore /srv/backups/partiscope.tgz",
+    ),
+    Command(
         name="doctor",
         folder="processes",
         summary="Check what could keep it from running here.",
