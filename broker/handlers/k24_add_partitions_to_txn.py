@@ -16,6 +16,7 @@ from kio.schema.errors import ErrorCode
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.transactions.transaction_metadata import Producer, TopicPartition
 from broker.handlers.authorization import CLUSTER, Operation
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
 from broker.protocol import codec
@@ -39,22 +40,21 @@ async def handle_add_partitions_to_txn(request: Request, node: NodeServices) -> 
             _partitions(message.v3_and_below_topics),
         )
         topics = _topic_results(verdicts, version)
-        return codec.build_response(API_KEY, version, results_by_topic_v3_and_below=topics)
+        return LargeAnswer(len(verdicts), results_by_topic_v3_and_below=topics)
     if not node.authorization.is_allowed(request.context, Operation.CLUSTER_ACTION, CLUSTER):
         refused = ErrorCode.cluster_authorization_failed
         return codec.build_response(API_KEY, version, error_code=refused, results_by_transaction=[])
-    results = []
+    results, entries = [], 0
     for asked in message.transactions:
         verdicts = await _answer(node, asked)
+        entries += 1 + len(verdicts)
         results.append(
             {
                 "transactional_id": asked.transactional_id,
                 "topic_results": _topic_results(verdicts, version),
             }
         )
-    return codec.build_response(
-        API_KEY, version, error_code=ErrorCode.none, results_by_transaction=results
-    )
+    return LargeAnswer(entries, error_code=ErrorCode.none, results_by_transaction=results)
 
 
 async def _answer(node: NodeServices, asked: Any) -> Mapping[TopicPartition, CoordinatorError]:

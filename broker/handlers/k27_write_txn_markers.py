@@ -10,10 +10,10 @@ from typing import Any
 from broker.coordinator.transactions.transaction_markers import EndedTransaction
 from broker.coordinator.transactions.transaction_metadata import Producer
 from broker.handlers.authorization import Operation
+from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.partition_errors import located_error, partition_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
-from broker.protocol import codec
 from broker.protocol.control_records import Marker
 
 API_KEY = 27
@@ -25,10 +25,11 @@ API_KEY = 27
     listener=Listener.CLIENT,
     cluster_operation=Operation.CLUSTER_ACTION,
 )
-async def handle_write_txn_markers(request: Request, node: NodeServices) -> Any:
+async def handle_write_txn_markers(request: Request, node: NodeServices) -> LargeAnswer:
     """Write markers into partitions that this node leads."""
     answers = [await _write(node, marker) for marker in request.message.markers]
-    return codec.build_response(API_KEY, request.api_version, markers=answers)
+    entries = sum(len(topic["partitions"]) for it in answers for topic in it["topics"])
+    return LargeAnswer(len(answers) + entries, markers=answers)
 
 
 async def _write(node: NodeServices, asked: Any) -> dict[str, Any]:

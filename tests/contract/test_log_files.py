@@ -13,6 +13,11 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from broker.clock import SystemClock
+from broker.coordinator.transactions.transaction_metadata import (
+    TransactionMetadata,
+    TransactionState,
+)
+from broker.coordinator.transactions.transaction_records import encode_key, encode_value
 from broker.log.config import LogConfig
 from broker.log.data_directory import DataDirectory
 from broker.log.errors import LogDirInUseError
@@ -21,6 +26,7 @@ from broker.log.log_reader import LogReader
 from broker.log.partition_log import PartitionLog
 from broker.protocol.records import NewRecord, Record, build_batch, iter_batch_headers, iter_records
 from tests.support.kafka_oracle import KafkaCluster, run_tool
+from tests.unit.broker.log.transactions import begin, committed, end
 
 pytestmark = pytest.mark.kafka_oracle
 
@@ -182,6 +188,72 @@ def test_kafkas_tool_reads_what_we_compacted(tmp_path: Path) -> None:
     verified = _dump(indexes, "--verify-index-only")
     assert "Mismatches" not in verified
     assert "Found" not in verified
+
+
+@pytest.mark.usefixtures("kafka_libs")
+def test_kafkas_tool_reads_our_aborted_transactions(tmp_path: Path) -> None:
+    log = PartitionLog.open(str(tmp_path / "orders-0"), topic="orders", partition=0, config=CONFIG)
+    begin(log, 7, ("a", "1"), ("b", "2"))
+    begin(log, 8, ("c", "3"))
+    end(log, 7, is_commit=False)
+    end(log, 8, is_commit=True)
+    log.close()
+    directory = tmp_path / "orders-0"
+    output = _dump(sorted(directory.glob("*.txnindex")))
+    told = "version: 0 producerId: 7 firstOffset: 0 lastOffset: 3 lastStableOffset: 2"
+    assert told in output
+    records = _dump(sorted(directory.glob("*.log")), "--deep-iteration", "--print-data-log")
+    assert re.findall(r"endTxnMarker: (\w+) coordinatorEpoch: (\d+)", records) == [
+        ("ABORT", "1"),
+        ("COMMIT", "1"),
+    ]
+
+
+@pytest.mark.usefixtures("kafka_libs")
+def test_kafkas_tool_reads_our_transaction_state(tmp_path: Path) -> None:
+    ended = TransactionMetadata(
+        transactional_id="tx",
+        producer_id=7,
+        epoch=3,
+        timeout_ms=1000,
+        state=TransactionState.ONGOING,
+        partitions=frozenset({("a", 0), ("a", 1)}),
+        start_ms=5,
+        update_ms=6,
+    )
+    log = PartitionLog.open(str(tmp_path / "t-0"), topic="t", partition=0, config=CONFIG)
+    record = NewRecord(key=encode_key("tx"), value=encode_value(ended), timestamp=NOW_MS)
+    log.append_as_leader(memoryview(build_batch([record])), leader_epoch=0, now_ms=NOW_MS)
+    log.close()
+    segments = sorted((tmp_path / "t-0").glob("*.log"))
+    output = _dump(segments, "--transaction-log-decoder", "--print-data-log")
+    for told in ('"transactionalId":"tx"', '"producerId":7', '"producerEpoch":3'):
+        assert told in output
+    assert re.search(r'"topic":"a","partitionIds":\[0,1\]', output)
+
+
+def test_we_read_transactions_that_kafka_wrote(kafka_cluster: KafkaCluster, tmp_path: Path) -> None:
+    """Its .txnindex as it lies there, and made anew from its segments."""
+    topic = "transactions-by-kafka"
+    where: dict[str, str | int | float | bool] = {"bootstrap.servers": kafka_cluster.bootstrap}
+    admin = AdminClient(where)
+    admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(WAIT_S)
+    producer = Producer({**where, "transactional.id": topic})
+    producer.init_transactions(WAIT_S)
+    for number in range(6):
+        producer.begin_transaction()
+        producer.produce(topic, value=b"%d" % number, partition=0)
+        assert producer.flush(WAIT_S) == 0
+        (producer.commit_transaction if number % 2 else producer.abort_transaction)(WAIT_S)
+    (original,) = kafka_cluster.base_dir.glob(f"*/{topic}-0")
+    for is_clean in (True, False):
+        copy = tmp_path / f"{is_clean}" / f"{topic}-0"
+        shutil.copytree(original, copy)
+        theirs = (copy / f"{0:020d}.txnindex").read_bytes()
+        log = PartitionLog.open(str(copy), topic=topic, partition=0, is_clean=is_clean)
+        assert [record.value for record in committed(log)] == [b"1", b"3", b"5"]
+        assert (copy / f"{0:020d}.txnindex").read_bytes() == theirs
+        log.abandon()
 
 
 def _produce(cluster: KafkaCluster, topic: str) -> None:

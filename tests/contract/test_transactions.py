@@ -1,6 +1,7 @@
 """Transactions of real clients, on a cluster of ours and on Kafka, which says what is right."""
 
 import itertools
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from confluent_kafka.cimpl import NewTopic
 from broker.protocol import codec
 from broker.protocol.records import NewRecord, build_batch
 from tests.support import wire
+from tests.support.cluster import LocalCluster
+from tests.support.kafka_oracle import run_tool
 from tests.support.patience import WAIT_S
 from tests.support.settle import wait_until
 
@@ -147,6 +150,34 @@ async def test_offsets_are_committed_with_the_records(bootstrap: str) -> None:
         await consumer.stop()
         await producer.stop()
     assert consumed(bootstrap, target, 1, "read_committed") == [b"kept"]
+
+
+PERFORMANCE: Final = "org.apache.kafka.tools.ProducerPerformance"
+CONSUMER: Final = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+TRANSACTIONS: Final = "org.apache.kafka.tools.TransactionsCommand"
+
+
+@pytest.mark.kafka_oracle
+@pytest.mark.usefixtures("kafka_libs")
+def test_javas_clients_and_tools_use_transactions(our_cluster: LocalCluster) -> None:
+    topic, count = new_topic(our_cluster.bootstrap), 400
+    where = ("--bootstrap-server", our_cluster.bootstrap)
+    size = ("--num-records", str(count), "--record-size", "10", "--throughput", "-1")
+    to = ("--producer-props", f"bootstrap.servers={our_cluster.bootstrap}")
+    often = ("--transactional-id", topic, "--transaction-duration-ms", "20")
+    written = run_tool(PERFORMANCE, "--topic", topic, *size, *to, *often)
+    assert written.returncode == 0, written.stderr
+    level = ("--isolation-level", "read_committed", "--from-beginning")
+    limits = ("--max-messages", str(count), "--timeout-ms", "20000")
+    read = run_tool(CONSUMER, *where, "--topic", topic, *level, *limits)
+    assert len(read.stdout.splitlines()) == count, read.stderr
+    listed = run_tool(TRANSACTIONS, *where, "list")
+    assert re.search(rf"{topic}\s+\d+\s+\d+\s+CompleteCommit", listed.stdout), listed.stdout
+    told = run_tool(TRANSACTIONS, *where, "describe", "--transactional-id", topic)
+    assert "CompleteCommit" in told.stdout, told.stderr
+    names = ("--topic", topic, "--partition", "0")
+    producers = run_tool(TRANSACTIONS, *where, "describe-producers", *names)
+    assert re.search(r"\d+\s+\d+\s+\d+\s+\d+\s+\d+\s+None", producers.stdout), producers.stdout
 
 
 class Raw:

@@ -307,6 +307,7 @@ class OffsetManager:
                 return appended.error
             for key in known:
                 located.entry.offsets.remove(key)
+            located.shard.pending.forget(group_id, known)
         return CoordinatorError.NONE
 
     async def expire(self, clock: Clock) -> int:

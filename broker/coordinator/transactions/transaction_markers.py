@@ -21,6 +21,8 @@ from broker.replication.replica_manager import ReplicaManager
 WRITE_TXN_MARKERS: Final = 27
 WRITE_TXN_MARKERS_VERSION: Final = 1
 TIMEOUT_MS: Final = 5_000
+AT_ONCE_MAX: Final = 100
+"""Markers that are appended at a stretch: some 5 ms."""
 RETRY_S_MIN: Final = 0.02
 RETRY_S_MAX: Final = 1.0
 _FENCED: Final = (ErrorCode.invalid_producer_epoch, ErrorCode.transaction_coordinator_fenced)
@@ -69,10 +71,14 @@ class MarkerWriter:
     async def write(
         self, ended: EndedTransaction, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, Exception | None]:
-        """Append to all at once; answers when every marker is replicated, or why it is not."""
-        keys = list(partitions)
-        errors = await asyncio.gather(*(self._write(ended, *key) for key in keys))
-        return dict(zip(keys, errors, strict=True))
+        """Append to so many at once that others are served in between; answers when every marker
+        is replicated, or why it is not."""
+        keys, found = list(partitions), dict[TopicPartition, Exception | None]()
+        for start in range(0, len(keys), AT_ONCE_MAX):
+            some = keys[start : start + AT_ONCE_MAX]
+            errors = await asyncio.gather(*(self._write(ended, *key) for key in some))
+            found.update(zip(some, errors, strict=True))
+        return found
 
     async def _write(self, ended: EndedTransaction, topic: str, partition: int) -> Exception | None:
         batch = build_marker(*ended.producer, ended.marker, timestamp_ms=self._clock.wall_ms())
