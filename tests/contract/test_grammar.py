@@ -134,6 +134,37 @@ def test_offsets_of_a_group_go_where_they_are_told(typed: Typed, bootstrap: str)
     assert typed("groups", "delete", group, "--yes")[0] == 0
 
 
+def test_offsets_are_exported_and_come_back(typed: Typed, bootstrap: str, tmp_path: Path) -> None:
+    topic, group = "grammar-exported", "grammar-exporter"
+    assert typed("topics", "create", topic, "--partitions", "2")[0] == 0
+    produce(bootstrap, topic, 6)
+    alter = ("groups", "alter", group)
+    assert typed(*alter, "--create", "--topic", topic, "--to", "latest", "--yes")[0] == 0
+    status, written, _ = typed("groups", "export", group)
+    ends = {row["partition"]: row["committed"]
+            for row in _document(typed, "groups", "describe", group)["partitions"]}  # fmt: skip
+    assert status == 0
+    assert written.splitlines() == [f"{topic},{number},{ends[number]}" for number in (0, 1)]
+    saved = tmp_path / "offsets.csv"
+    saved.write_text(written)
+    assert typed(*alter, "--to", "earliest", "--yes")[0] == 0
+    told = _document(typed, *alter, "--from-file", str(saved), "--dry-run")["changes"]
+    assert {key: change["then"] for key, change in told.items()} == {
+        f"{topic}-{number}": end for number, end in ends.items() if end}  # fmt: skip
+    assert typed(*alter, "--from-file", str(saved), "--yes")[0] == 0
+    assert typed("groups", "export", group)[1] == written
+    saved.write_text(f"{topic},0,99999\n{topic},7,0\n")
+    status, _, err = typed(*alter, "--from-file", str(saved), "--yes")
+    assert (status, f"{topic} has" in err or "7" in err) == (Exit.WRONG_USE, True)
+    saved.write_text(f"{topic},0,99999\n")
+    status, _, err = typed(*alter, "--from-file", str(saved), "--dry-run")
+    assert (status, "outside the log" in err) == (0, True)
+    for words in ((), ("--to", "1", "--from-file", str(saved))):
+        assert typed(*alter, *words)[0] == Exit.WRONG_USE
+    assert typed("groups", "export", "grammar-none")[0] == Exit.WRONG_USE
+    assert typed("groups", "delete", group, "--yes")[0] == 0
+
+
 def test_an_election_is_told_before_and_after(typed: Typed) -> None:
     told = _document(typed, "elect", "--dry-run")
     assert (told["dry_run"], told["done"]) == (True, [])

@@ -1,15 +1,21 @@
 """``partiscope groups``: list, describe, alter offsets, delete."""
 
 import asyncio
+import sys
 import time
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
 
+from broker.named_file import read_text
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import GroupDescription, ListedGroup
 from control.kafka.records.log_bounds import LogExtents
-from control.model.ids import partition_numbers
+from control.model.ids import TopicPartition, partition_numbers
+from control.operations.catalogue.groups.group_offsets import GroupOffsets
+from control.operations.catalogue.groups.offset_lines import offset_lines
 from control.operations.catalogue.groups.offset_targets import TARGET_HELP, target_problem
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.views.format import plural_text
@@ -173,11 +179,41 @@ def _described_note(described: GroupDescription) -> str:
     return ", ".join(parts)
 
 
+@app.command("export", epilog="Example: partiscope groups export billing > billing.csv")
+def export(
+    *,
+    groups: Annotated[list[str], typer.Argument(metavar="GROUP…", help="Their ids.")],
+    bootstrap: Bootstrap = None,
+    as_json: Json = False,
+) -> None:
+    """Write committed offsets as CSV, without a header: topic, partition, offset; of several groups
+    with the group first. `groups alter --from-file` and Kafka's own tool take it."""
+
+    async def run() -> dict[str, Mapping[TopicPartition, int]]:
+        async with _admin(bootstrap) as admin:
+            found = [await GroupOffsets.of(admin, group, must_exist=True) for group in groups]
+            return {it.group: await it.read() for it in found}
+
+    offsets = asyncio.run(run())
+    if as_json:
+        write_json({"offsets": [
+            {"group": group, "topic": key.topic, "partition": key.partition, "offset": offset}
+            for group, known in offsets.items()
+            for key, offset in sorted(known.items())
+        ]})  # fmt: skip
+    else:
+        sys.stdout.write(offset_lines(offsets))
+
+
 @app.command("alter", epilog="Example: partiscope groups alter billing --topic orders --to 10m")
 def alter(
     *,
     group: Group,
-    to: Annotated[str, typer.Option(help=TO_HELP)],
+    to: Annotated[str, typer.Option(help=TO_HELP)] = "",
+    from_file: Annotated[
+        Path | None,
+        typer.Option("--from-file", help="CSV of offsets, as `groups export` writes it; for --to."),
+    ] = None,
     topic: Annotated[
         str, typer.Option(help="Topic whose offsets to set; all that it committed by default.")
     ] = "",
@@ -192,12 +228,15 @@ def alter(
     as_json: Json = False,
 ) -> None:
     """Set other committed offsets of a group without members, after typing its name."""
-    problem = target_problem(to)
+    if bool(to) == (from_file is not None):
+        raise CommandError("one of --to and --from-file is needed", Exit.WRONG_USE)
+    problem = target_problem(to) if to else None
     if problem is not None:
         raise CommandError(f"--to: {problem}", Exit.WRONG_USE)
+    lines = "" if from_file is None else read_text(from_file, "--from-file")
     numbers = partition_numbers(partitions)
-    asked = ResetOffsets(group=group, topic=topic, to=to, partitions=numbers, creates=creates,
-                         reason=reason)  # fmt: skip
+    asked = ResetOffsets(group=group, topic=topic, to=to, partitions=numbers, lines=lines,
+                         creates=creates, reason=reason)  # fmt: skip
     run_operations([asked], {"group": group, "topic": topic or None}, bootstrap=bootstrap,
                    dry_run=dry_run, yes=yes, as_json=as_json)  # fmt: skip
 

@@ -18,8 +18,15 @@ from control.operations.catalogue.fields import (
 )
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
 from control.operations.catalogue.groups.group_offsets import GroupOffsets
+from control.operations.catalogue.groups.offset_lines import (
+    FORM,
+    OffsetLinesError,
+    read_offset_lines,
+)
 from control.operations.catalogue.groups.offset_targets import (
     TARGET_HELP,
+    OffsetTarget,
+    TargetKind,
     moved_notes,
     parse_target,
     read_bounds,
@@ -56,6 +63,12 @@ class ResetOffsets(Operation):
                 check=target_problem,
             ),
             FormField(
+                name="lines",
+                label="Or offsets",
+                kind=FieldKind.LONG_TEXT,
+                help=f"{FORM} in each line, as `groups export` writes them; in place of To",
+            ),
+            FormField(
                 name="creates",
                 label="Create it",
                 kind=FieldKind.FLAG,
@@ -75,6 +88,8 @@ class ResetOffsets(Operation):
     """Whether there may be no such group yet."""
     partitions: tuple[int, ...] = ()
     """Empty: every partition."""
+    lines: str = ""
+    """Offsets of partitions, in place of ``to``; topic and partitions say which of them."""
     offsets: Mapping[TopicPartition, int] = field(default_factory=dict)
     """Of the frozen command: what is committed."""
 
@@ -86,6 +101,7 @@ class ResetOffsets(Operation):
             topic=fields["topic"],
             to=fields["to"],
             partitions=partition_numbers(fields["partitions"]),
+            lines=fields["lines"],
             creates=is_on(fields["creates"]),
             reason=fields["reason"],
         )
@@ -94,7 +110,8 @@ class ResetOffsets(Operation):
     def what(self) -> str:
         """For the journal."""
         topic = self.topic or "all its topics"
-        return f"reset {self.group} on {partition_words(topic, self.partitions)} to {self.to}"
+        to = "given offsets" if self.lines else self.to
+        return f"reset {self.group} on {partition_words(topic, self.partitions)} to {to}"
 
     @property
     def thing(self) -> str:
@@ -117,10 +134,7 @@ class ResetOffsets(Operation):
         )  # fmt: skip
         await group.require_no_members()
         committed = await group.read()
-        target = parse_target(self.to)
-        bounds = await read_bounds(context.admin, await self._keys(context, committed), target)
-        require_inside("to", target, bounds)
-        then = {key: each.resolved(target, committed.get(key)) for key, each in bounds.items()}
+        then, told = await self._then(context, committed)
         offsets = {
             key: offset
             for key, offset in then.items()
@@ -135,11 +149,50 @@ class ResetOffsets(Operation):
             ),
             notes=(
                 *((_left_words(left, group.word),) if left else ()),
-                *moved_notes(target, bounds, committed),
+                *told,
                 *group.notes,
             ),
-            facts=tuple((key, committed.get(key)) for key in sorted(bounds)),
+            facts=tuple((key, committed.get(key)) for key in sorted(then)),
         )
+
+    async def _then(
+        self, context: OperationContext, committed: Mapping[TopicPartition, int]
+    ) -> tuple[dict[TopicPartition, int | None], tuple[str, ...]]:
+        """Offsets by partition (None: it stays without one), and lines about those moved."""
+        if self.lines:
+            return await self._given(context)
+        target = parse_target(self.to)
+        bounds = await read_bounds(context.admin, await self._keys(context, committed), target)
+        require_inside("to", target, bounds)
+        then = {key: each.resolved(target, committed.get(key)) for key, each in bounds.items()}
+        return then, moved_notes(target, bounds, committed)
+
+    async def _given(
+        self, context: OperationContext
+    ) -> tuple[dict[TopicPartition, int | None], tuple[str, ...]]:
+        try:
+            lines = read_offset_lines(self.lines, self.group.strip())
+        except OffsetLinesError as error:
+            raise InvalidInputError({"lines": str(error)}) from error
+        given = {
+            key: offset
+            for key, offset in lines.items()
+            if self.topic in ("", key.topic)
+            and (not self.partitions or key.partition in self.partitions)
+        }
+        if not given:
+            where = partition_words(self.topic, self.partitions)
+            raise InvalidInputError({"lines": f"none is of {where}"})
+        for topic in await context.admin.topics(sorted({key.topic for key in given})):
+            named_partitions(topic, [key.partition for key in given if key.topic == topic.name])
+        bounds = await read_bounds(context.admin, given, OffsetTarget(TargetKind.OFFSET))
+        then = {
+            key: each.resolved(OffsetTarget(TargetKind.OFFSET, given[key]))
+            for key, each in bounds.items()
+        }
+        moved = [key for key, offset in then.items() if offset != given[key]]
+        words = f"outside the log, so the nearest end is set: {partition_names(moved)}"
+        return then, (words,) if moved else ()
 
     async def _keys(
         self, context: OperationContext, committed: Iterable[TopicPartition]
