@@ -96,20 +96,29 @@ def _skewed_leaders(more: int) -> list[Finding]:
 
 
 def _groups(more: int) -> list[Finding]:
-    words = ("STALL", "STOP", "REWIND", "BEYOND", "LOST")
+    words = ("STALL", "STOP", "REWIND")
     commits = [clusters.commit(f"g-{it}", "t", 0, status=it, lag=10 + more) for it in words]
     lost = clusters.commit("lost", "u", 0, committed_offset=5, lag=95)
-    beyond = clusters.commit("beyond", "t", 0, committed_offset=900 + more, lag=0)
-    unknown = clusters.commit("later", "u", 1, status=None, lag=5)
+    beyond = clusters.commit("beyond", "t", 0, committed_offset=900 + more, lag=0, status="BEYOND")
     return _find(
-        brokers=[clusters.broker(1), clusters.broker(2, is_fenced=True)],
+        brokers=[clusters.broker(1)],
         partitions=[
             clusters.partition("t", 0, [1]),
             clusters.partition("u", 0, [1], log_start_offset=50),
-            clusters.partition("u", 1, [2], leader=-1, isr=[2]),
         ],
-        commits=[*commits, lost, beyond, unknown],
-        groups=[clusters.group(it["group_id"]) for it in (*commits, lost, beyond, unknown)],
+        commits=[*commits, lost, beyond],
+        groups=[clusters.group(it["group_id"]) for it in (*commits, lost, beyond)],
+    )
+
+
+def _verdict_lost(more: int) -> list[Finding]:
+    """The only leader of what groups read is down."""
+    groups = [f"g-{n}" for n in range(1 + more)]
+    return _find(
+        brokers=[clusters.broker(1), clusters.broker(3, is_fenced=True)],
+        partitions=[clusters.partition("t", 0, [3], leader=-1, isr=[3])],
+        commits=[clusters.commit(it, "t", 0, status=None, lag=5) for it in groups],
+        groups=[clusters.group(it) for it in groups],
     )
 
 
@@ -176,8 +185,8 @@ def _alerts(more: int) -> list[Finding]:
 
 
 SCENES: Final[tuple[Callable[[int], list[Finding]], ...]] = (
-    _partitions, _brokers, _skew, _skewed_leaders, _groups, _all_silent, _late, _job, _store,
-    _collector, _operations, _alerts,
+    _partitions, _brokers, _skew, _skewed_leaders, _groups, _verdict_lost, _all_silent, _late,
+    _job, _store, _collector, _operations, _alerts,
 )  # fmt: skip
 
 
