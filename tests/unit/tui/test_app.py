@@ -58,7 +58,9 @@ async def test_a_tall_terminal_shows_more_findings_and_a_resize_is_followed(
     services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = synthetic_rows(SyntheticSizes(topics=12, partitions=1, groups=9), at_ms=NOW_MS)
-    troubles = {"is_fenced": True}, {"clock_skew_ms": 45_000}, {"disk_usable_bytes": 1}
+    troubles: tuple[dict[str, int], ...] = (
+        {"is_fenced": True}, {"clock_skew_ms": 45_000}, {"disk_usable_bytes": 1},
+    )  # fmt: skip
     for broker, trouble in zip(rows["brokers"], troubles, strict=True):
         broker.update(trouble)
     StoreBuilder(tmp_path).write(rows)
