@@ -79,7 +79,7 @@ class Bash:
 
 async def _fill(bootstrap: str) -> None:
     async with KafkaAdmin.to(bootstrap) as admin:
-        for name in ("shipments", "refunds-eu", "refunds-us"):
+        for name in ("shipments", "qrefunds-eu", "qrefunds-us"):
             topic = NewTopic(name=name, partitions=1, replication_factor=1, configs={})
             await admin.create_topic(topic)
         for group in (SPACED, COLONS):
@@ -104,12 +104,12 @@ def bash(address: str, tmp_path: Path) -> Iterator[Bash]:
     ("typed", "words"),
     [
         ("topics describe shi", "<topics><describe><shipments>"),
-        ("topics describe refunds-e", "<topics><describe><refunds-eu>"),
-        ("topics describe ref", "<topics><describe><refunds->"),
+        ("topics describe qrefunds-e", "<topics><describe><qrefunds-eu>"),
+        ("topics describe qref", "<topics><describe><qrefunds->"),
         ("partitions --topic shi", "<partitions><--topic><shipments>"),
         ("partitions --topic=shi", "<partitions><--topic=shipments>"),
-        ("topics delete shipments refunds-u", "<topics><delete><shipments><refunds-us>"),
-        ("plan --topics shipments,refunds-u", "<plan><--topics><shipments,refunds-us>"),
+        ("topics delete shipments qrefunds-u", "<topics><delete><shipments><qrefunds-us>"),
+        ("plan --topics shipments,qrefunds-u", "<plan><--topics><shipments,qrefunds-us>"),
         ("brokers describe 10", "<brokers><describe><10>"),
         ("configs describe broker:102", "<configs><describe><broker:102>"),
         ("configs describe ship", "<configs><describe><shipments>"),

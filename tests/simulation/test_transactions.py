@@ -213,7 +213,7 @@ def _end_nothing(self: TransactionCoordinator, _: object) -> None:
     [
         ((ProducerAppend, "aborted", _tell_nobody_of_aborts), "AbortedIsHidden"),
         ((TransactionCoordinator, "_resume", _end_nothing), "TransactionsEnd"),
-        ((ProducerState, "is_verified", _verify_nothing), "NoZombieWrites|NothingIsOpen"),
+        ((ProducerState, "is_verified", _verify_nothing), "NoZombieWrites|NothingIsOpen|Once"),
     ],
     ids=["aborts are not indexed", "nobody goes on", "nothing is verified"],
 )

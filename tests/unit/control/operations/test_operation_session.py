@@ -41,6 +41,7 @@ VALUES = {
     "before": "10",
     "move": "mv-1",
     "throttle": "1MiB",
+    "silence": "si-3f9a21c4",
 }
 WRONG = ("", "PROD", "orders", "billing", "prod ", "127.0.0.1:1")
 

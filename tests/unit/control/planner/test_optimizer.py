@@ -127,7 +127,7 @@ def test_leaders_leave_broken_racks_and_full_disks_and_say_which_goal_mends_them
     racks_told, disks_told = made.limits
     assert not lacking(racks_told, "4 partitions", "racks", "goal racks", "goal leaders")
     assert not lacking(disks_told, "1 broker", "disks", "goal relieve", "goal leaders")
-    with pytest.raises(GoalError, match=r"moves no data.* cannot decommission brokers \[2\]"):
+    with pytest.raises(GoalError, match=r"moves no data.* cannot decommission broker 2"):
         plan(racks, PlanRequest(goal=Goal.LEADERS, remove_brokers=(2,)))
 
 
@@ -234,7 +234,7 @@ def test_a_lower_replication_factor_drops_from_crowded_racks_and_keeps_the_leade
         ),
         (
             PlanRequest(remove_brokers=(1,)),
-            r"\[1\] cannot be decommissioned: .*\[2, 3\].* t-0.*lower the replication factor",
+            r"broker 1 cannot be decommissioned: .*brokers 2, 3.* t-0.*lower the replication factor",
         ),
         (PlanRequest(goal=Goal.RELIEVE), "name the brokers to relieve"),
         (PlanRequest(goal=Goal.REPLICATION), "replication factor goes with the goal"),
