@@ -60,12 +60,15 @@ class Run:
         for _ in range(STEPS):
             client = self.clients[name]
             if client.producer is None or self.dice.random() < 0.05:
-                if client.producer is not None:
-                    self.zombies.append(client)
-                client = self.clients[name] = Client(self.cluster, name)
+                former, client = client, Client(self.cluster, name)
+                self.clients[name] = client
                 if not await self._retried(client.begin):
                     client.producer = None
                     continue
+                # Until then it is no zombie: what it writes before the marker of its own commit is
+                # committed, in Kafka's transactions of version 0 as well.
+                if former.producer is not None:
+                    self.zombies.append(former)
             await self._transaction(client)
             await self._turns()
 
