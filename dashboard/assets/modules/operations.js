@@ -1,6 +1,7 @@
 // Opens the forms of operations, and tells why one may not be opened.
 
 import { navigate, query } from "./address.js";
+import { FOCUS_MS_MAX, focusSoon } from "./focus.js";
 import { markedRows } from "./marks.js";
 import { marked, scope } from "./scope.js";
 import { toast, WHY_MS } from "./toast.js";
@@ -84,11 +85,18 @@ window.addEventListener("click", function (event) {
   event.stopPropagation();
 }, true);
 
+let newest = null;
+
 // What would be confirmed is what was previewed: once a field says otherwise it is withdrawn.
+// The word that a new preview asks for is typed next.
 export function withdrawPreview(values, previewed, fields) {
   const was = (previewed || { values: {} }).values;
   const isSame = fields.every(
     ({ name }, n) => fieldText(values[n], name) === fieldText(was[name], name));
+  if (isSame && previewed && previewed !== newest) {
+    focusSoon("operation-typed", Date.now() + FOCUS_MS_MAX);
+  }
+  newest = previewed;
   return [!isSame, isSame];
 }
 
