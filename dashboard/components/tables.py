@@ -30,6 +30,7 @@ def rows_table(
                     row.cell(column.id),
                     column,
                     row.path if link and place == 0 else "",
+                    key=f"{row.key} {column.id}",
                     reloads=reloads,
                 )
                 for place, column in enumerate(columns)
@@ -46,14 +47,24 @@ def _head(column: Column) -> html.Th:
     return html.Th(column.title, title=column.help or None, className=_class_of(column))
 
 
-def _cell(cell: Cell, column: Column, path: str, *, reloads: bool) -> html.Td:
+def _cell(cell: Cell, column: Column, path: str, *, key: str, reloads: bool) -> html.Td:
     words = cell.shaped(is_number=column.is_number)
     tone = f" tone-{cell.tone}" if cell.tone else ""
+    if not column.is_long and " " not in cell.text:
+        tone += " word"  # a state or an id, which no narrow column breaks
+    if cell.lines:
+        return html.Td(_opened(words, cell.lines, key), className=_class_of(column) + tone)
     if not path:
         return html.Td(words, className=_class_of(column) + tone)
     name = name_parts(words) if column.is_long else words
     link = dcc.Link(name, href=f"/{path}", refresh=reloads, title=words)
     return html.Td(link, className=_class_of(column) + tone)
+
+
+def _opened(words: str, lines: Sequence[str], key: str) -> html.Details:
+    """The words of a cell, and all of them where it is opened; ``key`` keeps it open."""
+    whole = html.Ul([html.Li(line) for line in lines], className="lines")
+    return html.Details([html.Summary(words), whole], **attributes({"data-key": key}))
 
 
 def name_parts(name: str) -> Any:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from control.model.moments import iso_text
 from control.views import format as text
+from control.views.printable import visible
 from control.views.series import Span
 from control.views.tables import units
 from control.views.tables.column import Table, column, name_column, worded
@@ -53,7 +54,11 @@ def _change_cell(line: JournalLine) -> Cell:
         return Cell(None, text.NONE)
     changes = [_change(line, name) for name in sorted(names)]
     shown, left = changes[:CHANGES_MAX], len(changes) - CHANGES_MAX
-    return Cell("\n".join(changes), "; ".join(shown) + (f"; … {left:,} more" if left > 0 else ""))
+    value = "\n".join(changes)
+    if left <= 0:
+        return Cell(value, "; ".join(shown))
+    lines = tuple(visible(change) for change in changes)
+    return Cell(value, f"{'; '.join(shown)}; … {left:,} more", lines=lines)
 
 
 def _change(line: JournalLine, name: str) -> str:

@@ -56,6 +56,8 @@ class Cell:
     value: CellValue
     text: str
     tone: Tone = Tone.PLAIN
+    lines: tuple[str, ...] = ()
+    """All of what the text shows only the first of; empty: the text shows all."""
 
     def __post_init__(self) -> None:
         """Names in it are those that others chose; ``value`` stays as it is."""

@@ -43,6 +43,7 @@ def test_a_line_tells_the_day_the_second_the_cluster_and_what_became_of_what() -
     assert re.fullmatch(r"2026-11-2\d \d\d:\d\d:31", row.at.text)
     assert row.change.text == "a: 1 → 2; b: none → on; c: x → none; … 1 more"
     assert "d: 4 → 5" in str(row.change.value)
+    assert row.change.lines == ("a: 1 → 2", "b: none → on", "c: x → none", "d: 4 → 5")
     assert row.outcome.text == "failed: no such config"
     assert row.cluster.text == "c1"
 
