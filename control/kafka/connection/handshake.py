@@ -4,6 +4,9 @@ What trying again cannot mend (a wrong password, an untrusted certificate) is ra
 may pass (a closed connection) gets a next step that fits the settings.
 """
 
+import errno
+import os
+import re
 import ssl
 from typing import Final
 
@@ -24,6 +27,7 @@ TICKET_ERRORS: Final[tuple[type[Exception], ...]] = (
     () if gssapi is None else (gssapi.exceptions.GSSError,)
 )
 """What comes of a login by Kerberos, for which a package of its own is needed."""
+_ERRNO: Final = re.compile(r"\[Errno (-?\d+)\] ")
 
 
 def maybe_raise_for_good(
@@ -68,10 +72,29 @@ def maybe_raise_for_good(
             ) from error
 
 
-def next_step_after(error: BaseException | None, settings: KafkaSettings) -> str:
-    """Suggests what to try after connections that failed in this way."""
+def reason_of(error: BaseException | None) -> str:
+    """Why no connection came about, without numbers of the system's errors."""
+    if is_refused(error):
+        return "nothing listens there"
+    if codes := sorted(_codes(error)):
+        return ", ".join(map(os.strerror, codes))
+    return _ERRNO.sub("", str(error)) or type(error).__name__
+
+
+def is_refused(error: BaseException | None) -> bool:
+    """Whether no program listens at any of the addresses that were tried."""
+    return _codes(error) == {errno.ECONNREFUSED}
+
+
+def next_step_after(
+    error: BaseException | None, settings: KafkaSettings, *, is_any_broker: bool = False
+) -> str:
+    """Suggests what to try after connections that failed in this way. ``is_any_broker``: each
+    broker that is known was tried."""
     usual = "check that the brokers run and the address is right: `partiscope doctor`"
-    if error is None or isinstance(error, ConnectionRefusedError):
+    if is_refused(error) and is_any_broker:
+        return f"{usual}; `partiscope up` starts the bundled brokers"
+    if error is None or is_refused(error):
         return usual
     protocol = settings.security_protocol
     if "SSL" in protocol:
@@ -83,6 +106,11 @@ def next_step_after(error: BaseException | None, settings: KafkaSettings) -> str
         wanted = "TLS" if protocol.startswith("SASL") else "TLS or SASL"
         return f"{usual}; a listener with {wanted} closes such connections: set security_protocol"
     return usual
+
+
+def _codes(error: BaseException | None) -> set[int]:
+    """The system's numbers of an error; a name with several addresses may have several."""
+    return {int(code) for code in _ERRNO.findall(str(error)) if int(code) > 0}
 
 
 def _who(settings: KafkaSettings) -> str:

@@ -23,7 +23,13 @@ from aiokafka.protocol.metadata import MetadataRequest
 from broker.host_name import address_text, is_host_name
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
-from control.kafka.connection.handshake import TICKET_ERRORS, maybe_raise_for_good, next_step_after
+from control.kafka.connection.handshake import (
+    TICKET_ERRORS,
+    is_refused,
+    maybe_raise_for_good,
+    next_step_after,
+    reason_of,
+)
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import (
     KafkaPortError,
@@ -383,11 +389,11 @@ class KafkaWire:
                 reason=str(unread),
                 next_step="check that the address is a Kafka listener of the right protocol",
             )
-        reason = str(story) or type(story).__name__
+        asked = "" if is_refused(story) else f" when asked to {api.name}"
         return UnreachableError(
-            f"{where} did not answer when asked to {api.name}",
-            reason=reason,
-            next_step=next_step_after(story, self.settings),
+            f"{where} did not answer{asked}",
+            reason=reason_of(story),
+            next_step=next_step_after(story, self.settings, is_any_broker=node_id is None),
         )
 
 

@@ -10,6 +10,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import TopicPartition as WireTopicPartition
 from aiokafka.errors import KafkaError
 
+from control.kafka.connection.handshake import reason_of
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.connection.wire import explain_unreachable
 from control.kafka.errors import UnreachableError
@@ -61,7 +62,7 @@ class GroupConsumer:
             await explain_unreachable(self._settings)
             raise UnreachableError(
                 f"group {self._group_id} could not be joined",
-                reason=str(error) or type(error).__name__,
+                reason=reason_of(error),
                 next_step="check that the brokers run: `partiscope doctor`",
             ) from error
         return self

@@ -20,6 +20,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from kio.schema.errors import ErrorCode
 
 from control.kafka.connection.connections import settings_of
+from control.kafka.connection.handshake import reason_of
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.connection.wire import address_that_answers, answers_soon, explain_unreachable
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
@@ -222,6 +223,6 @@ def _translated(error: BaseException, bootstrap: str) -> KafkaPortError:
         return RefusedError(ErrorCode(errno), what="sending", message=message)
     return UnreachableError(
         f"{bootstrap} did not take the record",
-        reason=str(error) or type(error).__name__,
+        reason=reason_of(error),
         next_step="check that the brokers run and the address is right: `partiscope doctor`",
     )

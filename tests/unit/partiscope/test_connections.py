@@ -194,6 +194,8 @@ def test_every_command_takes_the_data_directory(tmp_path: Path) -> None:
         _, words = command.communicate(timeout=WAIT_S)
         assert command.returncode == 4, (command.args, words)
         assert "127.0.0.1:1 did not answer" in words
+        assert not lacking(words, "nothing listens", f"`partiscope up --data {tmp_path}`")
+        assert "Errno" not in words
 
 
 SEVERAL = """
