@@ -5,8 +5,10 @@ import errno
 import logging
 import socket
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from broker.background import Repeater
 from broker.config.sasl import SaslConfig
@@ -14,7 +16,7 @@ from broker.metadata.records import BrokerEndpoint
 from broker.server.acceptor import Acceptor, bind_sockets
 from broker.server.connection import RECEIVE_BUFFER_BYTES, Connection
 from broker.server.dispatch import ListenerContext
-from broker.server.tls import HANDSHAKE_TIMEOUT_S, TlsContext
+from broker.server.tls import HANDSHAKE_TIMEOUT_S, HANDSHAKES_MAX, TlsContext
 
 IDLE_CHECK_MS = 30_000
 IDLE_SHRINK_MS = 10_000
@@ -59,6 +61,8 @@ class ListenerServer:
         self._acceptors: list[Acceptor] = []
         self._evict_at_ms = 0
         self._tell_handshake_at_ms = 0
+        self._handshakes: dict[asyncio.Task[object], None] = {}
+        """Those that go on, oldest first."""
         self._memory_check = Repeater(
             "check of requests' memory", MEMORY_CHECK_MS, self._check_memory
         )
@@ -128,16 +132,35 @@ class ListenerServer:
 
     async def _connect(self, accepted: socket.socket, context: ListenerContext) -> None:
         is_beyond = len(self.connections) >= self.context.connections_max()
+        make = partial(Connection, context, self.connections, is_on_trial=is_beyond)
+        loop = asyncio.get_running_loop()
+        if context.tls is None:
+            await loop.connect_accepted_socket(make, accepted)
+            return
+        with self._handshake():
+            try:
+                await loop.connect_accepted_socket(
+                    make,
+                    accepted,
+                    ssl=context.tls.current(),
+                    ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S,
+                )
+            except ssl.SSLError as error:
+                self._tell_handshake(context.listener_name, error)
+                raise
+
+    @contextmanager
+    def _handshake(self) -> Iterator[None]:
+        """One more; the oldest ends where they are many: who means it takes milliseconds."""
+        task = asyncio.current_task()
+        assert task is not None
+        if len(self._handshakes) >= HANDSHAKES_MAX:
+            next(iter(self._handshakes)).cancel()
+        self._handshakes[task] = None
         try:
-            await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: Connection(context, self.connections, is_on_trial=is_beyond),
-                accepted,
-                ssl=None if context.tls is None else context.tls.current(),
-                ssl_handshake_timeout=HANDSHAKE_TIMEOUT_S if context.tls else None,
-            )
-        except ssl.SSLError as error:
-            self._tell_handshake(context.listener_name, error)
-            raise
+            yield
+        finally:
+            del self._handshakes[task]
 
     def _tell_handshake(self, listener: str, error: ssl.SSLError) -> None:
         """In one line a second: a stranger may try often."""

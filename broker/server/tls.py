@@ -18,6 +18,8 @@ from broker.config.tls import ClientAuth, PemStore, TlsConfig
 from broker.named_file import NamedFileError, read_text
 
 HANDSHAKE_TIMEOUT_S: Final = 10.0
+HANDSHAKES_MAX: Final = 128
+"""At once, on all listeners of a kind: each holds 300 to 500 KB of the event loop's buffers."""
 LOOK_MS: Final = 1_000
 """Files are looked at so often at most."""
 _VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}

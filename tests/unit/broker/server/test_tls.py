@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 
 from broker.server.node import Node
-from broker.server.tls import distinguished_name
+from broker.server.tls import HANDSHAKE_TIMEOUT_S, HANDSHAKES_MAX, distinguished_name
 from tests.support.certificates import make_certificate
 from tests.support.patience import WAIT_S
 from tests.unit.broker.server.nodes import new_nodes, parts, replica, running, until
@@ -129,6 +129,23 @@ async def test_who_speaks_no_tls_is_refused_and_others_go_on(
         told = [m for m in caplog.messages if "TLS handshake" in m]
         assert 1 <= len(told) < 10
         assert await shown(port)
+
+
+async def test_handshakes_that_stand_still_keep_nobody_out(tmp_path: Path) -> None:
+    async with running(tmp_path / "data", 1, **properties(tmp_path)) as (node,):
+        port = int(node.address.rpartition(":")[2])
+        server = parts(node).client_listeners
+        silent = []
+        for _ in range(2 * HANDSHAKES_MAX):
+            silent.append(await asyncio.open_connection("127.0.0.1", port))
+            assert len(server._handshakes) <= HANDSHAKES_MAX
+        began_s = time.monotonic()
+        assert await shown(port)
+        assert time.monotonic() - began_s < HANDSHAKE_TIMEOUT_S
+        assert await silent[0][0].read() == b"", "the oldest are ended"
+        for _, writer in silent:
+            writer.close()
+        await until(lambda: not server._handshakes)
 
 
 async def test_a_renewed_certificate_serves_the_next_connection(
