@@ -16,7 +16,7 @@ from tests.contract.test_odd_words import SERVE
 Typed = Callable[..., tuple[int, str, str]]
 CHANGE = (
     "topics create", "topics alter", "topics delete", "groups alter", "groups delete", "elect",
-    "reassign",
+    "reassign", "moves",
 )  # fmt: skip
 
 

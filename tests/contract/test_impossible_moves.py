@@ -71,7 +71,7 @@ def test_a_partition_without_a_leader_is_left_out_refused_and_the_rest_moves(sit
         move = cli.moves()[0]["id"]
         said = cli.run("moves", "rollback", move, "--dry-run", status=REFUSED)
         assert f"{pair}-0 would be on broker 104" in _line(said)
-    cli.run("moves", "rollback", move)
+    cli.run("moves", "rollback", move, "--yes")
     site.check_settled(pair, placement)
 
 
@@ -136,6 +136,6 @@ def test_a_topic_that_is_created_anew_while_it_moves_is_another_topic(site: Site
 
     dry = _line(cli.run("moves", "rollback", move, "--dry-run"))
     assert f"{doomed}-0 was deleted" in dry, dry
-    cli.run("moves", "rollback", move)
+    cli.run("moves", "rollback", move, "--yes")
     site.check_settled(kept, placement)
     assert eyes.replicas(doomed) == {0: (104, 102)}

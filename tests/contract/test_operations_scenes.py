@@ -118,7 +118,7 @@ def test_cancel_midway_goes_back_and_rollback_undoes_what_is_done(site: Site) ->
     shown = cli.json("moves", "show", operation_id)
     fates = {change["partition"]: change["fate"] for change in shown["changes"]}
     assert fates == {0: "went back", 1: "went back", 2: "moved"}, shown
-    assert re.search(rf"{topic}-0 .*went back", cli.run("moves", "show", operation_id))
+    assert re.search(rf"{topic}-0\s.*went back", cli.run("moves", "show", operation_id))
 
     cli.run("reassign", plan, "--throttle", "8MiB", "--yes")
     site.check_settled(topic, {**to(site), **done_at_once})
@@ -126,7 +126,8 @@ def test_cancel_midway_goes_back_and_rollback_undoes_what_is_done(site: Site) ->
     assert (foreseen["partitions"], foreseen["replicas"]) == (2, 2)
     assert foreseen["bytes"] >= 24 * MIB
     site.check_settled(topic, {**to(site), **done_at_once})
-    said = cli.run("moves", "rollback", "--reason", "and back")
+    assert "add --yes to go on" in cli.run("moves", "rollback", status=3)
+    said = cli.run("moves", "rollback", "--yes", "--reason", "and back")
     assert re.search(r"2 partitions .*: 2 replicas, 24", said)
     site.check_settled(topic, {**FROM, **done_at_once})
     undo, done, cancelled = cli.moves()[:3]

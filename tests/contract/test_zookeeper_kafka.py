@@ -56,7 +56,7 @@ def test_plans_run_and_go_back_through_a_broker_that_is_not_the_controller(site:
     cli.run("reassign", plan, "--throttle", "none", "--spread", "none", "--yes")
     site.check_settled(topic, {0: (103, 102), 1: (102, 103)})
     (move,) = cli.moves()
-    cli.run("moves", "rollback", move["id"])
+    cli.run("moves", "rollback", move["id"], "--yes")
     site.check_settled(topic, {0: (101, 102), 1: (101, 102)})
     assert eyes.reassigning() == ""
 

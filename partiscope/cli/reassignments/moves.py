@@ -39,7 +39,7 @@ from partiscope.cli.reassignments.move_report import (
 )
 from partiscope.cli.reassignments.previews import show_rollback
 from partiscope.cli.shared.arguments import zone_text, zoned
-from partiscope.cli.shared.confirm import require_control
+from partiscope.cli.shared.confirm import require_control, require_typed
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import (
     Bootstrap,
@@ -107,6 +107,7 @@ def moves(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="With `rollback`: pre-flight only.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With `rollback`: do not ask.")] = False,
     spread: Annotated[
         str,
         typer.Option(
@@ -135,10 +136,9 @@ def moves(
         raise CommandError("`moves throttle` goes with --throttle RATE", Exit.WRONG_USE)
     if after_wave and action is not Action.CANCEL:
         raise CommandError("--after-wave goes with `moves cancel`", Exit.WRONG_USE)
-    if dry_run and action is not Action.ROLLBACK:
-        raise CommandError("--dry-run goes with `moves rollback`", Exit.WRONG_USE)
-    if spread and action is not Action.ROLLBACK:
-        raise CommandError("--spread goes with `moves rollback`", Exit.WRONG_USE)
+    for flag, is_given in {"dry-run": dry_run, "yes": yes, "spread": bool(spread)}.items():
+        if is_given and action is not Action.ROLLBACK:
+            raise CommandError(f"--{flag} goes with `moves rollback`", Exit.WRONG_USE)
     wish = Wish(
         action=action,
         move=move,
@@ -146,10 +146,13 @@ def moves(
         throttle=throttle,
         after_wave=after_wave,
         dry_run=dry_run,
+        is_confirmed=yes,
         spread_s=seconds_of_spread(spread) if spread else None,
         named=bootstrap,
         cluster=cluster,
     )
+    if action is Action.ROLLBACK:
+        raise typer.Exit(_roll_back(address, wish, as_json=as_json))
     raise typer.Exit(asyncio.run(_act(address, wish, as_json=as_json)))
 
 
@@ -163,6 +166,7 @@ class Wish:
     throttle: str
     after_wave: bool
     dry_run: bool
+    is_confirmed: bool
     spread_s: float | None
     """None: as it went."""
     named: str | None
@@ -213,26 +217,47 @@ async def _act(address: str | None, wish: Wish, *, as_json: bool) -> int:
             return Exit.DONE
         if action is Action.WATCH:
             return await follow(client, chosen, as_json=as_json)
-        asked = _operation(wish, chosen)
-        # In a thread: clusters may have to be asked who they are.
-        watched = await asyncio.to_thread(
-            require_control,
-            asked,
-            state.site,
-            wish.named,
-            is_dry_run=wish.dry_run,
-        )
+    watched, previewed = await _previewed(address, wish, state)
     async with OperationSession(watched, bus=address) as session:
-        previewed = await session.preview(asked)
-        if action is Action.ROLLBACK and not _may_go_back(previewed, wish, as_json=as_json):
-            return Exit.DONE
-        done = await session.perform(previewed, typed=previewed.word)
-        note(done.words)
-        if action is Action.ROLLBACK:
-            return await follow(session.moves, done.params["move"], as_json=as_json)
+        note((await session.perform(previewed, typed=previewed.word)).words)
     if as_json:
         write_json({"id": chosen, "asked": action})
     return Exit.DONE
+
+
+async def _previewed(
+    address: str | None, wish: Wish, state: OperationState
+) -> tuple[WatchedCluster, Previewed]:
+    """The cluster of a move, which may be changed, and what the action would do there."""
+    asked = _operation(wish, state.operation_id)
+    # In a thread: clusters may have to be asked who they are.
+    watched = await asyncio.to_thread(
+        require_control, asked, state.site, wish.named, is_dry_run=wish.dry_run
+    )
+    async with OperationSession(watched, bus=address) as session:
+        return watched, await session.preview(asked)
+
+
+def _roll_back(address: str | None, wish: Wish, *, as_json: bool) -> int:
+    """Tells what a rollback would do, asks, and follows it. No loop runs while somebody is asked:
+    it would keep Ctrl-C to itself."""
+
+    async def preview() -> tuple[WatchedCluster, Previewed]:
+        async with MovesReader(address) as client:
+            state = await client.get(wish.move or await _newest(client, wish))
+        return await _previewed(address, wish, state)
+
+    async def perform() -> int:
+        async with OperationSession(watched, bus=address) as session:
+            done = await session.perform(previewed, typed=previewed.word)
+            note(done.words)
+            return await follow(session.moves, done.params["move"], as_json=as_json)
+
+    watched, previewed = asyncio.run(preview())
+    if not _may_go_back(previewed, wish, as_json=as_json):
+        return Exit.DONE
+    require_typed("yes", "this moves data back", is_confirmed=wish.is_confirmed)
+    return asyncio.run(perform())
 
 
 def _operation(wish: Wish, move: str) -> MoveOperation:

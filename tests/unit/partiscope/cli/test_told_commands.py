@@ -85,7 +85,7 @@ def test_a_mistyped_choice_is_told_with_the_nearest(
         ("groups alter billing --all-topics --to 1h", "no --topic at all"),
         ("produce orders --null", "--value null"),
         ("groups list --colums lag", "--columns"),
-        ("moves rollback --yes", ""),
+        ("topics list --yes", ""),
     ],
 )
 def test_an_unknown_flag_is_told_with_the_one_that_does_the_same_or_none(
