@@ -37,6 +37,17 @@ def write_archive(folder: str) -> Path:
     return path
 
 
+def main(folder: str) -> None:
+    """Write both files into this folder, which is made if need be."""
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    write_archive(folder)
+    copy(Path(spark_metrics.__path__[0], "__main__.py"), Path(folder, "partiscope-metrics.py"))
+
+
 if __name__ == "__main__":
-    write_archive(sys.argv[1])
-    copy(Path(spark_metrics.__path__[0], "__main__.py"), Path(sys.argv[1], "partiscope-metrics.py"))
+    if len(sys.argv) != 2:
+        sys.exit("write: python -m spark_metrics.buckets.python_package FOLDER")
+    try:
+        main(sys.argv[1])
+    except OSError as error:
+        sys.exit(f"{sys.argv[1]}: {error.strerror}; name a folder that can be written")

@@ -42,6 +42,7 @@ NOT_TYPED: Final = {
     "kafka-acls.sh ": "bundled brokers have no ACLs; tests/contract/test_told_rights.py grants by "
     "the commands that are told",
     "python -m spark_metrics.job.set_up": "`make setup` ran it, or no test of Spark runs",
+    "python -m spark_metrics.buckets.": "tests/spark/test_submitted_job.py submits what it writes",
     "python -m benchmarks.": "hours; its words are read below",
     "partiscope alerts run": "it runs until it is ended; tests/contract/test_alert_delivery.py",
     "partiscope alerts test": "needs a receiver; tests/contract/test_alert_commands.py",

@@ -82,7 +82,7 @@ def spark(tmp_path: Path) -> Iterator[StandaloneSpark]:
 
 @pytest.fixture
 def job(cluster: LocalCluster, spark: StandaloneSpark, tmp_path: Path) -> Iterator[MetricsJob]:
-    """The job as docs/operate/run.md submits it."""
+    """The job as docs/operate/spark.md submits it."""
     package = (sys.executable, "-m", "spark_metrics.buckets.python_package")
     subprocess.run([*package, str(tmp_path)], check=True, cwd=ROOT)
     submitted = MetricsJob(
