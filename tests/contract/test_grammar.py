@@ -159,6 +159,9 @@ def test_offsets_are_exported_and_come_back(typed: Typed, bootstrap: str, tmp_pa
     saved.write_text(f"{topic},0,99999\n")
     status, _, err = typed(*alter, "--from-file", str(saved), "--dry-run")
     assert (status, "outside the log" in err) == (0, True)
+    saved.write_text("\n")
+    status, _, err = typed(*alter, "--from-file", str(saved), "--yes")
+    assert (status, "holds no offsets" in err) == (Exit.WRONG_USE, True)
     for words in ((), ("--to", "1", "--from-file", str(saved))):
         assert typed(*alter, *words)[0] == Exit.WRONG_USE
     assert typed("groups", "export", "grammar-none")[0] == Exit.WRONG_USE

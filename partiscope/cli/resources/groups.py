@@ -234,6 +234,8 @@ def alter(
     if problem is not None:
         raise CommandError(f"--to: {problem}", Exit.WRONG_USE)
     lines = "" if from_file is None else read_text(from_file, "--from-file")
+    if from_file is not None and not lines.strip():
+        raise CommandError(f"--from-file {from_file} holds no offsets", Exit.WRONG_USE)
     numbers = partition_numbers(partitions)
     asked = ResetOffsets(group=group, topic=topic, to=to, partitions=numbers, lines=lines,
                          creates=creates, reason=reason)  # fmt: skip
