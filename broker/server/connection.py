@@ -75,8 +75,8 @@ class Connection(asyncio.BufferedProtocol):
     def _principal(self, transport: asyncio.Transport) -> Principal | None:
         """The client by its certificate, where it showed one; None: no rule names it."""
         certificate = transport.get_extra_info("peercert")
-        if self._context.tls is None or not certificate:
-            return ANONYMOUS
+        if self._context.tls is None or self._context.sasl is not None or not certificate:
+            return ANONYMOUS  # behind a login it is who logs in
         rules = self._context.tls.config.principals
         name = rules.name_of(distinguished_name(certificate))
         return None if name is None else Principal(type="User", name=name)

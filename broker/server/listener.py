@@ -155,12 +155,14 @@ class ListenerServer:
         task = asyncio.current_task()
         assert task is not None
         if len(self._handshakes) >= HANDSHAKES_MAX:
-            next(iter(self._handshakes)).cancel()
+            oldest = next(iter(self._handshakes))
+            del self._handshakes[oldest]  # at once: more of them may come before it ends
+            oldest.cancel()
         self._handshakes[task] = None
         try:
             yield
         finally:
-            del self._handshakes[task]
+            self._handshakes.pop(task, None)
 
     def _tell_handshake(self, listener: str, error: ssl.SSLError) -> None:
         """In one line a second: a stranger may try often."""

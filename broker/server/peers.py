@@ -261,15 +261,18 @@ class PeerClient:
             (SASL_HANDSHAKE, 1, {"mechanism": PLAIN}),
             (SASL_AUTHENTICATE, 2, {"auth_bytes": plain_token(login)}),
         )
-        for api_key, version, fields in steps:
-            build = self._frame_of(codec.build_request(api_key, version, **fields))
-            future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-            self._write(connection, build, _Pending(future, None), CONNECT_TIMEOUT_S)
-            answer = self._decoded(api_key, version, await future)
-            if answer.error_code is not ErrorCode.none:
-                connection.abort()
-                why = getattr(answer, "error_message", None) or answer.error_code.name
-                raise PeerUnavailableError(f"{self._name} refuses our login: {why}")
+        try:
+            for api_key, version, fields in steps:
+                build = self._frame_of(codec.build_request(api_key, version, **fields))
+                future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+                self._write(connection, build, _Pending(future, None), CONNECT_TIMEOUT_S)
+                answer = self._decoded(api_key, version, await future)
+                if answer.error_code is not ErrorCode.none:
+                    why = getattr(answer, "error_message", None) or answer.error_code.name
+                    raise PeerUnavailableError(f"{self._name} refuses our login: {why}")
+        except BaseException:
+            connection.abort()  # nobody else knows of it yet
+            raise
 
     def _frame_of(self, message: Any) -> BuildFrame:
         def build(correlation_id: int) -> Sequence[bytes]:

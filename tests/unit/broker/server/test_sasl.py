@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
 
 from broker.protocol import codec
+from broker.server.peers import PeerClient, PeerError
 from tests.support.patience import WAIT_S
 from tests.unit.broker.server.nodes import new_nodes, parts, replica, running, until
 from tests.unit.broker.server.test_tls import RECORDS, client, consumed, principals, produced
@@ -185,3 +187,26 @@ async def test_a_broker_with_a_wrong_password_does_not_join(tmp_path: Path) -> N
         await late.stop()
     finally:
         await nodes[0].stop()
+
+
+@pytest.mark.parametrize("answer", [b"", b"\0\0\0\x05\0\0\0\x01\xff"], ids=["none", "nonsense"])
+async def test_a_node_that_answers_no_login_loses_the_connection(answer: bytes) -> None:
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            await reader.read(4)
+            writer.write(answer)
+            await reader.read()
+        ended.set()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    peer = PeerClient(host="127.0.0.1", port=port, login=("node", "node-secret"))
+    with pytest.raises(PeerError):
+        await peer.send(18, 0, codec.build_request(18, 0))
+    async with asyncio.timeout(WAIT_S):
+        await ended.wait()
+    await peer.close()
+    server.close()
