@@ -7,6 +7,7 @@ pointer.
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any, Final
 
 import numpy as np
@@ -114,8 +115,11 @@ def _box(
                 className="heat-gaps",
                 style={"--columns": len(heat.topics), "--rows": len(brokers)},
             ),
-            *([] if signs else _values(words, shares(heat, ends), colors)),
-            *_signs(signs),
+            *(
+                _signs(signs)
+                if max(len(brokers) - ROW_NAMES_MAX, len(heat.topics) - COLUMN_NAMES_MAX) > 0
+                else [_values(heat, ends, colors, signs)]
+            ),
         ],
         className="heat-plot",
         **attributes(
@@ -166,23 +170,24 @@ def _scale(ends: Ends, unit: Callable[[float], str], colors: Palette) -> html.Di
     )
 
 
-def _values(
-    words: Sequence[Sequence[str]], found: NDArray[np.float64], colors: Palette
-) -> list[html.Div]:
-    """Values in their cells, which show them where they are wide enough; none of a large map."""
-    columns = len(words[0])
-    if len(words) > ROW_NAMES_MAX or columns > COLUMN_NAMES_MAX:
-        return []
-    last = len(colors.heat) - 1
-    cells = [
-        html.Span(
-            html.B(word, style={"color": _ink(colors.heat[round(share * last)])}),
-            className="heat-value",
-        )
-        for row, shares_ in zip(words, np.nan_to_num(found), strict=True)
-        for word, share in zip(row, shares_, strict=True)
-    ]
-    return [html.Div(cells, className="heat-values", style={"--columns": columns})]
+def _values(heat: HeatMap, ends: Ends, colors: Palette, signs: Sequence[Sequence[str]]) -> html.Div:
+    """Values in their cells, which show them where they are wide enough; a sign always."""
+    unit, last = _unit(heat.measure), len(colors.heat) - 1
+    words, found = heat.words(unit), shares(heat, ends)
+    cells = []
+    for row, column in product(range(len(heat.brokers)), range(len(heat.topics))):
+        word, share = words[row][column], found[row, column]
+        sign = signs[row][column] if signs else ""
+        ink = {} if math.isnan(share) else {"color": _ink(colors.heat[round(share * last)])}
+        cells.append(_value(word or (unit(0) if sign else ""), sign, ink))
+    return html.Div(cells, className="heat-values", style={"--columns": len(heat.topics)})
+
+
+def _value(word: str, sign: str, ink: dict[str, str]) -> html.Span:
+    if not sign:
+        return html.Span(html.B(word, style=ink), className="heat-value")
+    mark = html.I(sign, className=f"heat-sign {_SIGN_WORDS[sign]}")
+    return html.Span([mark, html.B(word, style=ink)], className="heat-value changed")
 
 
 def _ink(ground: str) -> str:

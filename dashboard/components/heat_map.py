@@ -26,15 +26,17 @@ def register_heat_map(app: Dash, context: PageContext, box: str, measure: str) -
         websocket=True,
     )
     def draw(tick: Any, chosen: str, scheme: str | None, time: Time | None) -> str:
-        return _markup(context, chosen, Look(time or {}, scheme or "light"), tick)
+        return heat_markup(context, chosen, Look(time or {}, scheme or "light"), tick)
 
 
 def heat_map(context: PageContext, box: str, measure: str, look: Look) -> html.Div:
     """``box`` with the map in it."""
-    return markup_box(_markup(context, measure, look, AT_ONCE), id=box, className="heat-place")
+    return markup_box(heat_markup(context, measure, look, AT_ONCE), id=box, className="heat-place")
 
 
-def _markup(context: PageContext, measure: str, look: Look, tick: Any) -> str:
+def heat_markup(context: PageContext, measure: str, look: Look, tick: Any) -> str:
+    """The content of its box."""
+
     def build(snapshot: OperatorSnapshot) -> str:
         return markup(heat_box(snapshot.heat_map(measure), look.scheme))
 

@@ -98,7 +98,7 @@ def toned(cell: Cell) -> html.Span:
 
 
 def badge(component_id: str, content: Any) -> html.Span:
-    """A place in the top bar that callbacks keep up to date."""
+    """A place in the top bar."""
     return html.Span(content, id=component_id, className="badge")
 
 

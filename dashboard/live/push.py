@@ -1,13 +1,15 @@
 """Pushes news to every open page over WebSocket: one small message per version of the store.
 
-The message goes into a store of the page (``ids.PUSHED``), which the browser hands on to
-``ids.TICK`` unless the operator paused; whatever shows live figures depends on that. The age of
-the data is pushed once a second even when nothing is new: silence must be seen. When that falls
+The message goes into a store of the page (``ids.BEAT``), whose news the browser hands on to
+``ids.TICK`` unless the operator paused; whatever shows live figures depends on that. It comes once
+a second even when nothing is new, with the age of the data: silence must be seen. When that falls
 silent as well, the browser (``assets/modules/connection.js``) counts the age on and says that it
-hears nothing.
+hears nothing. Each store that is written costs the page a walk through all its callbacks, so there
+is one for what comes each second; moves and rights are written when they change.
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,6 +18,7 @@ from dash.exceptions import WebsocketDisconnected
 from fastapi import FastAPI
 
 from control.views import format as text
+from control.views.refusals import refusals
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import Tone
 from dashboard import ids
@@ -74,8 +77,8 @@ async def _tell(context: PageContext, gone: asyncio.Event) -> None:
 class Seen:
     """News that one open page has been told."""
 
-    snapshot: tuple[int, int] | None = None
     moves: int = -1
+    denied: Mapping[str, str] | None = None
 
 
 async def _wait(changed: asyncio.Event) -> None:
@@ -87,17 +90,18 @@ async def _wait(changed: asyncio.Event) -> None:
 
 
 def push_news(context: PageContext, seen: Seen) -> Seen:
-    """Send the age, and the versions that this page has not seen."""
+    """Send the beat, and the versions that this page has not seen."""
     snapshot = context.snapshot
     now_ms = context.now_ms()
     words, tone = age_of(snapshot, now_ms)
-    set_props(ids.AGE, {"children": words, "className": f"age tone-{tone}"})
-    set_props(ids.BEAT, {"data": {"now_ms": now_ms, "age_ms": snapshot.age_ms(now_ms)}})
-    current = Seen((snapshot.version, snapshot.built_ms), context.actions.moves.version)
-    if current.snapshot != seen.snapshot:
-        set_props(ids.PUSHED, {"data": news(snapshot)})
+    age = {"age_ms": snapshot.age_ms(now_ms), "words": words, "tone": tone}
+    set_props(ids.BEAT, {"data": {"now_ms": now_ms, **age, "news": news(snapshot)}})
+    denied = refusals(snapshot.watch, is_read_only=snapshot.is_read_only, is_past=False)
+    current = Seen(context.actions.moves.version, dict(denied))
     if current.moves != seen.moves:
         set_props(ids.MOVES_PUSHED, {"data": current.moves})
+    if current.denied != seen.denied:
+        set_props(ids.RIGHTS_PUSHED, {"data": current.denied})
     return current
 
 

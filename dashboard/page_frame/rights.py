@@ -58,7 +58,7 @@ def every_word(context: PageContext, time: Time | None = None) -> dict[str, str]
 def register(app: Dash, context: PageContext) -> None:
     """Keep the forms of whole views, and what opens dialogs, as the rights are."""
     for button, form in _BUTTONS:
-        _follow(app, context, button, form)
+        _follow(app, button, form)
     _follow_openers(app, context)
 
 
@@ -67,7 +67,7 @@ def _follow_openers(app: Dash, context: PageContext) -> None:
 
     @app.callback(
         Output(ids.DENIED, "data"),
-        Input(ids.TICK, "data"),
+        Input(ids.RIGHTS_PUSHED, "data"),
         Input(ids.TIME, "data"),
         State(ids.DENIED, "data"),
         prevent_initial_call=True,
@@ -89,19 +89,18 @@ def _follow_openers(app: Dash, context: PageContext) -> None:
     )
 
 
-def _follow(app: Dash, context: PageContext, button: str, form: str) -> None:
+def _follow(app: Dash, button: str, form: str) -> None:
     @app.callback(
         Output(button, "disabled", allow_duplicate=True),
         Output(lacking_id(form), "children"),
-        Input(ids.TICK, "data"),
-        Input(ids.TIME, "data"),
+        Input(ids.DENIED, "data"),
         State(lacking_id(form), "children"),
         # A view that is come to from the past knows nothing of it.
         prevent_initial_call="initial_duplicate",
         websocket=True,
     )
-    def follow(_: object, time: Time | None, shown: list[Any] | None) -> tuple[Any, Any]:
-        now = words(context, form, time)
+    def follow(denied: dict[str, str] | None, shown: list[Any] | None) -> tuple[Any, Any]:
+        now = (denied or {}).get(form, "")
         # Only a change is written: while something is sent the button is disabled anyway.
         if now == (shown or [""])[0].strip():
             return no_update, no_update

@@ -17,7 +17,7 @@ from control.views.paths import PathError, ViewPath, parse_path
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import Cell
 from dashboard import ids
-from dashboard.components.markup import still
+from dashboard.components.markup import MARKUP, markup, markup_box, still
 from dashboard.components.parts import aria, attributes, badge, modal, toned
 from dashboard.context import PageContext
 from dashboard.live.push import news
@@ -56,11 +56,11 @@ def layout(context: PageContext, opened: Opened) -> Any:
     frame = html.Div(
         [
             dcc.Location(id=ids.LOCATION, refresh="callback-nav", **place),
-            dcc.Store(id=ids.PUSHED),
             dcc.Store(id=ids.TICK, data=news(snapshot)),
             dcc.Store(id=ids.CHART_TICK, data=news(snapshot)),
             dcc.Store(id=ids.DENIED, data=rights.every_word(context)),
             dcc.Store(id=ids.MOVES_PUSHED),
+            dcc.Store(id=ids.RIGHTS_PUSHED),
             dcc.Store(id=ids.REDIRECT),
             dcc.Store(id=ids.PAUSED, data=False),
             dcc.Store(id=ids.BEAT),
@@ -93,19 +93,13 @@ def register(app: Dash, context: PageContext) -> None:
     times.register(app, context)
 
     @app.callback(
-        Output(ids.HEAD_CLUSTER, "children"),
-        Output(ids.HEAD_BROKERS, "children"),
-        Output(ids.HEAD_CONTROLLER, "children"),
-        Output(ids.HEAD_IN, "children"),
-        Output(ids.HEAD_OUT, "children"),
-        Output(ids.HEALTH, "children"),
-        Output(ids.HEAD_MOVING, "children"),
-        Output(ids.JOB, "children"),
+        Output(ids.HEAD, MARKUP),
+        Output(ids.HEAD_RATES, MARKUP),
         Input(ids.TICK, "data"),
         prevent_initial_call=True,
         websocket=True,
     )
-    def fill_top_bar(_: object) -> tuple[Any, ...]:
+    def fill_top_bar(_: object) -> tuple[str, str]:
         return _top_bar_texts(context)
 
     _register_in_browser(app)
@@ -115,13 +109,15 @@ def _register_in_browser(app: Dash) -> None:
     in_browser: Any = app.clientside_callback
     for function, outputs, inputs in (
         (
-            "tick",
-            [Output(ids.TICK, "data")],
+            "hear",
+            [Output(ids.TICK, "data"), Output(ids.CHART_TICK, "data")],
             [
-                Input(ids.PUSHED, "data"),
+                Input(ids.BEAT, "data"),
                 Input(ids.PAUSED, "data"),
                 Input(ids.TIME, "data"),
+                State(ids.TAB, "data"),
                 State(ids.TICK, "data"),
+                State(ids.CHART_TICK, "data"),
             ],
         ),
         (
@@ -149,13 +145,6 @@ def _register_in_browser(app: Dash) -> None:
             [Output(ids.PALETTE, "opened"), Output(ids.PALETTE_QUERY, "value")],
             [Input(ids.PALETTE_BUTTON, "n_clicks")],
         ),
-        (
-            "chartTick",
-            [Output(ids.CHART_TICK, "data")],
-            [Input(ids.TICK, "data"), State(ids.CHART_TICK, "data")],
-        ),
-        ("refreshGrids", [], [Input(ids.TICK, "data")]),
-        ("beat", [], [Input(ids.BEAT, "data"), State(ids.TAB, "data")]),
         ("followRedirect", [], [Input(ids.REDIRECT, "data")]),
         ("markNav", [Output(ids.NAV, "data-view")], [Input(ids.LOCATION, "pathname")]),
     ):
@@ -164,28 +153,34 @@ def _register_in_browser(app: Dash) -> None:
             *outputs,
             *inputs,
             prevent_initial_call=function
-            in {"togglePause", "switchScheme", "toggleHelp", "togglePalette", "refreshGrids"},
+            in {"togglePause", "switchScheme", "toggleHelp", "togglePalette"},
         )  # fmt: skip
 
 
-def _top_bar_texts(context: PageContext) -> tuple[Any, ...]:
+def _top_bar_texts(context: PageContext) -> tuple[str, str]:
     return top_bar_texts(context.snapshot, context.now_ms(), context.watched.name)
 
 
-def top_bar_texts(snapshot: OperatorSnapshot, now_ms: int, name: str = "") -> tuple[Any, ...]:
-    """Contents of the top bar's places, in the order of its callback's outputs; a cluster without
-    a ``name`` shows its id."""
+def top_bar_texts(snapshot: OperatorSnapshot, now_ms: int, name: str = "") -> tuple[str, str]:
+    """Markup of the top bar's left and right; a cluster without a ``name`` shows its id."""
     head = snapshot.headline
-    return (
-        html.Span(name or head.cluster.text, title=f"cluster {head.cluster.text}"),
-        toned(head.brokers),
-        head.controller.text,
-        f"in {head.in_bytes.text}",
-        f"out {head.out_bytes.text}",
-        _health(snapshot),
-        _moving(snapshot),
-        toned(snapshot.job_cell(now_ms)),
+    left = (
+        badge(
+            ids.HEAD_CLUSTER,
+            html.Span(name or head.cluster.text, title=f"cluster {head.cluster.text}"),
+        ),
+        badge(ids.HEAD_BROKERS, toned(head.brokers)),
+        badge(ids.HEAD_CONTROLLER, head.controller.text),
+        badge(ids.HEALTH, _health(snapshot)),
+        badge(ids.HEAD_MOVING, _moving(snapshot)),
     )
+    job = badge(ids.JOB, toned(snapshot.job_cell(now_ms)))
+    right = (
+        badge(ids.HEAD_IN, f"in {head.in_bytes.text}"),
+        badge(ids.HEAD_OUT, f"out {head.out_bytes.text}"),
+        dcc.Link(job, href="/job", title="The metrics job (g h)"),
+    )
+    return markup(left), markup(right)
 
 
 def _health(snapshot: OperatorSnapshot) -> Any:
@@ -214,21 +209,15 @@ def _top_bar(context: PageContext) -> html.Header:
         if context.watched.is_read_only
         else []
     )
-    cluster, brokers, controller, into, out, health, moving, job = _top_bar_texts(context)
+    left, right = _top_bar_texts(context)
     return html.Header(
         [
             dcc.Link("partiscope", href="/overview", className="brand"),
             *_clusters(context),
-            badge(ids.HEAD_CLUSTER, cluster),
-            badge(ids.HEAD_BROKERS, brokers),
-            badge(ids.HEAD_CONTROLLER, controller),
-            badge(ids.HEALTH, health),
-            badge(ids.HEAD_MOVING, moving),
+            markup_box(left, id=ids.HEAD, className="head-places"),
             *read_only,
             html.Span(className="stretch"),
-            badge(ids.HEAD_IN, into),
-            badge(ids.HEAD_OUT, out),
-            dcc.Link(badge(ids.JOB, job), href="/job", title="The metrics job (g h)"),
+            markup_box(right, id=ids.HEAD_RATES, className="head-places"),
             html.Span("…", id=ids.AGE, className="age", title="Since the newest figure was read"),
             html.Span(_icons(), className="icons"),
         ],

@@ -16,7 +16,7 @@ from control.views.tables.query import LIMIT_MAX, TableQuery
 from control.views.tables.rows import Row
 from dashboard import ids
 from dashboard.components import bars, heat_box
-from dashboard.components.heat_map import heat_map, register_heat_map
+from dashboard.components.heat_map import heat_map, heat_markup
 from dashboard.components.markup import MARKUP, markup, markup_box
 from dashboard.components.parts import (
     calm_line,
@@ -94,20 +94,33 @@ def register(app: Dash, context: PageContext) -> None:
     def fill_findings(tick: Any, time: Time | None) -> str:
         return _all_findings(context, time, tick)
 
+    # One for all blocks: each callback costs the page a walk through all of them.
     @app.callback(
         Output(ids.FINDINGS, MARKUP),
         Output(ids.TILES, MARKUP),
         Output(ids.BROKER_TABLE, MARKUP),
         Output(ids.RACK_TABLE, MARKUP),
         Output(ids.GROUP_TABLE, MARKUP),
+        Output(ids.BROKER_BARS, MARKUP),
+        Output(ids.HEAT_MAP, MARKUP),
         Input(ids.TICK, "data"),
+        Input(ids.BROKER_MEASURE, "value"),
+        Input(ids.HEAT_MEASURE, "value"),
+        Input(ids.SCHEME, "data"),
         Input(ids.TIME, "data"),
         # The view comes with it.
         prevent_initial_call=True,
         websocket=True,
     )
-    def fill(tick: Any, time: Time | None) -> tuple[str, ...]:
-        return _as_text(context, time, tick)
+    def fill(
+        tick: Any, bar_measure: str, heat_measure: str, scheme: str | None, time: Time | None
+    ) -> tuple[str, ...]:
+        look = Look(time or {}, scheme or "light")
+        return (
+            *_as_text(context, time, tick),
+            _bars(context, bar_measure, time, tick),
+            heat_markup(context, heat_measure, look, tick),
+        )
 
     _register_charts(app, context)
 
@@ -127,19 +140,6 @@ def _as_text(context: PageContext, time: Time | None, tick: Any = AT_ONCE) -> tu
 
 
 def _register_charts(app: Dash, context: PageContext) -> None:
-    @app.callback(
-        Output(ids.BROKER_BARS, MARKUP),
-        Input(ids.TICK, "data"),
-        Input(ids.BROKER_MEASURE, "value"),
-        Input(ids.TIME, "data"),
-        prevent_initial_call=True,
-        websocket=True,
-    )
-    def draw_brokers(tick: Any, measure: str, time: Time | None) -> str:
-        return _bars(context, measure, time, tick)
-
-    register_heat_map(app, context, ids.HEAT_MAP, ids.HEAT_MEASURE)
-
     @app.callback(
         Output(ids.THROUGHPUT_CHART, "figure"),
         Output(ids.LAG_CHART, "figure"),

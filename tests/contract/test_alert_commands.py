@@ -9,6 +9,7 @@ import pytest
 from partiscope.cli.app import run
 from partiscope.cli.shared.exits import Exit
 from tests.support.alert_receivers import WebhookServer
+from tests.support.phrases import lacking
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 
 Typed = Callable[..., tuple[int, str, str]]
@@ -54,6 +55,14 @@ def test_check_tells_what_each_rule_matches_now_and_sends_nothing(
     assert (status, rule["known"], rule["matching"] > 0) == (Exit.DONE, True, True)
     assert rule["rows"][0]["words"].startswith("lag ")
     assert not hook.taken
+
+
+def test_without_a_rule_it_is_said_where_one_is_written(typed: Typed) -> None:
+    Path("partiscope.toml").write_text("")
+    checked, tried = typed("check", "--store", "store"), typed("backtest", "--store", "store")
+    assert (checked[0], tried[0]) == (Exit.DONE, Exit.WRONG_USE)
+    assert "[[alerts.rules]]" in checked[2]
+    assert not lacking(tried[2], "no alert rule", "--when")
 
 
 def test_a_test_sends_an_alert_and_its_end(typed: Typed, hook: WebhookServer) -> None:

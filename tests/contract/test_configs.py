@@ -18,6 +18,7 @@ from control.operations.operation_session import OperationSession
 from control.views.tables.configs import value_otherwise
 from tests.contract.operations_rig import terminal_on, unique, variants
 from tests.support.cluster import LocalCluster
+from tests.support.phrases import lacking
 from tests.support.settle import eventually, settle
 from tui.screens.dialogs.operation import OperationScreen
 from tui.screens.lists.configs import ConfigScreen, ConfigsScreen
@@ -59,6 +60,22 @@ async def test_a_config_tells_what_holds_without_its_setting(session: OperationS
         return (await _entry(session, topic, "retention.ms")).value
 
     await eventually(now, promised)
+
+
+async def test_a_preview_tells_values_with_their_meaning_and_one_that_is_there_already(
+    session: OperationSession,
+) -> None:
+    topic = await _topic(session)
+    default = (await _entry(session, topic, "retention.ms")).value or ""
+
+    async def line(value: str | None) -> str:
+        asked = ConfigureTopic(topic=topic.name, configs={"retention.ms": value})
+        (change,) = (await session.preview(asked)).effect.changes
+        return change.line
+
+    assert default == "604800000"
+    assert (await line("86400000")).endswith("604800000 (7 d) → 86400000 (1 d)")
+    assert not lacking(await line(default), "(7 d) already", "stays when the default changes")
 
 
 @pytest.mark.parametrize("value", variants(["banana", "1.5", "1_000", ""]))

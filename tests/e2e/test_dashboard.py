@@ -114,10 +114,10 @@ def go(page: Page, server: PageServer, path: str) -> None:
 
 
 NOTE_PUSHES: Final = """() => {
-    const page = window.dash_clientside.partiscope, { tick } = page, seen = new Set();
-    page.tick = (pushed, ...given) => {
-        window.pushes = seen.add(JSON.stringify(pushed)).size;
-        return tick(pushed, ...given);
+    const page = window.dash_clientside.partiscope, { hear } = page, seen = new Set();
+    page.hear = (beat, ...given) => {
+        window.pushes = seen.add(JSON.stringify(beat.news)).size;
+        return hear(beat, ...given);
     };
 }"""
 
@@ -434,8 +434,10 @@ def test_news_faster_than_answers_leave_no_row_blank(page: Page, server: PageSer
     network.send("Network.emulateNetworkConditions", slow)
     page.evaluate("""() => {
         window.told = 1e6;
-        window.setInterval(() => window.dash_clientside.set_props(
-            "tick", { data: { version: window.told++, built_ms: 0 } }), 200);
+        const beat = () => (
+            { now_ms: window.told, words: "", news: { version: window.told++, built_ms: 0 } });
+        window.setInterval(
+            () => window.dash_clientside.set_props("beat", { data: beat() }), 200);
     }""")
     page.wait_for_function("() => window.told > 1e6 + 5")
 
@@ -576,8 +578,6 @@ def test_who_may_not_move_is_told_so_on_the_way_to_a_plan(page: Page, store: Sto
     store.write(of_all=LED_BY_ONE)
     step = page.locator('#findings a.finding-step[href^="/plan"]').first
     expect(step).to_be_visible()
-    page.keyboard.press("Space")  # Else the next tick tells the rights as they are.
-    expect(page.locator("#pause-button")).to_have_text("▶")
     page.evaluate("""window.dash_clientside.set_props(
         "denied", { data: { reassign: "needs ALTER on the cluster" } })""")
     expect(page.locator("html")).to_have_attribute("data-moves", "denied")

@@ -141,13 +141,13 @@ def test_what_is_marked_and_focused_stays_so(
 
 NOTE_CHARTS: Final = """() => {
     const dash = window.dash_clientside, { set_props: setProps } = dash;
-    const { chartTick } = dash.partiscope;
+    const { hear } = dash.partiscope;
     Object.assign(window, { drawn: [], told: [] });
-    dash.partiscope.chartTick = (tick, shown) => {
-        const answer = chartTick(tick, shown);
-        window.told.push(tick.version);
-        if (answer !== dash.no_update) window.drawn.push(answer.version);
-        return answer;
+    dash.partiscope.hear = (...given) => {
+        const [next, chart] = hear(...given);
+        if (next !== dash.no_update) window.told.push(next.version);
+        if (chart !== dash.no_update) window.drawn.push(chart.version);
+        return [next, chart];
     };
     dash.set_props = (id, props) => {
         if (id === "chart-tick") window.drawn.push(props.data.version);

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 from broker.protocol.known_configs import ConfigType, problem_of_type
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigEntry, ConfigResource
+from control.model.config_values import value_words
 from control.model.ids import names_meant
 from control.operations import checks
 from control.operations.catalogue.forms import FormField
@@ -138,4 +139,11 @@ def no_config_words(kind: str, name: str, known: Iterable[str], complete: str) -
 def _change(entry: ConfigEntry, then: str | None) -> Change:
     if entry.is_sensitive:
         return Change(entry.name, HIDDEN, REMOVED if then is None else HIDDEN)
-    return Change(entry.name, entry.value, REMOVED if then is None else then)
+    if then is None or entry.value is None:
+        return Change(entry.name, entry.value, REMOVED if then is None else then)
+    now, words = value_words(entry.name, entry.value), value_words(entry.name, then)
+    if now == words:
+        words = f"{now} already; set, it stays when the default changes"
+    else:
+        words = f"{now} → {words}"
+    return Change(entry.name, entry.value, then, f"{entry.name}: {words}")

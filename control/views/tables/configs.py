@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 
 from broker.protocol.known_configs import ConfigType, KnownConfig, broker_configs, topic_configs
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
-from control.model.config_values import UNITS_MS
-from control.model.units import bytes_text, duration_text
+from control.model.config_values import value_words
 from control.operations.catalogue.configs import HIDDEN
 from control.views.format import NONE
 from control.views.paths import ViewPath
@@ -35,7 +34,6 @@ SOURCES: Final = {
 _OWN: Final = {ConfigScope.TOPIC: frozenset({1}), ConfigScope.BROKER: frozenset({2, 3})}
 """Sources that a change of the topic or broker itself sets, and removes."""
 _KNOWN: Final = {ConfigScope.TOPIC: topic_configs, ConfigScope.BROKER: broker_configs}
-_LIMITLESS: Final = frozenset({2**31 - 1, 2**63 - 1})
 
 
 class _Line(NamedTuple):
@@ -181,24 +179,6 @@ def value_otherwise(scope: ConfigScope, entry: ConfigEntry) -> str | None:
     return inherited.value if is_plain else str(int(inherited.value) * factor)
 
 
-def meaning(name: str, value: str | None) -> str:
-    """A number in its unit, as people say it; empty: the number says it already.
-
-    >>> meaning("retention.ms", "604800000")
-    '7 d'
-    """
-    try:
-        number = int(value or "")
-    except ValueError:
-        return ""
-    if number in _LIMITLESS or (number == -1 and "retention" in name):
-        return "no limit"
-    unit = next((factor for end, factor in UNITS_MS.items() if name.endswith(end)), 0)
-    if number <= 0 or (not unit and "bytes" not in name):
-        return ""
-    return duration_text(number * unit) if unit else bytes_text(number)
-
-
 def facts(scope: ConfigScope, entry: ConfigEntry) -> tuple[tuple[str, str], ...]:
     """Facts about one config that its row has no room for, as (name, words)."""
     known = _known(scope, entry.name)
@@ -255,8 +235,7 @@ def _source(entry: ConfigEntry) -> str:
 def _told(name: str, value: str | None, *, is_hidden: bool = False) -> str:
     if value is None:
         return HIDDEN if is_hidden else NONE
-    means = meaning(name, value)
-    return f"{value} ({means})" if means else value or "empty"
+    return value_words(name, value)
 
 
 def _type(entry: ConfigEntry, known: KnownConfig | None) -> str:

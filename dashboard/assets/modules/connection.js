@@ -5,7 +5,16 @@ const LOOK_MS = 500;
 const SILENT_MS_MAX = 2400;
 const FIRST_MS_MAX = 10000;
 const REJOIN_MS_MAX = 4000;
-const beat = { at: performance.now(), isTold: false, ageMs: null, answeredAt: 0, isLost: false };
+const beat = {
+  at: performance.now(), toldAt: null, ageMs: null, answeredAt: 0, isLost: false,
+};
+
+function showAge(words, tone) {
+  const age = document.getElementById("age");
+  if (!age) return;
+  age.textContent = words;
+  age.className = `age tone-${tone}`;
+}
 
 // A view that was asked for while the connection was lost is not asked for again by itself.
 function fetchView() {
@@ -25,10 +34,11 @@ window.addEventListener("pageshow", ({ persisted }) => {
 
 export function heard(told, name) {
   tab = name;
-  if (!told) return;
+  if (!told || told.now_ms === beat.toldAt) return;
   const isBack = beat.isLost;
-  const now = performance.now();
-  Object.assign(beat, { at: now, isTold: true, ageMs: told.age_ms, answeredAt: 0, isLost: false });
+  const { age_ms: ageMs, now_ms: toldAt } = told;
+  Object.assign(beat, { at: performance.now(), toldAt, ageMs, answeredAt: 0, isLost: false });
+  showAge(told.words, told.tone);
   if (!isBack) return;
   document.documentElement.dataset.lost = "no";
   window.setTimeout(fetchView, REJOIN_MS_MAX / 2);
@@ -44,7 +54,7 @@ function ageWords(ms) {
 // late with its news, and the age counts on.
 function look() {
   const silentMs = performance.now() - beat.at;
-  const mostMs = beat.isTold ? SILENT_MS_MAX : FIRST_MS_MAX;
+  const mostMs = beat.toldAt ? SILENT_MS_MAX : FIRST_MS_MAX;
   if (silentMs < mostMs / 2 || !document.getElementById("age")) return;
   rejoin();
   if (silentMs < mostMs) return;
@@ -52,10 +62,8 @@ function look() {
   const isAnswered = beat.answeredAt > 0;
   document.documentElement.dataset.lost = isAnswered ? "no" : "yes";
   const age = beat.ageMs === null ? "" : `${ageWords(beat.ageMs + silentMs)} ago`;
-  const [words, tone] = isAnswered
-    ? [`▲ ${age || "no news"}`, "warning"]
-    : [`✖ connection lost${age && ` · ${age}`}`, "critical"];
-  window.dash_clientside.set_props("age", { children: words, className: `age tone-${tone}` });
+  if (isAnswered) showAge(`▲ ${age || "no news"}`, "warning");
+  else showAge(`✖ connection lost${age && ` · ${age}`}`, "critical");
 }
 
 // A server that answers plain requests again may still not be joined by Dash's own means.

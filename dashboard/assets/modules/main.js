@@ -10,44 +10,38 @@ import "./keys.js";
 import "./replica_board.js";
 import { columnsChosen } from "./columns.js";
 import { keepConfigs } from "./configs.js";
-import { heard } from "./connection.js";
 import { toggleHelp, togglePalette } from "./dialogs.js";
 import { follow, toggleFollow } from "./follow.js";
-import * as grids from "./grids.js";
+import * as ofGrids from "./grids.js";
 import { endMarks, MarkBox } from "./marks.js";
 import { namesOffered } from "./names.js";
 import { greyOpeners, noteDenied, showFields, withdrawPreview } from "./operations.js";
 import { forgetOutcome, keepFields, keepPlan, markStep } from "./plan.js";
 import { rowsWanted } from "./rows.js";
 import { applyScheme, switchScheme } from "./scheme.js";
-import { chartTick, closeTime, readTime, tick, togglePause } from "./time.js";
+import { closeTime, hear, readTime, togglePause } from "./time.js";
 import * as views from "./views.js";
-
-const { refreshGrids, ...ofGrids } = grids;
 
 window.dash_clientside = window.dash_clientside || {};
 window.dash_clientside.partiscope = {
   ...views,
   applyScheme,
-  beat: heard,
   closeTime,
   columnsChosen,
   endMarks,
   follow,
   forgetOutcome,
   greyOpeners,
+  hear,
   keepConfigs,
   keepFields,
   keepPlan,
   markStep,
   noteDenied,
   readTime,
-  refreshGrids,
   rowsWanted,
   showFields,
   switchScheme,
-  tick,
-  chartTick,
   toggleFollow,
   toggleHelp,
   togglePalette,

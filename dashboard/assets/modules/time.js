@@ -1,13 +1,24 @@
 // The moment that the page looks at: now, or a past one that stands still.
 
 import { isSame, keepInUrl, moment } from "./address.js";
+import { heard } from "./connection.js";
+import { refreshGrids } from "./grids.js";
 
 const none = () => window.dash_clientside.no_update;
 let shownPast = "";
 
+// All that a beat of the server changes, in one answer.
+export function hear(beat, isPaused, time, tab, shown, drawn) {
+  heard(beat, tab);
+  const next = tick(beat && beat.news, isPaused, time, shown);
+  if (next === none()) return [none(), none()];
+  refreshGrids();
+  return [next, chartTick(next, drawn)];
+}
+
 // A page that looks at the past is told so once, and then stands still; one that came with
 // what is pushed first shows it already.
-export function tick(pushed, isPaused, time, shown) {
+function tick(pushed, isPaused, time, shown) {
   const past = (time && time.at) || "";
   const isNew = past !== shownPast;
   shownPast = past;
@@ -20,7 +31,7 @@ export function tick(pushed, isPaused, time, shown) {
 const CHART_STEP_MS = 5000;
 let drawing = 0;
 
-export function chartTick(tick, shown) {
+function chartTick(tick, shown) {
   const step = ({ past, built_ms: builtMs }) => past || Math.floor(builtMs / CHART_STEP_MS);
   window.clearTimeout(drawing);
   if (!tick || step(tick) !== step(shown || {})) return tick || none();

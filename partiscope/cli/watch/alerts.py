@@ -58,6 +58,7 @@ app = typer.Typer(
     help="List alerts (what `partiscope alerts` alone does) and rules, silence, test, try rules on "
     "history, deliver.",
 )
+NO_RULE: Final = "the settings have no alert rule"
 LATE_MS: Final = 60_000
 """A process that delivers says so every ten seconds."""
 _T = TypeVar("_T")
@@ -169,9 +170,12 @@ def check(
     if as_json:
         write_json({"rules": found})
         return
+    if not found:
+        note(f"{NO_RULE}: write one as [[alerts.rules]] into the settings file")
     for each in found:
-        known = plural_text(each["matching"], "row") if each["known"] else "nothing is known now"
-        write_lines(f"{each['rule']}: {each['when']}  matches {known}")
+        rows = plural_text(each["matching"], "row")
+        matches = f"matches {rows}" if each["known"] else "cannot be judged now: no figures"
+        write_lines(f"{each['rule']}: {each['when']}  {matches}")
         write_lines(*(f"    {it['subject']}: {it['words']}" for it in each["rows"]))
     for name, receiver in settings.receivers.items():
         write_lines(f"receiver {name}: {receiver.kind}")
@@ -205,8 +209,13 @@ def backtest(
         settings = settings.model_copy(update={"rules": (_tried(when),)})
     chosen = [it for it in checked(settings).to_rules() if not rule or it.name in rule]
     if not chosen:
-        names = ", ".join(it.name for it in settings.rules) or "none"
-        raise CommandError(f"there is no such rule; there are {names}", Exit.WRONG_USE)
+        names = ", ".join(it.name for it in settings.rules)
+        told = (
+            f"there is no such rule; there are {names}"
+            if names
+            else f"{NO_RULE}: try one by --when"
+        )
+        raise CommandError(told, Exit.WRONG_USE)
     target = target_with(data=data, bootstrap=bootstrap, store=store)
     step_ms = None
     if step:

@@ -135,7 +135,7 @@ READING: Final = (
         kind=Kind.READING,
         page=(Keys("g j"),),
         terminal=(Keys("g j"),),
-        seen=(CHANGED_WHY, "segment.ms: 604800000 → 7300000"),
+        seen=(CHANGED_WHY, "segment.ms: 604800000", "→ 7300000"),
     ),
     Task(
         asks="Which reassignments run, and which ran?",

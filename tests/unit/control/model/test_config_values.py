@@ -2,7 +2,7 @@
 
 import pytest
 
-from control.model.config_values import plain_value
+from control.model.config_values import meaning, plain_value
 from control.operations import checks
 
 
@@ -51,3 +51,23 @@ def test_forms_and_templates_take_them() -> None:
         "retention.ms": "604800000",
         "cleanup.policy": "compact,delete",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("retention.ms", "604800000", "7 d"),
+        ("retention.ms", "-1", "no limit"),
+        ("log.retention.hours", "168", "7 d"),
+        ("segment.bytes", "1073741824", "1.0 GiB"),
+        ("flush.messages", str(2**63 - 1), "no limit"),
+        ("file.delete.delay.ms", "0", ""),
+        ("min.insync.replicas", "2", ""),
+        ("compression.gzip.level", "-1", ""),
+        ("follower.replication.throttled.rate", "10485760", "10.0 MiB/s"),
+        ("cleanup.policy", "delete", ""),
+        ("retention.ms", None, ""),
+    ],
+)
+def test_a_number_is_told_in_its_unit(name: str, value: str | None, words: str) -> None:
+    assert meaning(name, value) == words

@@ -14,7 +14,7 @@ from control.planner.goals import PlanRequest
 from control.planner.optimizer import plan
 from control.planner.planned_map import KeptPlan
 from control.views.cluster.overview import REST, HeatMap
-from control.views.plan_map import plan_map
+from control.views.plan_map import PlanCell, PlanMap, plan_map
 from dashboard.components.heat_box import (
     COLUMN_NAMES_MAX,
     MEASURES,
@@ -141,7 +141,37 @@ def test_a_plan_on_the_map_has_one_scale_and_signs(scheme: str) -> None:
     assert all("(+" in it for it in words if it.startswith("grows: "))
     assert all("(−" in it for it in words if it.startswith("shrinks: "))
     signs = drawn(planned).count("heat-sign")
-    assert signs == sum(it.startswith(("grows: ", "shrinks: ")) for it in words)
+    changed = [it for it in words if it.startswith(("grows: ", "shrinks: "))]
+    assert signs == len(changed)
+
+
+def test_a_small_plan_tells_what_is_planned_beside_each_sign() -> None:
+    cells = [[("▲", 4, 9), ("", 5, 5)], [("▼", 5, 0), ("▼", 7, 3)]]
+    heats = [
+        HeatMap(
+            measure="replicas",
+            brokers=[1, 2],
+            topics=["a", "b"],
+            values=[[float(cell[at]) or NAN for cell in row] for row in cells],
+        )
+        for at in (1, 2)
+    ]
+    found = PlanMap(
+        measure="replicas",
+        now=heats[0],
+        planned=heats[1],
+        cells=tuple(
+            tuple(
+                PlanCell(broker=1, topic="t", before=was, after=will, sign=sign, difference="")
+                for sign, was, will in row
+            )
+            for row in cells
+        ),
+        topics_left_out=0,
+    )
+    _, planned = plan_boxes(found, "light")
+    figures = re.findall(r">([▲▼])</i><b[^>]*>([^<]*)<", drawn(planned))
+    assert figures == [("▲", "9"), ("▼", "0"), ("▼", "3")]
 
 
 def test_values_stand_in_the_cells_of_a_small_map_in_ink_that_reads_on_them() -> None:

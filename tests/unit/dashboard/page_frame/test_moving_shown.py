@@ -18,5 +18,5 @@ def test_the_top_bar_and_the_tiles_say_how_many_partitions_move() -> None:
     assert "/moves" in str(top_bar_texts(snapshot, NOW_MS))
     assert "3 partitions moving" in str(tiles(snapshot)).replace("\\xa0", " ")
     still = build_snapshot(clusters.tables(brokers=brokers), version=1, now_ms=NOW_MS)
-    assert "moving" not in str(top_bar_texts(still, NOW_MS))
+    assert "partitions moving" not in str(top_bar_texts(still, NOW_MS))
     assert "moving" not in str(tiles(still))

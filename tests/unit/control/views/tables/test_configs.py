@@ -1,7 +1,5 @@
 """What configs mean: units, what holds without the own setting, what differs."""
 
-import pytest
-
 from broker.protocol.known_configs import ConfigType
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope, ConfigSynonym
 from control.operations.catalogue.configs import HIDDEN
@@ -10,7 +8,6 @@ from control.views.tables.configs import (
     differing,
     document,
     facts,
-    meaning,
     plain_text,
     value_otherwise,
 )
@@ -43,25 +40,6 @@ def test_a_comparison_has_what_only_the_other_one_has() -> None:
     assert told["b.mine"] == ("2", "–", "broker")
     assert told["d.secret"] == ("–", HIDDEN, "–")
     assert [row.key for row in config_rows(BROKER, mine)] == ["b.mine", "a.same"]
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "words"),
-    [
-        ("retention.ms", "604800000", "7 d"),
-        ("retention.ms", "-1", "no limit"),
-        ("log.retention.hours", "168", "7 d"),
-        ("segment.bytes", "1073741824", "1.0 GiB"),
-        ("flush.messages", str(2**63 - 1), "no limit"),
-        ("file.delete.delay.ms", "0", ""),
-        ("min.insync.replicas", "2", ""),
-        ("compression.gzip.level", "-1", ""),
-        ("cleanup.policy", "delete", ""),
-        ("retention.ms", None, ""),
-    ],
-)
-def test_a_number_is_told_in_its_unit(name: str, value: str | None, words: str) -> None:
-    assert meaning(name, value) == words
 
 
 def test_without_the_own_setting_the_brokers_holds_in_the_topics_unit() -> None:
