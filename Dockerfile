@@ -20,6 +20,7 @@ RUN uv sync --locked --no-dev --no-install-project $EXTRAS
 COPY partiscope partiscope
 COPY broker broker
 COPY spark_metrics spark_metrics
+COPY planner planner
 COPY control control
 COPY dashboard dashboard
 COPY tui tui

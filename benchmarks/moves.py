@@ -42,9 +42,9 @@ from control.operations.bus.events import MoveProgress, Outcome
 from control.operations.bus.proof import use_keys
 from control.operations.executor.timing.calibration import Misses, calibration_of
 from control.operations.reassignment.planning import Planning
-from control.planner.waves import WaveRules
 from partiscope.proof_keys import KeyFiles
 from partiscope.settings import load_settings
+from planner.waves import WaveRules
 from tests.contract.operations_site import Site, site_of
 
 AUTO_TIMES: Final = 3

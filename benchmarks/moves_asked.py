@@ -20,7 +20,7 @@ from control.operations.bus.commands import ReassignCommand
 from control.operations.bus.events import Event, EventKind, MoveProgress
 from control.operations.bus.state import accepted_data
 from control.operations.bus.topics import Bus
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 from tests.support.cluster import LocalCluster
 
 

@@ -26,9 +26,9 @@ from typing import Final
 
 import numpy as np
 
-from control.planner.goals import Goal, PlanRequest
-from control.planner.optimizer import Alternative, plan
-from control.planner.topology import (
+from planner.goals import Goal, PlanRequest
+from planner.optimizer import Alternative, plan
+from planner.topology import (
     Topology,
     TopologyBroker,
     TopologyPartition,

@@ -22,12 +22,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from control.planner.figures import Balance
-from control.planner.goals import PlanRequest
-from control.planner.optimizer import Alternative, judged_plan, plan
-from control.planner.proposal import proposal_of
-from control.planner.reassignment_json import parse_reassignment
-from control.planner.topology import Topology, parse_topology, topology_document
+from planner.figures import Balance
+from planner.goals import PlanRequest
+from planner.optimizer import Alternative, judged_plan, plan
+from planner.proposal import proposal_of
+from planner.reassignment_json import parse_reassignment
+from planner.topology import Topology, parse_topology, topology_document
 from tests.support.kafka_oracle import KAFKA_VERSION, kafka_libs
 
 Planner = Callable[[Topology], tuple[float, Alternative]]

@@ -23,12 +23,12 @@ from typing import Final
 import numpy as np
 
 from benchmarks.planner import Result, gap_percent, result_of
-from control.planner.columns import columns_of
-from control.planner.figures import Balance, balance_of, loads_after, loads_of
-from control.planner.goals import PlanRequest
-from control.planner.optimizer import Alternative, plan
-from control.planner.proofs.least_moves import Prover
-from control.planner.topology import Topology, TopologyBroker, TopologyPartition
+from planner.columns import columns_of
+from planner.figures import Balance, balance_of, loads_after, loads_of
+from planner.goals import PlanRequest
+from planner.optimizer import Alternative, plan
+from planner.proofs.least_moves import Prover
+from planner.topology import Topology, TopologyBroker, TopologyPartition
 
 CASES: Final = ("disorder", "join", "leave")
 BROKERS: Final = (4, 40)

@@ -21,7 +21,7 @@ _LINK: Final = re.compile(r"\]\(([^)\s]+)\)")
 _NAMED: Final = re.compile(r"\b(docs/[\w./-]+\.md)\b")
 _CODE: Final = re.compile(r"`(\w+)`")
 _FILE_IN_DOCUMENT: Final = re.compile(
-    r"`((?:broker|control|dashboard|partiscope|scripts|spark_metrics|tests|tui)"
+    r"`((?:broker|control|dashboard|partiscope|planner|scripts|spark_metrics|tests|tui)"
     r"/[\w./]+(?:\.\w+|/))`"
 )
 

@@ -17,7 +17,15 @@ from tests.support.patience import patience_s
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(900)]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-ROOMS: Final = ("partiscope", "control", "dashboard", "tui", "spark_metrics", "broker/config")
+ROOMS: Final = (
+    "partiscope",
+    "planner",
+    "control",
+    "dashboard",
+    "tui",
+    "spark_metrics",
+    "broker/config",
+)
 """Those that read settings, directories, times and terminals."""
 USUAL_PORTS: Final = (8050, 9092)
 DEAD: Final = '{"bus": "127.0.0.1:1", "bootstrap": "127.0.0.1:1"}'

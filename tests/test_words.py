@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-ROOMS: Final = ("partiscope", "broker", "spark_metrics", "control", "dashboard", "tui")
+ROOMS: Final = ("partiscope", "broker", "spark_metrics", "planner", "control", "dashboard", "tui")
 DOCUMENTS: Final = [
     str(path.relative_to(ROOT))
     for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
@@ -159,7 +159,7 @@ def _messages(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, text
 
 
-@pytest.mark.parametrize("room", ["control", "partiscope", "dashboard", "tui"])
+@pytest.mark.parametrize("room", ["planner", "control", "partiscope", "dashboard", "tui"])
 def test_messages_are_read_once(room: str) -> None:
     found = []
     for path in sorted((ROOT / room).rglob("*.py")):

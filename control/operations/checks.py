@@ -10,7 +10,7 @@ from control.model.ids import partition_numbers
 from control.model.units import parse_byte_rate, parse_duration
 from control.operations.executor.move_window import parse_day_time
 from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S
-from control.planner.by_hand import HandError, parse_edits
+from planner.by_hand import HandError, parse_edits
 
 FieldCheck = Callable[[str], str | None]
 

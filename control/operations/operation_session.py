@@ -37,10 +37,10 @@ from control.operations.permission import check_typed, check_writable, word_for
 from control.operations.previews import Previewed, Previews
 from control.operations.reassignment.planning import Planning
 from control.operations.sends import Sends
-from control.planner.by_hand import NOTHING, HandError, LeaderOrder
-from control.planner.optimizer import Plan
-from control.planner.planned_map import KeptPlans, plan_name
-from control.planner.proposal import Proposal
+from planner.by_hand import NOTHING, HandError, LeaderOrder
+from planner.optimizer import Plan
+from planner.planned_map import KeptPlans, plan_name
+from planner.proposal import Proposal
 
 FRESH_S: Final = 900.0
 """A preview that is older is made again before it is confirmed."""

@@ -10,10 +10,10 @@ from control.operations.errors import InvalidInputError
 from control.operations.operation_session import OperationSession
 from control.operations.preflight_check import Check, Verdict
 from control.operations.reassignment.plan_check import PlanCheck, check_plan
-from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.views.format import count_text
 from control.views.tables.cells import bytes_cell, count_cell
 from control.views.tables.rows import Cell
+from planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 
 FIGURES: Final = ("what", "plan", "least", "above")
 _EMPTY: Final = Cell(None, "")

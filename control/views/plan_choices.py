@@ -13,11 +13,11 @@ from typing import Any, Final, NamedTuple, Self
 from control.operations.catalogue.moves.reassign import RUN_FIELDS
 from control.operations.errors import NotReviewedError, PlanGoneError
 from control.operations.operation_session import OperationSession
-from control.planner.by_hand import edits_text
-from control.planner.optimizer import Alternative, Plan
-from control.planner.planned_map import KeptPlans, plan_name
-from control.planner.proposal import Proposal
 from control.views.plans import VIOLATIONS_MAX, Offer, alternative_words, offer_of, why_moved
+from planner.by_hand import edits_text
+from planner.optimizer import Alternative, Plan
+from planner.planned_map import KeptPlans, plan_name
+from planner.proposal import Proposal
 
 PREFLIGHT_FIELDS: Final = tuple(name for name in RUN_FIELDS if name != "reason")
 """Fields of the form that pre-flight looks at."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from control.planner.planned_map import KeptPlan, PlannedMap, plan_name, planned_map_of
 from control.views import format as text
 from control.views.cluster.overview import HeatMap
 from control.views.paths import ViewPath
+from planner.planned_map import KeptPlan, PlannedMap, plan_name, planned_map_of
 
 MEASURES: Final = {"size_bytes": "bytes", "replicas": "replicas", "leaders": "leaders"}
 GROWS, SHRINKS = "▲", "▼"

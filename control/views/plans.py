@@ -7,19 +7,19 @@ from itertools import chain, repeat
 from typing import Final
 
 from control.operations.reassignment.planning import BrokerPreview, Preview
-from control.planner.explain import Reasons
-from control.planner.figures import Spread
-from control.planner.optimizer import Alternative, Plan
-from control.planner.planned_map import plan_name
-from control.planner.proposal import Proposal
-from control.planner.reassignment_json import format_reassignment
-from control.planner.verify import Violation
 from control.views import format as text
 from control.views.tables import cells, units
 from control.views.tables.column import Table, column
 from control.views.tables.moves import CHANGES, change_row
 from control.views.tables.partitions import LEADERS_HELP, REPLICAS_HELP
 from control.views.tables.rows import Cell, Fact, Row
+from planner.explain import Reasons
+from planner.figures import Spread
+from planner.optimizer import Alternative, Plan
+from planner.planned_map import plan_name
+from planner.proposal import Proposal
+from planner.reassignment_json import format_reassignment
+from planner.verify import Violation
 
 CHANGES_MAX: Final = 200
 _PLAN_TITLES: Final = {"before": "now", "after": "planned"}

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from dash import html
 
-from control.planner.proposal import PartitionChange
 from dashboard.components.parts import attributes, folded
+from planner.proposal import PartitionChange
 
 ROWS_MAX: Final = 30
 

@@ -29,7 +29,7 @@ from control.operations.bus.events import (
     Outcome,
 )
 from control.operations.bus.topics import COMMANDS, Bus
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 from tests.contract.operations_rig import ExecutorProcess
 from tests.support.cluster import LocalCluster
 from tests.support.patience import WAIT_S

@@ -20,8 +20,8 @@ from control.operations.operation_session import OperationSession
 from control.operations.preflight_check import Verdict
 from control.operations.reassignment.facts import read_facts, topology_of
 from control.operations.reassignment.planning import preview_of, proposal_for
-from control.planner.goals import Goal, PlanRequest
-from control.planner.optimizer import plan
+from planner.goals import Goal, PlanRequest
+from planner.optimizer import plan
 from tests.contract.operations_rig import unique
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KafkaCluster

@@ -20,12 +20,12 @@ from control.operations.bus.events import Event, EventKind
 from control.operations.bus.journal import Journal
 from control.operations.bus.state import accepted_data
 from control.operations.bus.topics import Bus
-from control.planner.proposal import PartitionChange, Proposal
 from partiscope.cli.app import run
 from partiscope.cli.reassignments import moves
 from partiscope.cli.shared.exits import Exit
 from partiscope.cli.shared.options import target_with
 from partiscope.identity import Target
+from planner.proposal import PartitionChange, Proposal
 from tests.support.cluster import LocalCluster
 from tests.support.patience import WAIT_S
 from tests.support.phrases import lacking

@@ -22,8 +22,8 @@ from control.operations.executor.throttles.left_throttles import EVERY_BROKER
 from control.operations.executor.throttles.throttle_record import RATES, REPLICA_LISTS
 from control.operations.operation_session import OperationSession
 from control.operations.reassignment.planning import Planning
-from control.planner.reassignment_json import format_reassignment
-from control.planner.waves import WaveRules
+from planner.reassignment_json import format_reassignment
+from planner.waves import WaveRules
 from tests.contract.operations_rig import (
     ExecutorProcess,
     add_data,

@@ -11,7 +11,7 @@ from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import TopicPartition
 from control.operations.reassignment.facts import read_facts, topology_of
 from control.operations.reassignment.planning import Planning
-from control.planner.goals import PlanRequest
+from planner.goals import PlanRequest
 from tests.contract.operations_rig import topic_with_data
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KafkaCluster

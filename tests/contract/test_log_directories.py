@@ -16,7 +16,7 @@ from control.model.ids import TopicPartition
 from control.operations.preflight_check import Check, Verdict
 from control.operations.reassignment.facts import read_facts, topology_of
 from control.operations.reassignment.preflight import preflight
-from control.planner.proposal import proposal_of
+from planner.proposal import proposal_of
 from tests.contract.operations_rig import add_data, unique
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KAFKA_TODAY, KafkaCluster

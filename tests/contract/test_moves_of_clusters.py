@@ -18,8 +18,8 @@ from control.operations.bus.commands import (
 )
 from control.operations.bus.topics import Bus
 from control.operations.errors import ElsewhereError, InvalidInputError
-from control.planner.proposal import PartitionChange, Proposal
 from partiscope.cli.app import run
+from planner.proposal import PartitionChange, Proposal
 from tests.contract.operations_rig import ExecutorProcess
 from tests.support.cluster import LocalCluster
 from tests.support.settle import wait_until

@@ -18,9 +18,9 @@ from control.operations.executor.ownership import GROUP_ID
 from control.operations.reassignment.planning import Planning
 from control.operations.reassignment.preflight import Verdict
 from control.operations.reassignment.preview import preview_rollback
-from control.planner.goals import Goal, PlanRequest
-from control.planner.proposal import PartitionChange, Proposal
-from control.planner.waves import WaveRules
+from planner.goals import Goal, PlanRequest
+from planner.proposal import PartitionChange, Proposal
+from planner.waves import WaveRules
 from tests.contract.operations_rig import (
     ExecutorProcess,
     end_offsets,

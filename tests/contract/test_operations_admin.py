@@ -22,7 +22,7 @@ from control.model.ids import TopicPartition
 from control.model.watched_cluster import WatchedCluster
 from control.operations.reassignment.cluster_probes import read_fetch_backoffs
 from control.operations.reassignment.planning import Planning
-from control.planner.proposal import PartitionChange, Proposal
+from planner.proposal import PartitionChange, Proposal
 from tests.contract.operations_rig import unique
 from tests.support.patience import WAIT_S
 from tests.support.ports import free_ports

@@ -19,8 +19,8 @@ from control.operations.errors import ConflictError, InvalidInputError
 from control.operations.executor.throttles.throttle_on_cluster import ClusterThrottle
 from control.operations.executor.throttles.throttle_record import FOLLOWER_REPLICAS
 from control.operations.reassignment.planning import Planning
-from control.planner.proposal import PartitionChange, Proposal
-from control.planner.waves import WaveRules
+from planner.proposal import PartitionChange, Proposal
+from planner.waves import WaveRules
 from tests.contract.operations_rig import (
     ExecutorProcess,
     add_data,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.planner.reassignment_json import format_reassignment, parse_reassignment
 from partiscope.cli.app import run
 from partiscope.cli.reassignments.plan import before_file
+from planner.reassignment_json import format_reassignment, parse_reassignment
 from tests.contract.operations_rig import placement_of, topic_with_data
 from tests.support.kafka_oracle import run_tool
 from tests.support.settle import wait_until

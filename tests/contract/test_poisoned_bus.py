@@ -25,7 +25,7 @@ from control.operations.bus.events import EVENTS_TOPIC, Outcome
 from control.operations.bus.state import Phase
 from control.operations.bus.topics import Bus
 from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S
-from control.planner.proposal import PartitionChange, Proposal
+from planner.proposal import PartitionChange, Proposal
 from tests.contract.operations_rig import ExecutorProcess, topic_with_data
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine

@@ -32,7 +32,7 @@ from control.operations.executor.throttles.throttle_on_cluster import ClusterThr
 from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.planning import Planning
 from control.operations.reassignment.preflight import preflight
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 from tests.contract.operations_rig import ours
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KAFKA_TODAY, run_tool

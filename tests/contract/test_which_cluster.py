@@ -11,10 +11,10 @@ import pytest
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from control.operations.bus.client import OperationsClient
-from control.planner.proposal import PartitionChange, Proposal
 from partiscope.cli.app import run
 from partiscope.cli.shared.options import target_with
 from partiscope.installation import Installation, Watched
+from planner.proposal import PartitionChange, Proposal
 from tests.contract.operations_rig import unique, variants
 from tests.support.cluster import LocalCluster
 from tests.support.kafka_oracle import KafkaCluster

@@ -23,7 +23,7 @@ from control.operations.executor.throttles.throttle_record import (
 )
 from control.operations.executor.yielding.rules import YieldMode, YieldRules
 from control.operations.reassignment.planning import Planning
-from control.planner.waves import WaveRules
+from planner.waves import WaveRules
 from tests.contract.operations_rig import (
     ExecutorProcess,
     end_offsets,

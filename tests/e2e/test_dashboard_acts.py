@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 from playwright.sync_api import Browser, Page, expect
 
-from control.planner.reassignment_json import parse_reassignment
 from dashboard.ids import MOVE_ACTIONS, move_button
+from planner.reassignment_json import parse_reassignment
 from tests.contract.operations_site import Site
 from tests.e2e.conftest import SitePage
 from tests.support.browser import DESKTOP, dialog_of

@@ -13,7 +13,7 @@ from control.kafka.ports import BrokerNode, LogDir, ReplicaLog
 from control.operations.preflight_check import Verdict
 from control.operations.reassignment.disks.preflight_disk import check_disk
 from control.operations.reassignment.facts import ClusterFacts, read_facts
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 BROKER: Final = 9
 CASES: Final = 2_000

@@ -6,8 +6,8 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.planner.new_topic import placed
-from control.planner.racks import Racks
+from planner.new_topic import placed
+from planner.racks import Racks
 
 RACKS = st.dictionaries(
     st.integers(0, 9), st.sampled_from(("a", "b", "c", None)), min_size=1, max_size=9

@@ -8,19 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from control.model.ids import TopicPartition
-from control.planner.goals import Goal, GoalError, PlanRequest
-from control.planner.optimizer import Alternative, plan
-from control.planner.proposal import PartitionChange, Proposal
-from control.planner.reassignment_json import format_reassignment, parse_reassignment
-from control.planner.search.placement import Placement, rack_limit, racks_let_go
-from control.planner.topology import (
+from planner.goals import Goal, GoalError, PlanRequest
+from planner.optimizer import Alternative, plan
+from planner.proposal import PartitionChange, Proposal
+from planner.reassignment_json import format_reassignment, parse_reassignment
+from planner.search.placement import Placement, rack_limit, racks_let_go
+from planner.topology import (
     Topology,
     TopologyBroker,
     TopologyPartition,
     parse_topology,
     topology_document,
 )
-from control.planner.verify import verify_proposal
+from planner.verify import verify_proposal
 from tests.support.cases import examples
 
 

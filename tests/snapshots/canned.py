@@ -22,11 +22,11 @@ from control.operations.previews import Previewed
 from control.operations.reassignment.facts import ClusterFacts, topology_of
 from control.operations.reassignment.planning import Preview, preview_of
 from control.operations.sends import Sends
-from control.planner.by_hand import HandError, LeaderOrder, edited, parse_edits
-from control.planner.goals import PlanRequest
-from control.planner.optimizer import Plan, judged_plan, plan
-from control.planner.planned_map import KeptPlans, plan_name
-from control.planner.proposal import PartitionChange, Proposal
+from planner.by_hand import HandError, LeaderOrder, edited, parse_edits
+from planner.goals import PlanRequest
+from planner.optimizer import Plan, judged_plan, plan
+from planner.planned_map import KeptPlans, plan_name
+from planner.proposal import PartitionChange, Proposal
 from tests.unit.control.operations.previews import previewed, previewed_as
 
 NOW_MS: Final = 1_795_000_000_000

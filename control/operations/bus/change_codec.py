@@ -13,7 +13,7 @@ from typing import Any, Final
 from control.model.units import bytes_text
 from control.operations.bus.record_bounds import INFLATED_BYTES_MAX
 from control.operations.errors import InvalidInputError
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 LISTED_MAX: Final = 1000
 

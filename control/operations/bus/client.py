@@ -50,8 +50,8 @@ from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import resolve_throttle
 from control.operations.reassignment.rollback_plan import SETTLED_WITHIN_S, RollbackPlan
 from control.operations.reassignment.topic_ids import NO_IDS, TopicIds
-from control.planner.proposal import Proposal
-from control.planner.waves import USUAL_WAVES, WaveRules, plan_waves
+from planner.proposal import Proposal
+from planner.waves import USUAL_WAVES, WaveRules, plan_waves
 
 UNPROVEN: Final = "not proven"
 WHY_UNPROVEN: Final = (

@@ -16,8 +16,8 @@ from control.operations.bus.change_codec import pack, unpack
 from control.operations.errors import CommandDecodeError
 from control.operations.executor.move_window import MoveWindow
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
-from control.planner.proposal import PartitionChange, Proposal
-from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
+from planner.proposal import PartitionChange, Proposal
+from planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 
 OPERATIONS_TOPIC: Final = "__partiscope_operations"
 COMMAND_VERSION: Final = 1

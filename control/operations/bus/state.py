@@ -27,7 +27,7 @@ from control.operations.executor.move_window import words_of
 from control.operations.executor.timing.calibration import Misses
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
 from control.operations.reassignment.partition_results import Fate, fate_counts, unpack_fates
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 
 class Phase(StrEnum):

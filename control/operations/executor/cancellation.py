@@ -14,8 +14,8 @@ from control.operations.executor.run_context import RunContext
 from control.operations.reassignment.partition_results import Fate, fates_of
 from control.operations.reassignment.placements import read_placements
 from control.operations.reassignment.topic_ids import places_of
-from control.planner.proposal import PartitionChange
-from control.planner.waves import plan_waves
+from planner.proposal import PartitionChange
+from planner.waves import plan_waves
 
 POLL_S: Final = 0.1
 PACE_S: Final = 1.0

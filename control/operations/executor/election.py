@@ -13,7 +13,7 @@ from control.operations.executor.pacing.topic_pacing import Turns
 from control.operations.executor.pausing import wait_while_paused
 from control.operations.executor.run_context import RunContext
 from control.operations.reassignment.spreading import TOLD_FROM_S, Pace
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 _Waiting = tuple[PartitionChange, float]
 """With how long what comes after it waits, in seconds."""

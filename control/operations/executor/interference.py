@@ -7,7 +7,7 @@ from control.model.ids import TopicPartition
 from control.operations.executor.pacing.debounce import Debounce
 from control.operations.reassignment.facts import cordoned_of
 from control.operations.reassignment.placements import Placements
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 
 class PartitionWatch:

@@ -9,8 +9,8 @@ from control.operations.executor.move_watch import MoveWatch
 from control.operations.executor.run_context import RunContext
 from control.operations.reassignment.facts import nears_min_isr, read_min_isr
 from control.operations.reassignment.placements import Placements
-from control.planner.in_sync import why_too_few, why_unsafe
-from control.planner.proposal import PartitionChange
+from planner.in_sync import why_too_few, why_unsafe
+from planner.proposal import PartitionChange
 
 
 async def unsafe_by_now(

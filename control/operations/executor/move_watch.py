@@ -21,7 +21,7 @@ from control.operations.executor.timing.forecast import Finishing, Forecast
 from control.operations.reassignment.existing_throttles import StandingRates, lower_rates
 from control.operations.reassignment.placements import Placements, read_placements
 from control.operations.reassignment.topic_ids import TopicIds, created_anew, places_of
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 STANDING_AGAIN_S: Final = 30.0
 IN_FLIGHT_NAMES_MAX: Final = 50

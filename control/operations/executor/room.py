@@ -10,7 +10,7 @@ from control.model.units import bytes_text
 from control.operations.executor.run_context import RunContext, tell_once
 from control.operations.reassignment.disks.directory_placement import Need, read_disks
 from control.operations.reassignment.disks.preflight_disk import disk_needs
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 READ_EVERY_S: Final = 2.0
 

@@ -63,8 +63,8 @@ from control.operations.reassignment.preflight_load import expected_seconds, spr
 from control.operations.reassignment.rollback_plan import settle
 from control.operations.reassignment.spreading import NOT_KNOWN
 from control.operations.reassignment.topic_ids import ANEW, facts_of, ids_of_command
-from control.planner.proposal import PartitionChange
-from control.planner.waves import Wave, plan_waves
+from planner.proposal import PartitionChange
+from planner.waves import Wave, plan_waves
 
 
 class ReassignRun:

@@ -12,7 +12,7 @@ from control.model.ids import TopicPartition
 from control.operations.executor.throttles.throttle_record import RATES, brokers_between
 from control.operations.reassignment.facts import sizes_of
 from control.operations.reassignment.producer_latency_check import FETCH_BACKOFF, FIRST_BACKOFF
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 PRODUCED_OVER_S: Final = 1.0
 """How long growth is watched: two readings of the log directories lie this far apart."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from control.model.watched_cluster import Site
 from control.operations.bus.state import OperationState
 from control.operations.preflight_check import Check, Verdict, check_of
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 
 def check_others(

@@ -10,7 +10,7 @@ from typing import Final
 from control.kafka.ports import AdminPort, PartitionMetadata
 from control.model.ids import TopicPartition
 from control.model.units import counted
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 NAMES_MAX: Final = 3
 

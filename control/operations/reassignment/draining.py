@@ -16,8 +16,8 @@ from control.kafka.ports import PartitionMetadata
 from control.model.ids import TopicPartition
 from control.operations.bus.state import OperationState
 from control.operations.reassignment.drained_brokers import NAMES_MAX, drained_by
-from control.planner.proposal import Proposal
-from control.planner.topology import Topology
+from planner.proposal import Proposal
+from planner.topology import Topology
 
 
 class DrainStep(StrEnum):

@@ -18,7 +18,7 @@ from control.operations.executor.throttles.throttle_record import (
 )
 from control.operations.preflight_check import NAMES_MAX
 from control.operations.reassignment.producer_traffic import demands
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 StandingRates = Mapping[int, Mapping[str, int]]
 """broker → config → bytes per second."""

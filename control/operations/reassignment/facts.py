@@ -24,9 +24,9 @@ from control.operations.reassignment.disks.directory_placement import (
     read_in_flight,
 )
 from control.operations.reassignment.placements import Placements, left_as_they_are
-from control.planner.in_sync import why_too_few, why_unsafe
-from control.planner.proposal import PartitionChange
-from control.planner.topology import Topology, TopologyBroker, TopologyPartition
+from planner.in_sync import why_too_few, why_unsafe
+from planner.proposal import PartitionChange
+from planner.topology import Topology, TopologyBroker, TopologyPartition
 
 MIN_ISR: Final = "min.insync.replicas"
 UNNAMED: Final = "of the kind that was asked"

@@ -7,7 +7,7 @@ from typing import Final
 
 from control.model.ids import TopicPartition
 from control.operations.reassignment.placements import Placements
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 
 class Fate(StrEnum):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from control.kafka.ports import AdminPort, OngoingReassignment, PartitionMetadata
 from control.model.ids import TopicPartition
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,12 @@ from control.operations.reassignment.facts import facts_of
 from control.operations.reassignment.planning import Planning, Preview
 from control.operations.reassignment.preflight import EXISTENCE, GROUPS, RIGHTS, preflight
 from control.operations.reassignment.preflight_load import THROTTLE, TIME
-from control.planner.figures import Balance
-from control.planner.goals import PlanRequest
-from control.planner.optimizer import Alternative, judged_plan
-from control.planner.proposal import Proposal, proposal_of
-from control.planner.report import balance_document
-from control.planner.topology import Topology
+from planner.figures import Balance
+from planner.goals import PlanRequest
+from planner.optimizer import Alternative, judged_plan
+from planner.proposal import Proposal, proposal_of
+from planner.report import balance_document
+from planner.topology import Topology
 
 Targets = Mapping[TopicPartition, Sequence[int]]
 NAME: Final = "checked"

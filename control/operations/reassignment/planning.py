@@ -35,13 +35,13 @@ from control.operations.reassignment.producer_traffic import bytes_in
 from control.operations.reassignment.rollback_plan import RollbackPlan
 from control.operations.reassignment.spreading import NOT_SPREAD, SpreadEstimate
 from control.operations.reassignment.topic_ids import facts_of
-from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
-from control.planner.figures import Balance, balance_of, loads_of
-from control.planner.goals import Goal, PlanRequest
-from control.planner.optimizer import Plan, judged_plan, plan
-from control.planner.proposal import PartitionChange, Proposal, proposal_of
-from control.planner.topology import Topology
-from control.planner.waves import USUAL_WAVES, WaveRules
+from planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
+from planner.figures import Balance, balance_of, loads_of
+from planner.goals import Goal, PlanRequest
+from planner.optimizer import Plan, judged_plan, plan
+from planner.proposal import PartitionChange, Proposal, proposal_of
+from planner.topology import Topology
+from planner.waves import USUAL_WAVES, WaveRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +135,7 @@ class Planning:
         base: Proposal = NOTHING,
         leaders: LeaderOrder = LeaderOrder.GIVEN,
     ) -> Plan:
-        """`base` with some partitions placed as the entries say (control.planner.by_hand), judged
+        """`base` with some partitions placed as the entries say (planner.by_hand), judged
         as any other plan.
 
         :raises HandError: an entry that cannot be.

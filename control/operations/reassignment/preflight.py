@@ -28,11 +28,11 @@ from control.operations.reassignment.preflight_load import (
 )
 from control.operations.reassignment.producer_latency_check import check_producers
 from control.operations.reassignment.topic_ids import ANEW
-from control.planner.in_sync import keeps_some
-from control.planner.nearest import Nearest
-from control.planner.proposal import PartitionChange
-from control.planner.racks import Racks, unknown_words
-from control.planner.waves import USUAL_WAVES, WaveRules
+from planner.in_sync import keeps_some
+from planner.nearest import Nearest
+from planner.proposal import PartitionChange
+from planner.racks import Racks, unknown_words
+from planner.waves import USUAL_WAVES, WaveRules
 
 __all__ = ["Check", "Verdict", "failures", "is_refused", "preflight"]
 

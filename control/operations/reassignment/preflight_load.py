@@ -21,8 +21,8 @@ from control.operations.reassignment.spreading import (
     Writing,
     estimate_spread,
 )
-from control.planner.proposal import PartitionChange
-from control.planner.waves import WaveRules, plan_waves
+from planner.proposal import PartitionChange
+from planner.waves import WaveRules, plan_waves
 
 TIGHT_SHARE: Final = 0.5
 """A throttle of which producers take more than this is named a slow one."""

@@ -11,8 +11,8 @@ from control.operations.reassignment.existing_throttles import own_brokers
 from control.operations.reassignment.planning import Planning, Preview
 from control.operations.reassignment.preview_history import with_past
 from control.operations.reassignment.rollback_plan import RollbackPlan
-from control.planner.proposal import Proposal
-from control.planner.waves import WaveRules
+from planner.proposal import Proposal
+from planner.waves import WaveRules
 
 
 async def whole_preview(

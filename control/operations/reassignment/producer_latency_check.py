@@ -13,7 +13,7 @@ from typing import Final
 
 from control.model.units import duration_text
 from control.operations.preflight_check import Check, check_of
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 FETCH_BACKOFF: Final = "replica.fetch.backoff.ms"
 FIRST_BACKOFF: Final = "partiscope.replica.fetch.backoff.first.ms"

@@ -18,7 +18,7 @@ from control.model.ids import TopicPartition
 from control.operations.executor.catching_up import EARNED
 from control.operations.executor.throttles.adaptive_throttle import SETTLE_S, UP
 from control.operations.reassignment.spreading import NOT_SPREAD, SpreadEstimate
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 CATCH_UP_SHARE: Final = 0.25
 """A working throttle leaves at least this share of what producers write for the old data."""

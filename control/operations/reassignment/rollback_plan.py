@@ -10,8 +10,8 @@ from control.operations.bus.commands import Throttle
 from control.operations.executor.move_watch import MoveWatch
 from control.operations.executor.run_context import RunContext
 from control.operations.reassignment.topic_ids import TopicIds
-from control.planner.proposal import PartitionChange, Proposal
-from control.planner.waves import WaveRules
+from planner.proposal import PartitionChange, Proposal
+from planner.waves import WaveRules
 
 SETTLED_WITHIN_S: Final = 15.0
 SETTLED_POLL_S: Final = 0.5

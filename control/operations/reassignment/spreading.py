@@ -21,8 +21,8 @@ from typing import Final
 from control.model.ids import TopicPartition
 from control.model.units import duration_text
 from control.operations.executor.pacing.topic_pacing import Turns
-from control.planner.proposal import PartitionChange
-from control.planner.waves import Wave
+from planner.proposal import PartitionChange
+from planner.waves import Wave
 
 WAITING: Final = 0.005
 """Of what is written, so that a p99 shows nothing of it."""

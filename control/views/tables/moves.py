@@ -16,7 +16,7 @@ from control.views.tables.rows import Cell, Fact, Row, Tone
 if TYPE_CHECKING:  # a Kafka client comes with them, and terminals start without one
     from control.operations.bus.events import MoveProgress, MovingPartition, StalledMove
     from control.operations.bus.state import OperationState
-    from control.planner.proposal import PartitionChange
+    from planner.proposal import PartitionChange
 
 
 TOPICS_MAX: Final = 200

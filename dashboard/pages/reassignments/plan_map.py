@@ -4,7 +4,6 @@ from typing import Any
 
 from dash import Dash, Input, Output, dcc, html
 
-from control.planner.planned_map import KeptPlan
 from control.views import format as text
 from control.views.paths import ViewPath
 from control.views.plan_map import MEASURES, form_path, map_path, plan_map, plan_path
@@ -12,6 +11,7 @@ from dashboard import ids
 from dashboard.components.heat_box import plan_boxes
 from dashboard.components.parts import card, crumbs, empty
 from dashboard.context import PageContext
+from planner.planned_map import KeptPlan
 
 
 def layout(context: PageContext, path: ViewPath) -> list[Any]:

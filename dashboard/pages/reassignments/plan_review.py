@@ -11,7 +11,6 @@ from control.operations.catalogue.moves.reassign import Task
 from control.operations.preflight_check import Check, Verdict
 from control.operations.previews import Previewed
 from control.operations.reassignment.planning import Preview
-from control.planner.planned_map import plan_name
 from control.views import format as text
 from control.views.plan_map import NO_VALUES, map_path
 from control.views.plans import CHANGES_MAX, PLAN_BROKERS, PLAN_COLUMNS, change_rows, preview_facts
@@ -23,6 +22,7 @@ from dashboard.components.replica_board import replica_board
 from dashboard.components.tables import rows_table
 from dashboard.figures.moves import loads
 from dashboard.server.cluster_routing import chosen_cluster
+from planner.planned_map import plan_name
 
 _REFUSED: Final = "Pre-flight refuses this plan: see ✖ above."
 

@@ -21,7 +21,6 @@ from control.operations.reassignment.plan_check import (
     check_plan,
 )
 from control.operations.reassignment.preflight import failures
-from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 from control.views.checked_plan import BALANCES, FIGURES, balance_rows, figure_rows
 from partiscope.cli.reassignments.plan import topology_in
 from partiscope.cli.shared.exits import CommandError, Exit
@@ -35,6 +34,7 @@ from partiscope.cli.shared.options import (
     write_lines,
 )
 from partiscope.cli.shared.tables import check_line, figure, words, write_table
+from planner.reassignment_json import ReassignmentJsonError, parse_reassignment
 
 
 def check(

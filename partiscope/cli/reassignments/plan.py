@@ -13,18 +13,6 @@ from broker.named_file import NamedFileError, read_text
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.units import counted
 from control.operations.reassignment.planning import Planning
-from control.planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
-from control.planner.figures import Balance
-from control.planner.goals import Goal, GoalError, ImpossibleError, PlanRequest
-from control.planner.optimizer import Alternative, Plan, judged_plan
-from control.planner.optimizer import plan as make_plan
-from control.planner.reassignment_json import (
-    ReassignmentJsonError,
-    decoded_json,
-    format_reassignment,
-)
-from control.planner.report import plan_document
-from control.planner.topology import Topology, TopologyError, parse_topology
 from control.views.format import NONE
 from control.views.plans import gap_percent, nothing_to_move
 from control.views.tables.cells import bytes_cell, count_cell, percent_cell
@@ -40,6 +28,18 @@ from partiscope.cli.shared.options import (
     write_lines,
 )
 from partiscope.cli.shared.tables import figure, mark, words, write_table
+from planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
+from planner.figures import Balance
+from planner.goals import Goal, GoalError, ImpossibleError, PlanRequest
+from planner.optimizer import Alternative, Plan, judged_plan
+from planner.optimizer import plan as make_plan
+from planner.reassignment_json import (
+    ReassignmentJsonError,
+    decoded_json,
+    format_reassignment,
+)
+from planner.report import plan_document
+from planner.topology import Topology, TopologyError, parse_topology
 
 _QUOTED_MAX: Final = 60
 Hand = tuple[str, LeaderOrder]

@@ -19,8 +19,6 @@ from control.operations.errors import InvalidInputError
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode
 from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
-from control.planner.reassignment_json import ReassignmentJsonError, parse_reassignment
-from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 from partiscope.cli.reassignments.moves import follow
 from partiscope.cli.reassignments.plan import before_file
 from partiscope.cli.reassignments.previews import preview_document, show_preview
@@ -36,6 +34,8 @@ from partiscope.cli.shared.options import (
     write_json,
 )
 from partiscope.identity import Target
+from planner.reassignment_json import ReassignmentJsonError, parse_reassignment
+from planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 
 PerWave = Annotated[int, typer.Option(min=1, help="Number of partitions at a time.")]
 PerBroker = Annotated[

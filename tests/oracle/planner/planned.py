@@ -1,8 +1,8 @@
 """Asks the planner about a case. No oracle: what is judged begins here."""
 
-from control.planner.goals import Goal, GoalError, PlanRequest
-from control.planner.optimizer import Plan, plan
-from control.planner.topology import parse_topology
+from planner.goals import Goal, GoalError, PlanRequest
+from planner.optimizer import Plan, plan
+from planner.topology import parse_topology
 from tests.oracle.planner.cases import Case
 
 

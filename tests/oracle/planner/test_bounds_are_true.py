@@ -6,10 +6,10 @@ from random import Random
 import pytest
 
 from control.model.ids import TopicPartition
-from control.planner.goals import PlanRequest
-from control.planner.optimizer import Alternative, Plan, judged_plan
-from control.planner.proposal import proposal_of
-from control.planner.topology import parse_topology
+from planner.goals import PlanRequest
+from planner.optimizer import Alternative, Plan, judged_plan
+from planner.proposal import proposal_of
+from planner.topology import parse_topology
 from tests.oracle.planner.cases import Case
 from tests.oracle.planner.least import Every, Left
 from tests.oracle.planner.planned import planned

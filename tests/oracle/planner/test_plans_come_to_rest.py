@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 from tests.oracle.planner.cases import Case
 from tests.oracle.planner.planned import planned
 from tests.oracle.planner.steady import steady_case

@@ -8,8 +8,8 @@ import pytest
 from control.model.ids import TopicPartition
 from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import check_offline
-from control.planner.topology import parse_topology
-from control.planner.waves import WaveRules, plan_waves
+from planner.topology import parse_topology
+from planner.waves import WaveRules, plan_waves
 from tests.oracle.planner.cases import Case, case_of
 from tests.oracle.planner.judge import Judge, Key, crowded
 from tests.oracle.planner.planned import planned

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from control.planner.optimizer import Alternative
-from control.planner.waves import plan_waves
+from planner.optimizer import Alternative
+from planner.waves import plan_waves
 from tests.oracle.planner.cases import Case
 from tests.oracle.planner.planned import planned
 from tests.oracle.planner.tight import (

@@ -6,7 +6,7 @@ from typing import Final, cast
 from control.operations.bus.events import MoveProgress, Outcome
 from control.operations.bus.state import OperationState, Phase
 from control.operations.reassignment.partition_results import Fate
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 from tests.support.picture import picture
 from tests.support.settle import settle
 from tui.app import PartiscopeApp

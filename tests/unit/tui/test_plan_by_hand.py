@@ -8,13 +8,13 @@ from textual.app import App
 from textual.widgets import Select, Static, TextArea
 
 from control.operations.errors import InvalidInputError
-from control.planner.by_hand import HandError, LeaderOrder, edited, edits_text, parse_edits
-from control.planner.goals import PlanRequest
-from control.planner.optimizer import judged_plan, plan
-from control.planner.planned_map import KeptPlans, plan_name
 from control.views.plan_choices import PlanChoices
+from planner.by_hand import HandError, LeaderOrder, edited, edits_text, parse_edits
+from planner.goals import PlanRequest
+from planner.optimizer import judged_plan, plan
+from planner.planned_map import KeptPlans, plan_name
 from tests.support.settle import settle
-from tests.unit.control.planner.clusters import cluster
+from tests.unit.planner.clusters import cluster
 from tui.screens.reassignments.by_hand import HandScreen
 
 BEFORE = cluster({1: None, 2: None, 3: None}, [(1, 2)] * 6)

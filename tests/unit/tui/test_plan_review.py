@@ -10,10 +10,10 @@ from textual.widgets import Input, OptionList, Static, TextArea
 from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.reassignment.facts import ClusterFacts, topology_of
 from control.operations.reassignment.planning import Preview, preview_of
-from control.planner.by_hand import edited, parse_edits
-from control.planner.goals import PlanRequest
-from control.planner.optimizer import Plan, judged_plan
-from control.planner.proposal import Proposal
+from planner.by_hand import edited, parse_edits
+from planner.goals import PlanRequest
+from planner.optimizer import Plan, judged_plan
+from planner.proposal import Proposal
 from tests.snapshots.canned import CannedSession, facts
 from tests.support.picture import picture
 from tests.support.settle import settle

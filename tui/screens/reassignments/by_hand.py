@@ -12,8 +12,8 @@ from textual.widgets import Label, Select, Static, TextArea
 
 from control.kafka.errors import KafkaPortError
 from control.operations.errors import InvalidInputError, OperationError
-from control.planner.by_hand import LeaderOrder
 from control.views.plan_choices import PlanChoice, PlanChoices
+from planner.by_hand import LeaderOrder
 from tui.work import WorksWhileShown
 
 JUDGE_AFTER_S: Final = 0.3

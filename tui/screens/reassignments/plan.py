@@ -18,7 +18,6 @@ from control.operations.catalogue.moves.reassign import REASSIGN, RUN_FIELDS, Re
 from control.operations.errors import OperationError, PlanGoneError
 from control.operations.previews import Previewed
 from control.operations.reassignment.planning import Preview
-from control.planner.goals import GoalError
 from control.views.paths import ViewPath
 from control.views.plan_choices import PlanChoice, PlanChoices, edited
 from control.views.plan_map import map_path
@@ -34,6 +33,7 @@ from control.views.plans import (
 from control.views.preflight_checks import TONES
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables.rows import SHAPES
+from planner.goals import GoalError
 from tui.messages import PathChosen
 from tui.screens.base import ViewScreen
 from tui.screens.dialogs.confirm import Confirming

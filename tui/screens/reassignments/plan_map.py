@@ -8,12 +8,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Static
 
-from control.planner.optimizer import Alternative
-from control.planner.planned_map import KeptPlan
 from control.views.format import bytes_text, plural_text
 from control.views.paths import ViewPath
 from control.views.plan_map import GROWS, MEASURES, PlanCell, form_path, plan_map, to_text
 from control.views.snapshots.snapshot import OperatorSnapshot
+from planner.optimizer import Alternative
+from planner.planned_map import KeptPlan
 from tui.messages import PathChosen
 from tui.screens.base import ViewScreen
 from tui.terminal_session import TerminalSession

@@ -26,7 +26,7 @@ from control.operations.reassignment.draining import (
     staying_on,
 )
 from control.operations.reassignment.facts import cordoned_brokers
-from control.planner.goals import Goal, GoalError, PlanRequest
+from planner.goals import Goal, GoalError, PlanRequest
 
 AGAIN: Final = "then drain it once more: that goes on with the next step"
 GONE_ASKED_EVERY_S: Final = 0.2

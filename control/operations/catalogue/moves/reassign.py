@@ -38,10 +38,10 @@ from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import Preview
 from control.operations.reassignment.preflight import failures
 from control.operations.reassignment.preview import whole_preview
-from control.planner.by_hand import NOTHING, LeaderOrder
-from control.planner.goals import Goal, PlanRequest
-from control.planner.proposal import Proposal
-from control.planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
+from planner.by_hand import NOTHING, LeaderOrder
+from planner.goals import Goal, PlanRequest
+from planner.proposal import Proposal
+from planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
 
 
 class Task(StrEnum):

@@ -34,8 +34,8 @@ from control.operations.catalogue.topics.topic_templates import (
 from control.operations.errors import InvalidInputError, StalePreviewError
 from control.operations.protected_topics import check_topic
 from control.operations.reassignment.facts import cordoned_brokers
-from control.planner.new_topic import placed
-from control.planner.racks import Racks
+from planner.new_topic import placed
+from planner.racks import Racks
 
 CLUSTER_DEFAULT: Final = "the cluster's default"
 _SOURCE_TOPIC: Final = 1
@@ -52,7 +52,7 @@ class Placing(StrEnum):
     """Chooses the brokers of the replicas."""
 
     EVENLY = "evenly"
-    """The preview: fewest replicas first, over all racks (``control.planner.new_topic``)."""
+    """The preview: fewest replicas first, over all racks (``planner.new_topic``)."""
     CLUSTER = "cluster"
     """The controller, when it creates the topic."""
 

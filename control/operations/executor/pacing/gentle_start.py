@@ -11,8 +11,8 @@ from operator import itemgetter
 from typing import Final
 
 from control.operations.executor.catching_up import FETCH_BYTES
-from control.planner.proposal import PartitionChange
-from control.planner.waves import Wave
+from planner.proposal import PartitionChange
+from planner.waves import Wave
 
 BATCHES_MAX: Final = 20
 BATCH_S: Final = 0.5

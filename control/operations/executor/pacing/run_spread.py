@@ -8,7 +8,7 @@ from control.operations.bus.commands import ReassignCommand
 from control.operations.reassignment.cluster_probes import read_fetch_backoffs
 from control.operations.reassignment.placements import Placements
 from control.operations.reassignment.spreading import Pace, SpreadEstimate, Writing
-from control.planner.waves import Wave
+from planner.waves import Wave
 
 
 async def pace_of_run(

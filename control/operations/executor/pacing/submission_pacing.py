@@ -7,8 +7,8 @@ from control.model.ids import TopicPartition
 from control.operations.executor.pacing.gentle_start import BATCH_S, gentle_start
 from control.operations.executor.pacing.topic_pacing import Turns
 from control.operations.reassignment.spreading import Pace, SpreadEstimate, Writing
-from control.planner.proposal import PartitionChange
-from control.planner.waves import Wave
+from planner.proposal import PartitionChange
+from planner.waves import Wave
 
 
 class SubmissionPacer:

@@ -16,7 +16,7 @@ from control.operations.executor.move_watch import MoveWatch
 from control.operations.executor.run_context import RunContext, tell_once
 from control.operations.executor.throttles.foreign_changes import ForeignChange, foreign_words
 from control.operations.executor.throttles.throttle_of_move import MoveThrottle
-from control.planner.waves import Wave
+from planner.waves import Wave
 
 TOPICS_AT_A_TIME: Final = 100
 """A wave of more topics is compared in turns: a reading of so many costs a broker of Kafka some

@@ -48,7 +48,7 @@ from control.operations.executor.throttles.throttle_retries import (
 from control.operations.executor.yielding.rules import YieldMode
 from control.operations.reassignment.planning import resolve_throttle
 from control.operations.reassignment.producer_traffic import working_rate
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 NOT_EVERYWHERE: Final = "not every broker has the throttle as asked"
 FORMER_RATES_MAX: Final = 8

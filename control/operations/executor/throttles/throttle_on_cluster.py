@@ -28,7 +28,7 @@ from control.operations.executor.throttles.throttle_record import (
     plan_throttle,
     topic_changes,
 )
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 _SHOWN_WITHIN_S: Final = 20.0
 _SHOWN_POLL_S: Final = 0.1

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from control.model.ids import TopicPartition
 from control.operations.reassignment.producer_traffic import bytes_in, working_rate
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 LEADER_RATE: Final = "leader.replication.throttled.rate"
 FOLLOWER_RATE: Final = "follower.replication.throttled.rate"

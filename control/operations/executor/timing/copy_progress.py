@@ -13,7 +13,7 @@ from control.operations.bus.events import MovingPartition
 from control.operations.executor.catching_up import Replica
 from control.operations.executor.timing.calibration import Interval
 from control.operations.executor.timing.eta import RateWindow
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 Link = tuple[str, int]
 """``sends`` or ``receives``, and the broker that does."""

@@ -21,7 +21,7 @@ from control.operations.reassignment.disks.directory_placement import (
 from control.operations.reassignment.facts import ClusterFacts
 from control.operations.reassignment.preflight_load import Waves
 from control.operations.reassignment.producer_traffic import bytes_off
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 DISK: Final = "disk"
 DELETED_LATER: Final = (

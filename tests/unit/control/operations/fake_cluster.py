@@ -26,8 +26,8 @@ from control.operations.bus.state import OperationState, accepted_data, apply_ev
 from control.operations.executor.run import ReassignRun
 from control.operations.executor.run_context import ControlFlags
 from control.operations.executor.timing.calibration import Calibration
-from control.planner.proposal import PartitionChange
-from control.planner.waves import WaveRules
+from planner.proposal import PartitionChange
+from planner.waves import WaveRules
 
 FROM, TO, ELSEWHERE = (1, 2), (3, 2), (4, 2)
 

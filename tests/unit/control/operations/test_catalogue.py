@@ -25,9 +25,9 @@ from control.operations.checks import config_pairs, pairs, spread_seconds
 from control.operations.errors import InvalidInputError
 from control.operations.executor.move_window import window_check
 from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode, YieldRules
-from control.planner.by_hand import NOTHING
-from control.planner.waves import USUAL_WAVES
 from partiscope.cli.reassignments.reassign import reassign
+from planner.by_hand import NOTHING
+from planner.waves import USUAL_WAVES
 from tests.support.cases import case
 from tests.support.phrases import lacking
 

@@ -18,8 +18,8 @@ from control.operations.preflight_check import Verdict
 from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.planning import preview_of
 from control.operations.reassignment.topic_ids import facts_of
-from control.planner.proposal import PartitionChange, Proposal
-from control.planner.waves import WaveRules
+from planner.proposal import PartitionChange, Proposal
+from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (

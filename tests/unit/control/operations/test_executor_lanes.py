@@ -14,7 +14,7 @@ from control.operations.bus.events import Event, EventKind, Outcome
 from control.operations.bus.state import accepted_data
 from control.operations.executor import executor as executor_module
 from control.operations.executor.executor import REMOVE_AGAIN_S, Executor, ExecutorSettings
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 from tests.unit.control.operations.fake_cluster import (
     FROM,
     FakeCluster,

@@ -6,7 +6,7 @@ from control.operations.catalogue import FORMS, form_named
 from control.operations.catalogue.forms import OperationForm
 from control.operations.catalogue.moves.reassign import REASSIGN, Task, plan_request
 from control.operations.errors import InvalidInputError
-from control.planner.goals import Goal
+from planner.goals import Goal
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)

@@ -31,8 +31,8 @@ from control.operations.bus.state import (
 )
 from control.operations.errors import CommandDecodeError
 from control.operations.executor.timing.calibration import Misses
-from control.planner.proposal import PartitionChange
-from control.planner.waves import LeaderTurn, SizeOrder, WaveRules
+from planner.proposal import PartitionChange
+from planner.waves import LeaderTurn, SizeOrder, WaveRules
 from tests.unit.control.operations.folded import fold
 
 COMMAND = ReassignCommand(

@@ -8,7 +8,7 @@ from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState
 from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.planning import Preview, preview_of
-from control.planner.waves import WaveRules
+from planner.waves import WaveRules
 from tests.unit.control.operations.fake_cluster import (
     FROM,
     FakeCluster,

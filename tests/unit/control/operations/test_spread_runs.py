@@ -10,7 +10,7 @@ from control.model.ids import TopicPartition
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.executor import run as reassign_run
 from control.operations.reassignment.spreading import NOT_KNOWN
-from control.planner.waves import WaveRules
+from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (

@@ -12,7 +12,7 @@ from control.operations.executor.catching_up import CatchUpWatch
 from control.operations.executor.throttles.adaptive_throttle import SETTLE_S
 from control.operations.executor.throttles.throttle_record import RATES
 from control.operations.executor.throttles.throttle_retries import REFUSED_AGAIN_S
-from control.planner.waves import WaveRules
+from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.executor.test_throttle_of_move import (
     RATE,

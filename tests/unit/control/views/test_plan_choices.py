@@ -9,15 +9,15 @@ import pytest
 
 from control.operations.errors import NotReviewedError, PlanGoneError
 from control.operations.operation_session import OperationSession
-from control.planner.by_hand import edited as placed
-from control.planner.by_hand import parse_edits
-from control.planner.goals import PlanRequest
-from control.planner.optimizer import Plan, judged_plan, plan
-from control.planner.planned_map import KeptPlans, plan_name
-from control.planner.proposal import Proposal
 from control.views import plan_choices
 from control.views.plan_choices import PREFLIGHT_FIELDS, PlanChoices, edited, recalled
-from tests.unit.control.planner.clusters import seeded
+from planner.by_hand import edited as placed
+from planner.by_hand import parse_edits
+from planner.goals import PlanRequest
+from planner.optimizer import Plan, judged_plan, plan
+from planner.planned_map import KeptPlans, plan_name
+from planner.proposal import Proposal
+from tests.unit.planner.clusters import seeded
 
 CLUSTER = seeded(4, joined=3, disorder=0.3)
 VALUES = {**dict.fromkeys(PREFLIGHT_FIELDS, ""), "throttle": "auto", "reason": "new disks"}

@@ -4,9 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from control.planner.goals import PlanRequest
-from control.planner.optimizer import plan
-from control.planner.reassignment_json import parse_reassignment
 from control.views.plans import (
     CHANGES_MAX,
     Offer,
@@ -17,7 +14,10 @@ from control.views.plans import (
     trade_off_lines,
     why_moved,
 )
-from tests.unit.control.planner.clusters import seeded
+from planner.goals import PlanRequest
+from planner.optimizer import plan
+from planner.reassignment_json import parse_reassignment
+from tests.unit.planner.clusters import seeded
 
 
 def offer(name: str, moved: int, least: int | None, percent: float) -> Offer:

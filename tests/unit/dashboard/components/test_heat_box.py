@@ -10,9 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from control.planner.goals import PlanRequest
-from control.planner.optimizer import plan
-from control.planner.planned_map import KeptPlan
 from control.views.cluster.overview import REST, HeatMap
 from control.views.plan_map import PlanCell, PlanMap, plan_map
 from dashboard.components.heat_box import (
@@ -26,10 +23,13 @@ from dashboard.components.heat_box import (
 from dashboard.components.markup import MARKUP
 from dashboard.components.raster import picture_of
 from dashboard.theme import LIGHT
+from planner.goals import PlanRequest
+from planner.optimizer import plan
+from planner.planned_map import KeptPlan
 from tests.support.phrases import lacking
 from tests.unit.control.clusters import MIB
-from tests.unit.control.planner.clusters import seeded
 from tests.unit.dashboard.page_context import words_of
+from tests.unit.planner.clusters import seeded
 
 NAN = float("nan")
 UNEVEN = HeatMap(

@@ -17,7 +17,6 @@ from control.operations.bus.events import (
 )
 from control.operations.bus.state import OperationState, Phase
 from control.operations.reassignment.partition_results import Fate
-from control.planner.proposal import PartitionChange
 from control.views.snapshots.snapshot import build_snapshot
 from dashboard import ids, router
 from dashboard.context import PageContext
@@ -35,6 +34,7 @@ from dashboard.pages.reassignments import (
     move,
     moves,
 )
+from planner.proposal import PartitionChange
 from tests.support.phrases import lacking
 from tests.unit.control import clusters
 from tests.unit.control.clusters import log_dir

@@ -14,15 +14,15 @@ from typing import Final
 
 import pytest
 
-from control.planner.topology import topology_document
 from partiscope.cli.app import run
 from partiscope.cli.shared.exits import Exit
 from partiscope.installation import Installation
+from planner.topology import topology_document
 from tests.support.certificates import make_certificate
 from tests.support.node_cluster import ROOT
 from tests.support.patience import WAIT_S
 from tests.support.unprivileged import as_ordinary_user
-from tests.unit.control.planner.clusters import cluster
+from tests.unit.planner.clusters import cluster
 
 pytestmark = pytest.mark.timeout(WAIT_S)
 

@@ -24,7 +24,7 @@ from control.operations.bus.proof import proof_headers
 from control.operations.bus.state import OperationState, accepted_data, apply_event
 from control.operations.bus.topics import COMMANDS, EVENTS, operation_of
 from control.operations.bus.unreadable import Unreadable
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 
 class FakeBus:

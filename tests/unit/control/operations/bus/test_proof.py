@@ -25,9 +25,9 @@ from control.operations.bus.unreadable import Unreadable
 from control.operations.errors import ProofKeyError
 from control.operations.executor.admission import Admission
 from control.operations.executor.executor import Executor, ExecutorSettings
-from control.planner.proposal import PartitionChange
 from control.views.tables.journal import JOURNAL
 from partiscope.proof_keys import KeyFiles
+from planner.proposal import PartitionChange
 from tests.support.phrases import lacking
 
 CHANGE = PartitionChange(topic="t", partition=0, before=(1,), after=(2,), size_bytes=0)

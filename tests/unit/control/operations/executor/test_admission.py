@@ -20,9 +20,9 @@ from control.operations.bus.state import accepted_data
 from control.operations.errors import FencedError, NotConfiguredError
 from control.operations.executor.admission import Admission
 from control.operations.executor.executor import STRANGERS_TOLD_MAX, Executor, ExecutorSettings
-from control.planner.proposal import PartitionChange
 from partiscope.identity import cluster_of_command
 from partiscope.settings import Settings
+from planner.proposal import PartitionChange
 from tests.support.phrases import lacking
 
 CHANGE = PartitionChange(topic="t", partition=0, before=(1,), after=(2,), size_bytes=0)

@@ -8,7 +8,7 @@ import pytest
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.executor.pacing.gentle_start import BATCH_S, BATCHES_MAX, gentle_start
 from control.operations.executor.pacing.submission_pacing import SubmissionPacer
-from control.planner.waves import WaveRules
+from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (

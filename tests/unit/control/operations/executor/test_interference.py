@@ -26,8 +26,8 @@ from control.operations.executor.throttles.throttle_record import (
     REPLICA_LISTS,
 )
 from control.operations.executor.timing.calibration import Calibration
-from control.planner.proposal import PartitionChange
-from control.planner.waves import WaveRules
+from planner.proposal import PartitionChange
+from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.executor.test_throttle_of_move import RATE, rates_on

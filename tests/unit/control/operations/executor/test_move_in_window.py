@@ -21,7 +21,7 @@ from control.operations.executor import window_watch
 from control.operations.executor.executor import Executor, ExecutorSettings
 from control.operations.executor.move_window import MoveWindow
 from control.operations.executor.window_watch import WindowWatch, local_zone
-from control.planner.waves import WaveRules
+from planner.waves import WaveRules
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (
     FROM,

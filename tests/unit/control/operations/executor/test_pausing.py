@@ -2,7 +2,7 @@
 
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.bus.state import Phase
-from control.planner.waves import WaveRules
+from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (
     FROM,

@@ -6,7 +6,7 @@ import pytest
 
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.executor import run as reassign_run
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (
     FakeCluster,

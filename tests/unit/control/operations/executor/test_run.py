@@ -4,8 +4,8 @@ import pytest
 
 from control.operations.bus.events import EventKind, Outcome
 from control.operations.executor.pacing.debounce import LASTING_READINGS, LASTING_S
-from control.planner.proposal import PartitionChange
-from control.planner.waves import WaveRules
+from planner.proposal import PartitionChange
+from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.conftest import PassS
 from tests.unit.control.operations.fake_cluster import (

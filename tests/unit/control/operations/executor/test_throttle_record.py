@@ -16,7 +16,7 @@ from control.operations.executor.throttles.throttle_record import (
     plan_throttle,
     topic_changes,
 )
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 
 
 def change(partition: int, before: tuple[int, ...], after: tuple[int, ...]) -> PartitionChange:

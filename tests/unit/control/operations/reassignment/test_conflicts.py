@@ -7,7 +7,7 @@ from control.operations.bus.events import Outcome
 from control.operations.bus.state import OperationState, Phase
 from control.operations.preflight_check import Check, Verdict
 from control.operations.reassignment.conflicts import check_others
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 from tests.support.phrases import lacking
 
 MOVE = PartitionChange(topic="t", partition=0, before=(1,), after=(2,), size_bytes=1)

@@ -20,10 +20,10 @@ from control.operations.reassignment.draining import (
     staying_on,
 )
 from control.operations.reassignment.planning import Planning
-from control.planner.proposal import PartitionChange, Proposal
+from planner.proposal import PartitionChange, Proposal
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import FakeCluster, key_of
-from tests.unit.control.planner.clusters import cluster
+from tests.unit.planner.clusters import cluster
 
 STOPPED = DrainState(broker=3, is_alive=False, is_registered=True, replicas=0, may_receive=False)
 EMPTY = replace(STOPPED, is_alive=True)

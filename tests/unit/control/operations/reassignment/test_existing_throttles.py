@@ -25,8 +25,8 @@ from control.operations.reassignment.preflight import preflight
 from control.operations.reassignment.preview import whole_preview
 from control.operations.reassignment.preview_history import with_past
 from control.operations.reassignment.producer_traffic import seconds_of
-from control.planner.proposal import Proposal
-from control.planner.waves import USUAL_WAVES
+from planner.proposal import Proposal
+from planner.waves import USUAL_WAVES
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (
     FROM,

@@ -14,7 +14,7 @@ from control.operations.bus.events import (
 from control.operations.bus.state import OperationState, apply_event
 from control.operations.executor.cancellation import give_up
 from control.operations.reassignment.partition_results import Fate
-from control.planner.waves import WaveRules
+from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (
     FROM,

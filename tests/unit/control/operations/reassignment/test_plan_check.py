@@ -21,8 +21,8 @@ from control.operations.preflight_check import Verdict
 from control.operations.reassignment.facts import ClusterFacts, topology_of
 from control.operations.reassignment.plan_check import check_document, check_offline, check_plan
 from control.operations.reassignment.preflight import preflight
-from control.planner.proposal import proposal_of
-from control.planner.topology import (
+from planner.proposal import proposal_of
+from planner.topology import (
     Topology,
     TopologyBroker,
     TopologyPartition,

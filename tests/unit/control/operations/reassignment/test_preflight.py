@@ -22,8 +22,8 @@ from control.operations.reassignment.preflight import (
 )
 from control.operations.reassignment.preflight_load import expected_seconds, waves_now
 from control.operations.reassignment.producer_traffic import seconds_of
-from control.planner.proposal import PartitionChange, Proposal
-from control.planner.waves import WaveRules
+from planner.proposal import PartitionChange, Proposal
+from planner.waves import WaveRules
 from tests.support.phrases import lacking
 
 KEY = TopicPartition("t", 0)

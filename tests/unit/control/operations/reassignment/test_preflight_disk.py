@@ -14,7 +14,7 @@ from control.operations.reassignment.disks.preflight_disk import check_disk, pea
 from control.operations.reassignment.facts import read_facts, topology_of
 from control.operations.reassignment.planning import preview_of
 from control.operations.reassignment.preflight import preflight
-from control.planner.proposal import PartitionChange, Proposal
+from planner.proposal import PartitionChange, Proposal
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (
     FROM,

@@ -7,7 +7,7 @@ from control.operations.bus.state import OperationState, Phase
 from control.operations.executor.timing.calibration import Misses
 from control.operations.reassignment.planning import Preview, preview_of
 from control.operations.reassignment.preview_history import with_past
-from control.planner.proposal import Proposal
+from planner.proposal import Proposal
 from tests.unit.control.operations.reassignment.test_preflight import FACTS, MOVE
 
 MIB = 1 << 20

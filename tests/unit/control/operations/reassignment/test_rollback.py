@@ -15,7 +15,7 @@ from control.operations.catalogue.operation import Effect, Operation, OperationC
 from control.operations.errors import ConflictError
 from control.operations.operation_session import OperationSession
 from control.operations.reassignment.planning import Planning
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import FROM, TO, FakeCluster, change
 from tests.unit.control.operations.reassignment.test_rollback_plan import (

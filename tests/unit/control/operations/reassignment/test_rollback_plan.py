@@ -13,8 +13,8 @@ from control.operations.bus.events import EventKind, Outcome
 from control.operations.bus.state import OperationState, Phase, submitted
 from control.operations.errors import ConflictError, InvalidInputError
 from control.operations.reassignment import rollback_plan as rollback_plan
-from control.planner.proposal import PartitionChange
-from control.planner.waves import WaveRules
+from planner.proposal import PartitionChange
+from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (
     FROM,

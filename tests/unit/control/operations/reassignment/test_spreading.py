@@ -11,7 +11,7 @@ from control.operations.executor.timing.forecast import ASKED_S, Finishing, Fore
 from control.operations.reassignment.preflight_load import check_time
 from control.operations.reassignment.producer_traffic import seconds_of
 from control.operations.reassignment.spreading import Pace, SpreadEstimate, Writing, estimate_spread
-from control.planner.proposal import PartitionChange
+from planner.proposal import PartitionChange
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import change
 

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from control.operations.bus.events import EventKind, MoveProgress, Outcome
 from control.operations.bus.state import Moment, OperationState, Phase
-from control.planner.proposal import PartitionChange
 from control.views.tables.moves import (
     change_row,
     done_percent,
@@ -14,6 +13,7 @@ from control.views.tables.moves import (
     spread_words,
 )
 from control.views.tables.rows import Tone
+from planner.proposal import PartitionChange
 from tests.support.phrases import lacking
 from tests.unit.control.clusters import NOW_MS
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from control.planner.topology import topology_document
 from partiscope.cli.app import run
+from planner.topology import topology_document
 from tests.support.phrases import lacking
-from tests.unit.control.planner.clusters import cluster
+from tests.unit.planner.clusters import cluster
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from control.planner.reassignment_json import parse_reassignment
-from control.planner.topology import topology_document
 from partiscope.cli.app import run
+from planner.reassignment_json import parse_reassignment
+from planner.topology import topology_document
 from tests.support.phrases import lacking
-from tests.unit.control.planner.clusters import cluster, seeded
+from tests.unit.planner.clusters import cluster, seeded
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import pytest
 
-from control.planner.reassignment_json import parse_reassignment
-from control.planner.topology import topology_document
 from partiscope.cli.app import run
 from partiscope.cli.reassignments.plan import before_file
-from tests.unit.control.planner.clusters import cluster
+from planner.reassignment_json import parse_reassignment
+from planner.topology import topology_document
+from tests.unit.planner.clusters import cluster
 
 WRONG_USE: Final = 2
 

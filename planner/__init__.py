@@ -1,0 +1,1 @@
+"""Plans replica placements: pure functions from a topology to proposals (README.md)."""
