@@ -31,10 +31,10 @@ from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.java_cpu import percent_of_a_core, spent
 from broker.metrics_schema import Envelope, ReplicaSample, encode_round
+from control.collector.collector import Collector, CollectorSettings
+from control.collector.delivery import Delivery
+from control.collector.report_writer import WatchReport
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.collector.collector import Collector, CollectorSettings
-from control.kafka.collector.delivery import Delivery
-from control.kafka.collector.report_writer import WatchReport
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError
 from control.model.ids import TopicPartition

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from control.kafka.collector.report_writer import WatchReport
+from control.collector.report_writer import WatchReport
 from control.operations.bus.state import OperationState
 
 READ_ONLY: Final = (

@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 from confluent_kafka.cimpl import NewTopic
 
+from control.collector.source import wall_ms
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.collector.source import wall_ms
 from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import TopicPartition
 from tests.support.collecting import Collected, becomes, collecting

@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.cimpl import NewTopic
 
-from control.kafka.collector.source import wall_ms
+from control.collector.source import wall_ms
 from control.kafka.connection.settings import KafkaSettings
 from tests.support.collecting import becomes, collecting
 from tests.support.kafka_oracle import KafkaCluster, ready_admin

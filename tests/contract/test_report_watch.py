@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from control.kafka.collector.delivery import Delivery
-from control.kafka.collector.report_writer import WatchReport
+from control.collector.delivery import Delivery
+from control.collector.report_writer import WatchReport
 from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import ClusterId
 from control.views.snapshots.collector_findings import SILENT_MS, ReportWatch, watch_findings

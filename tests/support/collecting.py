@@ -13,8 +13,8 @@ from broker.metrics_schema import (
     SampleRecord,
     decode_record,
 )
-from control.kafka.collector.collector import Collector, CollectorSettings
-from control.kafka.collector.report_writer import WatchReport
+from control.collector.collector import Collector, CollectorSettings
+from control.collector.report_writer import WatchReport
 from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import TopicPartition
 from control.operations.catalogue import NEEDED_RIGHTS

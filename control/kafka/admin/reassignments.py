@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from control.kafka.collector.grants import Grants
-from control.kafka.collector.rights import NO_BITS, AclOperation, Lacking, bits_of_topics
+from control.kafka.acl import NO_BITS, AclOperation, Grants, Lacking, bits_of_topics
 from control.kafka.connection import apis
 from control.kafka.connection.retry import ask_controller
 from control.kafka.connection.wire import KafkaWire

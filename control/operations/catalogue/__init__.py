@@ -4,7 +4,7 @@ commands of all faces."""
 from collections.abc import Mapping
 from typing import Final
 
-from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.acl import AclOperation, Lacking
 from control.operations.catalogue.alerts.end_silence import EndSilence
 from control.operations.catalogue.alerts.silence_alerts import SilenceAlerts
 from control.operations.catalogue.brokers.clear_throttles import ClearThrottles

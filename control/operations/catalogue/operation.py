@@ -10,8 +10,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 
+from control.kafka.acl import Lacking
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.collector.rights import Lacking
 from control.kafka.connection.wire import answers_soon
 from control.model.watched_cluster import Site
 from control.operations.bus.client import OperationsClient

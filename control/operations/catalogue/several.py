@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import ClassVar, Final, Self
 
-from control.kafka.collector.rights import Lacking
+from control.kafka.acl import Lacking
 from control.kafka.errors import KafkaPortError, UnreachableError
 from control.model.units import counted
 from control.operations.catalogue import operation_named

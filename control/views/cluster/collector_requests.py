@@ -1,6 +1,6 @@
 """Requests of the collector to the brokers that it watches, in words."""
 
-from control.kafka.collector.report_writer import BrokerReport, WatchReport
+from control.collector.report_writer import BrokerReport, WatchReport
 from control.views.format import byte_rate_text, count_text
 from control.views.tables.rows import Cell, Tone
 

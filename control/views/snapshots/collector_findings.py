@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache, partial
 from typing import Final
 
-from control.kafka.collector.report_writer import REPORT_INTERVAL_MS, WatchReport
+from control.collector.report_writer import REPORT_INTERVAL_MS, WatchReport
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError
 from control.model.finding import Finding
@@ -151,7 +151,7 @@ class ReportWatch:
 
     async def _follow(self) -> None:
         # Loaded here: who watches nobody's cluster needs no Kafka client.
-        from control.kafka.collector.report_reader import follow_reports
+        from control.collector.report_reader import follow_reports
 
         pause_s = FIRST_RETRY_S
         while True:
@@ -191,6 +191,6 @@ def read_reports(bus: KafkaSettings | str) -> dict[str, WatchReport]:
 
 async def _reports(bus: KafkaSettings | str) -> dict[str, WatchReport]:
     """Loaded here: who watches nobody's cluster needs no Kafka client."""
-    from control.kafka.collector.report_reader import read_reports
+    from control.collector.report_reader import read_reports
 
     return await read_reports(bus)

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from typing import Final
 
-from control.kafka.collector.report_writer import WatchReport
+from control.collector.report_writer import WatchReport
 from control.kafka.connection.broker_probe import BrokerProbe
 from control.model.finding import Finding, Operation, sorted_findings
 from control.model.freshness import doubtful_brokers

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from control.kafka.collector.report_writer import WatchReport
+from control.collector.report_writer import WatchReport
 from control.kafka.connection.broker_probe import answering_brokers
 from control.model.consequences import gathered
 from control.model.finding import Finding, sorted_findings

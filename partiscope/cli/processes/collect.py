@@ -32,8 +32,8 @@ def collect(
     data: Data = None,
 ) -> None:
     """Sample a Kafka cluster by its protocol alone until SIGTERM; nothing is changed there."""
-    from control.kafka.collector.collector import CollectorSettings
-    from control.kafka.collector.process import run_collector
+    from control.collector.collector import CollectorSettings
+    from control.collector.process import run_collector
     from control.kafka.connection.connections import settings_of
     from control.operations.catalogue import NEEDED_RIGHTS
 

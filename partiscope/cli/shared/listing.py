@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from control.kafka.collector.report_writer import WatchReport
+from control.collector.report_writer import WatchReport
 from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.collector_findings import read_report
 from control.views.snapshots.operation_findings import operations_now

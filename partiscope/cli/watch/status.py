@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from control.kafka.collector.report_writer import WatchReport
+from control.collector.report_writer import WatchReport
 from control.model.command_line import typed
 from control.model.finding import Finding
 from control.model.status import Severity

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 from textual.widgets import Static
 
-from control.kafka.collector.report_writer import WatchReport
+from control.collector.report_writer import WatchReport
 from control.operations.bus.events import MoveProgress, Outcome
 from control.operations.bus.state import OperationState, Phase
 from control.views.snapshots.feed import REBUILD_AFTER_MS, SnapshotFeed

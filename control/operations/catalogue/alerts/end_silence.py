@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
 from control.alerts.silences import Silence
-from control.kafka.collector.rights import Lacking
+from control.kafka.acl import Lacking
 from control.model.moments import iso_text
 from control.operations.bus.alert_records import AlertRecords, AlertsTopic
 from control.operations.catalogue.fields import REASON

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
 from control.alerts.silences import ANY, SILENCE_MS_MAX, Matcher, Silence
-from control.kafka.collector.rights import Lacking
+from control.kafka.acl import Lacking
 from control.model.moments import TimeError, iso_text, parse_moment
 from control.model.units import duration_text, parse_duration
 from control.operations.bus.alert_records import AlertsTopic

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.acl import AclOperation, Lacking
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.units import counted

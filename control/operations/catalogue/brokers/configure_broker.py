@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Self
 
 from broker.protocol.known_configs import ConfigType
+from control.kafka.acl import AclOperation, Lacking
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
 from control.operations.catalogue.configs import CONFIGS, Configure, configs_of
 from control.operations.catalogue.fields import REASON

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Self
 
+from control.kafka.acl import AclOperation, Lacking
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope, LogDir
 from control.operations import checks
 from control.operations.catalogue.fields import BROKER, REASON

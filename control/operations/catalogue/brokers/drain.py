@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Final, Self
 
+from control.kafka.acl import Lacking
 from control.kafka.admin.reassignments import REASSIGN_RIGHTS
-from control.kafka.collector.rights import Lacking
 from control.model.units import bytes_text, counted
 from control.operations import checks
 from control.operations.broker_stop_client import OutageRefusedError, retire, why_not_run_by

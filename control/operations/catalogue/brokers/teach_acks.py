@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final, Self
 
-from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.acl import AclOperation, Lacking
 from control.messages.acks_lesson import AcksResult, LessonError, place_lesson, teach_acks
 from control.operations import checks
 from control.operations.broker_stop_client import OUTAGE_S_MAX, OutageRefusedError, outage

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
-from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.acl import AclOperation, Lacking
 from control.model.ids import TopicPartition
 from control.model.units import counted
 from control.operations.catalogue.fields import GROUP, REASON, TOPIC

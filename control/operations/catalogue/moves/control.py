@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
+from control.kafka.acl import Lacking
 from control.kafka.admin.reassignments import REASSIGN_RIGHTS
-from control.kafka.collector.rights import Lacking
 from control.operations.bus.commands import ControlAction
 from control.operations.bus.state import OperationState
 from control.operations.catalogue.fields import REASON

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Final, Self
 
+from control.kafka.acl import Lacking
 from control.kafka.admin.reassignments import REASSIGN_RIGHTS
-from control.kafka.collector.rights import Lacking
 from control.model.ids import TopicPartition
 from control.model.units import bytes_text, counted
 from control.operations import checks

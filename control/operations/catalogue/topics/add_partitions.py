@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.acl import AclOperation, Lacking
 from control.messages.forecast import forecast, keys_to_preview, moving_words
 from control.messages.partitioners import KeyRule
 from control.model.units import counted

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.acl import AclOperation, Lacking
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.operations.catalogue.configs import CONFIGS, Configure, configs_of
 from control.operations.catalogue.fields import REASON, TOPIC

@@ -9,8 +9,8 @@ from typing import ClassVar, Final, Self
 
 from kio.schema.errors import ErrorCode
 
+from control.kafka.acl import AclOperation, Lacking
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.errors import KafkaPortError, RefusedError
 from control.kafka.ports import (
     CLUSTERS_OWN,

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
 
+from control.kafka.acl import AclOperation, Lacking
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.errors import KafkaPortError, UnreachableError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.ids import TopicPartition, partition_numbers

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
+from control.kafka.acl import AclOperation, Lacking
 from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.collector.rights import AclOperation, Lacking
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import TopicMetadata
 from control.model.units import bytes_text, counted

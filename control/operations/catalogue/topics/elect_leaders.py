@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import ClassVar, Self
 
-from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.acl import AclOperation, Lacking
 from control.kafka.ports import ElectionType, PartitionMetadata
 from control.model.ids import TopicPartition
 from control.model.units import counted

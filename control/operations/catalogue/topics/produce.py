@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Self
 
-from control.kafka.collector.rights import AclOperation, Lacking
+from control.kafka.acl import AclOperation, Lacking
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.records.producer import ACKS, COMPRESSIONS, ProducerOptions
 from control.messages.keys import KeySpecError

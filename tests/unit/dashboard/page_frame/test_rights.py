@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from control.kafka.collector.report_writer import WatchReport
+from control.collector.report_writer import WatchReport
 from control.operations.catalogue import MOVE_OPERATIONS
 from control.operations.catalogue.brokers.teach_acks import TeachAcks
 from control.operations.catalogue.moves.reassign import REASSIGN

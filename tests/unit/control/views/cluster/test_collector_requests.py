@@ -1,6 +1,6 @@
 """The collector's load in words, for both screens."""
 
-from control.kafka.collector.report_writer import BrokerReport, WatchReport
+from control.collector.report_writer import BrokerReport, WatchReport
 from control.views.cluster.collector_requests import load_cell
 from control.views.tables.rows import Tone
 

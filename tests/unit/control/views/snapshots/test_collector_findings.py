@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from control.kafka.collector.report_writer import BrokerReport, MissingRight, WatchReport
+from control.collector.report_writer import BrokerReport, MissingRight, WatchReport
 from control.model.status import Severity
 from control.operations.catalogue import FORMS
 from control.views.format import phrase

@@ -10,7 +10,7 @@ import pytest
 
 from control.alerts.alert import Alert, AlertStatus
 from control.alerts.readings import Match
-from control.kafka.collector.report_writer import BrokerReport, MissingRight, WatchReport
+from control.collector.report_writer import BrokerReport, MissingRight, WatchReport
 from control.model.consequences import gathered
 from control.model.finding import Finding, each_of
 from control.model.finding_rules import Evidence, find_all

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from control.kafka.collector.report_writer import BrokerReport
-from control.kafka.collector.source import BrokerSource, wall_ms
+from control.collector.report_writer import BrokerReport
+from control.collector.source import BrokerSource, wall_ms
 from control.kafka.errors import KafkaPortError
 
 BACK_OFF_S_MAX: Final = 10.0

@@ -6,6 +6,13 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
+from control.collector.groups import CLASSIC, SHARE, GroupImages
+from control.collector.image import BrokerLogs, ClusterImage, PartitionState
+from control.collector.load import LoadMeter
+from control.collector.log_times import LogTimes
+from control.collector.readable_ends import FETCH_BYTES, ReadableEnds
+from control.collector.rights import Gap, Gaps
+from control.kafka.acl import NO_BITS
 from control.kafka.admin.groups import (
     classic_description,
     consumer_description,
@@ -16,12 +23,6 @@ from control.kafka.admin.groups import (
     streams_description,
 )
 from control.kafka.admin.reassignments import log_dir_of
-from control.kafka.collector.groups import CLASSIC, SHARE, GroupImages
-from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState
-from control.kafka.collector.load import LoadMeter
-from control.kafka.collector.log_times import LogTimes
-from control.kafka.collector.readable_ends import FETCH_BYTES, ReadableEnds
-from control.kafka.collector.rights import NO_BITS, Gap, Gaps
 from control.kafka.connection import apis
 from control.kafka.connection.wire import Answer, Api, Fields, KafkaWire, PreparedRequest
 from control.kafka.errors import UnsupportedApiError

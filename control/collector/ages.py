@@ -4,11 +4,11 @@ those at which a group stands whether it gets any."""
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from control.kafka.collector.image import ClusterImage
-from control.kafka.collector.log_times import LogTimes
-from control.kafka.collector.member import Member
-from control.kafka.collector.readable_ends import ReadableEnds
-from control.kafka.collector.source import wall_ms
+from control.collector.image import ClusterImage
+from control.collector.log_times import LogTimes
+from control.collector.member import Member
+from control.collector.readable_ends import ReadableEnds
+from control.collector.source import wall_ms
 from control.model.ids import TopicPartition
 
 AGES_INTERVAL_MS: Final = 1_000

@@ -7,11 +7,12 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
+from control.collector.image import BrokerInfo, ClusterImage, TopicConfigs
+from control.collector.rights import Gap, Gaps
+from control.collector.source import wall_ms
+from control.kafka.acl import NO_BITS, bits_of_topics
 from control.kafka.admin.reassignments import KafkaReassignments
 from control.kafka.admin.registrations import METADATA_TOPIC
-from control.kafka.collector.image import BrokerInfo, ClusterImage, TopicConfigs
-from control.kafka.collector.rights import NO_BITS, Gap, Gaps, bits_of_topics
-from control.kafka.collector.source import wall_ms
 from control.kafka.connection import apis
 from control.kafka.connection.wire import Api, KafkaWire
 from control.kafka.errors import KafkaPortError, RefusedError, UnsupportedApiError

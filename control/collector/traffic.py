@@ -15,7 +15,7 @@ the next second the high watermark grows by 50: 10,000 bytes in.
 
 from dataclasses import dataclass
 
-from control.kafka.collector.image import PartitionState
+from control.collector.image import PartitionState
 
 
 @dataclass(slots=True)

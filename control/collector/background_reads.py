@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from control.kafka.collector.ages import LogAges
-from control.kafka.collector.image import ClusterImage
-from control.kafka.collector.member import Due, Member, quiet
-from control.kafka.collector.overview import ClusterOverview
-from control.kafka.collector.traffic import Traffic
+from control.collector.ages import LogAges
+from control.collector.image import ClusterImage
+from control.collector.member import Due, Member, quiet
+from control.collector.overview import ClusterOverview
+from control.collector.traffic import Traffic
 
 MOVEMENTS_ROWS_PER_S: Final = 2_000
 MOVEMENTS_INTERVAL_MS_MAX: Final = 10_000

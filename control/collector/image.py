@@ -50,11 +50,11 @@ class PartitionState:
     high_watermark: int | None = None
     ends_read_ms: int = 0
     log_points: Sequence[int] | None = None
-    """When the log ended where; see ``control.kafka.collector.log_times``."""
+    """When the log ended where; see ``control.collector.log_times``."""
     readable_offset: int | None = None
-    """See ``control.kafka.collector.readable_ends``."""
+    """See ``control.collector.readable_ends``."""
     bytes_in: float | None = None
-    """Estimated bytes since the collector first saw it; see ``control.kafka.collector.traffic``."""
+    """Estimated bytes since the collector first saw it; see ``control.collector.traffic``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

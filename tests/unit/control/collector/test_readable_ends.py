@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.protocol.records import NewRecord, build_batch
-from control.kafka.collector.image import PartitionState
-from control.kafka.collector.readable_ends import FETCH_BYTES, FRESH_MS, STANDS_MS, ReadableEnds
+from control.collector.image import PartitionState
+from control.collector.readable_ends import FETCH_BYTES, FRESH_MS, STANDS_MS, ReadableEnds
 from control.kafka.records.decoding import AbortedTransaction, FetchedBytes
 from control.model.ids import TopicPartition
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from broker.metrics_schema import NO_COMMIT, CommitSample, GroupSample, Row
-from control.kafka.collector.rights import NO_BITS, common_bits
+from control.kafka.acl import NO_BITS, common_bits
 from control.kafka.ports import GroupDescription, ListedGroup
 from control.model.ids import TopicPartition
 

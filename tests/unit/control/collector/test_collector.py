@@ -10,28 +10,21 @@ from broker.metrics_schema import (
     ReplicaSample,
 )
 from broker.protocol import codec
-from control.kafka.collector.background_reads import interval_ms
-from control.kafka.collector.groups import ACTIVE_FOR_MS, IDLE_AGE_MS, GroupImages
-from control.kafka.collector.image import BrokerInfo, BrokerLogs, ClusterImage, PartitionState
-from control.kafka.collector.load import LoadMeter, interval_ms_for
-from control.kafka.collector.report_writer import (
+from control.collector.background_reads import interval_ms
+from control.collector.groups import ACTIVE_FOR_MS, IDLE_AGE_MS, GroupImages
+from control.collector.image import BrokerInfo, BrokerLogs, ClusterImage, PartitionState
+from control.collector.load import LoadMeter, interval_ms_for
+from control.collector.report_writer import (
     BrokerReport,
     MissingRight,
     WatchReport,
     decode_report,
     encode_report,
 )
-from control.kafka.collector.rights import (
-    NO_BITS,
-    AclOperation,
-    Gap,
-    Gaps,
-    bits_of_topics,
-    missing_rights,
-    words_of,
-)
-from control.kafka.collector.rows import orphan_rows, round_rows
-from control.kafka.collector.traffic import Traffic
+from control.collector.rights import Gap, Gaps
+from control.collector.rows import orphan_rows, round_rows
+from control.collector.traffic import Traffic
+from control.kafka.acl import NO_BITS, AclOperation, bits_of_topics, missing_rights, words_of
 from control.kafka.ports import GroupDescription, GroupMember, ListedGroup
 from control.model.ids import TopicPartition
 from control.operations.catalogue import NEEDED_RIGHTS

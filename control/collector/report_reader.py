@@ -6,7 +6,7 @@ from typing import Final
 
 from kio.schema.errors import ErrorCode
 
-from control.kafka.collector.report_writer import (
+from control.collector.report_writer import (
     REPORT_INTERVAL_MS,
     REPORTS_TOPIC,
     WatchReport,

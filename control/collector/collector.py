@@ -18,29 +18,22 @@ from typing import Final, Protocol
 
 from broker.metrics.round_times import RoundTimes
 from broker.metrics_schema import JOB_ROWS_PER_S, Envelope, Row, cut_round, encode_part
-from control.kafka.collector.ages import LogAges
-from control.kafka.collector.background_reads import Beside, interval_ms
-from control.kafka.collector.grants import Grants
-from control.kafka.collector.image import ClusterImage
-from control.kafka.collector.load import interval_ms_for
-from control.kafka.collector.member import Action, Due, Member, back_off_s, wait_together
-from control.kafka.collector.overview import ClusterOverview
-from control.kafka.collector.report_writer import (
+from control.collector.ages import LogAges
+from control.collector.background_reads import Beside, interval_ms
+from control.collector.image import ClusterImage
+from control.collector.load import interval_ms_for
+from control.collector.member import Action, Due, Member, back_off_s, wait_together
+from control.collector.overview import ClusterOverview
+from control.collector.report_writer import (
     REPORT_INTERVAL_MS,
     MissingRight,
     WatchReport,
 )
-from control.kafka.collector.rights import (
-    Gap,
-    Gaps,
-    Lacking,
-    common_bits,
-    missing_rights,
-    words_of,
-)
-from control.kafka.collector.rows import orphan_rows, round_rows
-from control.kafka.collector.source import BrokerSource, wall_ms
-from control.kafka.collector.traffic import Traffic
+from control.collector.rights import Gap, Gaps
+from control.collector.rows import orphan_rows, round_rows
+from control.collector.source import BrokerSource, wall_ms
+from control.collector.traffic import Traffic
+from control.kafka.acl import Grants, Lacking, common_bits, missing_rights, words_of
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.connection.wire import KafkaWire
 from control.kafka.errors import KafkaPortError
@@ -72,7 +65,7 @@ class CollectorSettings:
 
 
 class Sink(Protocol):
-    """Where rounds and reports go: ``control.kafka.collector.delivery.Delivery``."""
+    """Where rounds and reports go: ``control.collector.delivery.Delivery``."""
 
     async def write(self, broker: int, values: Sequence[bytes], *, round_ms: int) -> None:
         """The records of one round, in order."""

@@ -1,7 +1,7 @@
 """The commands that grant what is missing, whole."""
 
-from control.kafka.collector.grants import Grants
-from control.kafka.collector.rights import Gap
+from control.collector.rights import Gap
+from control.kafka.acl import Grants
 from control.kafka.connection.settings import KafkaSettings
 from control.operations.catalogue import NEEDED_RIGHTS
 

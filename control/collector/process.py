@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from control.kafka.collector.collector import Collector, CollectorSettings
-from control.kafka.collector.delivery import Delivery
+from control.collector.collector import Collector, CollectorSettings
+from control.collector.delivery import Delivery
 from control.kafka.connection.wire import explain_unreachable
 from control.kafka.errors import KafkaPortError, UnreachableError
 from control.model.units import counted

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from control.kafka.collector.image import PartitionState
+from control.collector.image import PartitionState
 from control.model.ids import TopicPartition
 
 POINTS_MAX: Final = 48

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.kafka.collector.image import PartitionState
-from control.kafka.collector.log_times import CLOSE_MS, CLOSE_SHARE, POINTS_TOLD_MAX, LogTimes
+from control.collector.image import PartitionState
+from control.collector.log_times import CLOSE_MS, CLOSE_SHARE, POINTS_TOLD_MAX, LogTimes
 from control.model.ids import TopicPartition
 
 KEY = TopicPartition("orders", 0)

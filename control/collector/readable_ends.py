@@ -17,7 +17,7 @@ from typing import Final
 from broker.protocol.errors import MalformedRecordsError
 from broker.protocol.message_formats import header_at
 from broker.protocol.records import HEADER_BYTES, BatchHeader
-from control.kafka.collector.image import PartitionState
+from control.collector.image import PartitionState
 from control.kafka.records.decoding import FetchedBytes, TransactionMarks
 from control.kafka.records.record import Transaction
 from control.model.ids import TopicPartition

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from broker.metrics_schema import BrokerSample, ReplicaSample, Row
-from control.kafka.collector.groups import GroupImages
-from control.kafka.collector.image import BrokerLogs, ClusterImage, PartitionState, TopicConfigs
+from control.collector.groups import GroupImages
+from control.collector.image import BrokerLogs, ClusterImage, PartitionState, TopicConfigs
 
 _UNKNOWN_CONFIGS: Final = TopicConfigs()
 

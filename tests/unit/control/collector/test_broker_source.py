@@ -7,9 +7,9 @@ from typing import Any, Final
 import pytest
 
 from broker.metrics_schema import NO_COMMIT, CommitSample, LogDirSample
-from control.kafka.collector.image import ClusterImage
-from control.kafka.collector.rights import Gap, Gaps
-from control.kafka.collector.source import BrokerSource
+from control.collector.image import ClusterImage
+from control.collector.rights import Gap, Gaps
+from control.collector.source import BrokerSource
 from control.kafka.connection import apis
 from control.kafka.connection.wire import KafkaWire
 from control.kafka.errors import UnreachableError

@@ -1,41 +1,19 @@
 """Finds which rights a principal lacks on the watched cluster.
 
 Gaps are found where the collector asks anyway: an answer with a refusal opens one, the next
-answer without closes it, so rights that come or go while running are noticed. What operations
-would need is told by the brokers themselves, as bits of authorized operations (KIP-430).
+answer without closes it, so rights that come or go while running are noticed.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from enum import Enum, IntEnum
-from functools import reduce
-from operator import and_
-from typing import Any, Final
+from enum import Enum
+from typing import Final
 
-from kio.schema.errors import ErrorCode
+from control.kafka.acl import AclOperation, Lacking
 
 NAMES_MAX: Final = 5
 """So many hidden topics or groups are named in a gap's detail."""
-NO_BITS: Final = -2147483648
-"""What brokers answer when they were not asked, or are too old to tell."""
-
-
-class AclOperation(IntEnum):
-    """Kafka's ACL operations; the code is the place of the bit."""
-
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-
-
-Lacking = tuple[tuple[AclOperation, str], ...]
-"""ACL operations, each with the kind of resource."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,45 +128,3 @@ class Gaps:
         complete, so nobody can tell what is hidden.
         """
         return not self._open.keys().isdisjoint((Gap.LOG_DIRS, Gap.TOPICS, Gap.GROUPS))
-
-
-def missing_rights(bits: Mapping[str, int], needed: Mapping[str, Lacking]) -> dict[str, Lacking]:
-    """Per operation that is not allowed, the rights that it lacks, and those not yet known.
-
-    ``needed`` by operation; topics and groups are judged by those that allow least. ``bits`` by
-    kind of resource: the cluster's, those common to all topics and to all groups; NO_BITS where
-    brokers do not tell, or nothing of the kind was judged so far.
-    """
-    missing: dict[str, Lacking] = {}
-    for name, rights in needed.items():
-        lacking = tuple(
-            (operation, resource)
-            for operation, resource in rights
-            if bits[resource] == NO_BITS or not bits[resource] >> operation & 1
-        )
-        if any(bits[resource] != NO_BITS for _, resource in lacking):
-            missing[name] = lacking
-    return missing
-
-
-def bits_of_topics(topics: Iterable[Any]) -> int:
-    """Rights on every topic of a Metadata answer, internal ones aside."""
-    return common_bits(
-        getattr(topic, "topic_authorized_operations", NO_BITS)
-        for topic in topics
-        if topic.error_code is ErrorCode.none and not topic.name.startswith("__")
-    )
-
-
-def common_bits(each: Iterable[int]) -> int:
-    """Rights that each of them has; NO_BITS where brokers do not tell."""
-    told = [bits for bits in each if bits != NO_BITS]
-    return reduce(and_, told) if told else NO_BITS
-
-
-def words_of(lacking: Lacking) -> str:
-    """Rights in words: ``ALTER on the cluster and WRITE on topics``."""
-    return " and ".join(
-        f"{operation.name} on {'the cluster' if resource == 'cluster' else f'{resource}s'}"
-        for operation, resource in lacking
-    )

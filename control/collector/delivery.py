@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from broker.metrics_schema import METRICS_TOPIC
-from control.kafka.admin.bus_topics import ensure_topic
-from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.collector.report_writer import (
+from control.collector.report_writer import (
     REPORTS_CONFIGS,
     REPORTS_TOPIC,
     WatchReport,
     encode_report,
 )
+from control.kafka.admin.bus_topics import ensure_topic
+from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.records.producer import OutgoingRecord, ProducerOptions, RecordProducer
 
