@@ -36,11 +36,12 @@ from benchmarks.moves_felt import (
 )
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.ids import TopicPartition
+from control.move.events import MoveProgress, Outcome
+from control.move.results import Misses
+from control.move.throttle import THROTTLE_AUTO
 from control.operations.bus.client import OperationsClient
-from control.operations.bus.commands import THROTTLE_AUTO
-from control.operations.bus.events import MoveProgress, Outcome
 from control.operations.bus.proof import use_keys
-from control.operations.executor.timing.calibration import Misses, calibration_of
+from control.operations.reassignment.calibration import calibration_of
 from control.operations.reassignment.planning import Planning
 from partiscope.proof_keys import KeyFiles
 from partiscope.settings import load_settings

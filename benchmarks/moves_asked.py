@@ -15,10 +15,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+from control.move.commands import ReassignCommand
+from control.move.events import Event, EventKind, MoveProgress
+from control.move.state import accepted_data
 from control.operations.bus.client import OperationsClient
-from control.operations.bus.commands import ReassignCommand
-from control.operations.bus.events import Event, EventKind, MoveProgress
-from control.operations.bus.state import accepted_data
 from control.operations.bus.topics import Bus
 from planner.proposal import PartitionChange
 from tests.support.cluster import LocalCluster

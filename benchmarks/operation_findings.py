@@ -18,14 +18,14 @@ from typing import Any, Final
 from benchmarks.processes import cpu_seconds
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection import apis
-from control.operations.executor.throttles.left_throttles import LeftThrottles, RunningMoves
-from control.operations.executor.throttles.throttle_guard import TOPICS_AT_A_TIME
-from control.operations.executor.throttles.throttle_on_cluster import ClusterThrottle
-from control.operations.executor.throttles.throttle_record import (
+from control.move.throttle import (
     REPLICA_LISTS,
     Lists,
     ThrottleRecord,
 )
+from control.operations.executor.throttles.left_throttles import LeftThrottles, RunningMoves
+from control.operations.executor.throttles.throttle_guard import TOPICS_AT_A_TIME
+from control.operations.executor.throttles.throttle_on_cluster import ClusterThrottle
 from tests.contract.operations_rig import ours
 from tests.support.cluster import NOBODY_DIES, LocalCluster
 from tests.support.settle import eventually

@@ -6,12 +6,10 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from control.model.watched_cluster import WatchedCluster
-
-if TYPE_CHECKING:  # a Kafka client comes with it
-    from control.operations.bus.journal import JournalLine
+from control.move.journal_lines import JournalLine
 
 START_AFTER_S: Final = 2.0
 """A Kafka client comes with it: not before the first picture stands."""

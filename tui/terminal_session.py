@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from control.model.watched_cluster import WatchedCluster
+from control.move.journal_lines import JournalLine
 from control.views.paths import ViewPath
 from control.views.series import Span
 from control.views.snapshots.feed import SnapshotFeed
@@ -22,7 +23,6 @@ from control.views.snapshots.store import StoreReader
 from control.views.times import RANGE_DEFAULT, RANGES, span_of
 
 if TYPE_CHECKING:  # a Kafka client comes with them
-    from control.operations.bus.journal import JournalLine
     from control.operations.operation_session import OperationSession
 
 Heard = Callable[[SnapshotFeed, OperatorSnapshot], None]

@@ -27,7 +27,7 @@ from control.model.status import (
     PARTITION_SEVERITIES,
     UNJUDGED,
 )
-from control.operations.bus.state import OperationState, Phase
+from control.move.state import OperationState, Phase
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables import arrow
 from spark_metrics.window.totals import aggregated

@@ -8,8 +8,15 @@ from typing import Final
 from control.model.config_values import plain_value
 from control.model.ids import partition_numbers
 from control.model.units import parse_byte_rate, parse_duration
-from control.operations.executor.move_window import parse_day_time
-from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S
+from control.move.throttle import (
+    RATE_MAX_BYTES_PER_S,
+    RATE_MIN_BYTES_PER_S,
+    THROTTLE_AUTO,
+    THROTTLE_NONE,
+    Throttle,
+)
+from control.move.window import parse_day_time
+from control.operations.errors import InvalidInputError
 from planner.by_hand import HandError, parse_edits
 
 FieldCheck = Callable[[str], str | None]
@@ -75,6 +82,22 @@ def throttle(text: str) -> str | None:
     if text in ("auto", "none") or (rate is not None and rate >= RATE_MIN_BYTES_PER_S):
         return None
     return "auto, none, or a rate from 1 KiB such as 50MiB"
+
+
+def fixed_rate(throttle: Throttle) -> int | None:
+    """Bytes per second of a throttle that no plan decides: null for none and auto.
+
+    :raises InvalidInputError: neither auto, none nor a rate.
+    """
+    if throttle in (THROTTLE_AUTO, THROTTLE_NONE):
+        return None
+    rate = throttle if isinstance(throttle, int) else parse_byte_rate(throttle)
+    if rate is None:
+        raise InvalidInputError({"throttle": f"{throttle!r} is not auto, none or a rate: 50MiB"})
+    if rate > RATE_MAX_BYTES_PER_S:
+        reason = f"{throttle!r} is more than Kafka takes: 50MiB, or none"
+        raise InvalidInputError({"throttle": reason})
+    return rate
 
 
 def spread(text: str) -> str | None:

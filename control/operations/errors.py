@@ -1,7 +1,6 @@
 """Why an operation did not happen.
 
 OperationError                 title, reason, next step
-├── CommandDecodeError         a record of the operations topic that is no command we know
 ├── InvalidInputError          a form or flag that cannot be; names the field
 ├── ReadOnlyError              this session may only look
 ├── ProtectedTopicError        Kafka, or Partiscope, keeps its own state in the topic
@@ -43,14 +42,6 @@ class OperationError(Exception):
         self.title = title
         self.reason = reason
         self.next_step = typed(next_step)
-
-
-class CommandDecodeError(OperationError):
-    """A record that is not a command or event of a version we know."""
-
-    def __init__(self, reason: str) -> None:
-        next_step = "submit it with Partiscope of the same or an older version"
-        super().__init__("unreadable record", reason=reason, next_step=next_step)
 
 
 class InvalidInputError(OperationError):

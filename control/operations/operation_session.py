@@ -33,7 +33,7 @@ from control.operations.catalogue.moves.reassign import REASSIGN, Task, one_part
 from control.operations.catalogue.operation import Done, Operation, OperationContext
 from control.operations.catalogue.topics.produce import Produce
 from control.operations.errors import InvalidInputError, NoRightError, StalePreviewError
-from control.operations.permission import check_typed, check_writable, word_for
+from control.operations.permission import check_typed, check_writable
 from control.operations.previews import Previewed, Previews
 from control.operations.reassignment.planning import Planning
 from control.operations.sends import Sends
@@ -118,7 +118,7 @@ class OperationSession:
         effect = await asked.preview(replace(self._context, read={}))
         previewed = Previewed(
             effect=effect,
-            word=word_for(self.watched, effect.command),
+            word=effect.command.word(self.watched),
             made_s=time.monotonic(),
             name=secrets.token_urlsafe(12),
         )
@@ -185,7 +185,7 @@ class OperationSession:
         :raises NotConfirmedError: another word must be typed.
         """
         self._require_allowed(command)
-        check_typed(command.what, typed=typed, word=word_for(self.watched, command))
+        check_typed(command.what, typed=typed, word=command.word(self.watched))
 
     def _require_allowed(self, command: Operation) -> None:
         check_writable(self.watched, command.what)

@@ -5,13 +5,7 @@ it destroys. What stops a reassignment wants no name: in an emergency it must be
 """
 
 from control.model.watched_cluster import WatchedCluster
-from control.operations.catalogue.operation import Operation
 from control.operations.errors import NotConfirmedError, ReadOnlyError
-
-
-def word_for(watched: WatchedCluster, command: Operation) -> str:
-    """The word to type before it is performed; empty: none."""
-    return "" if command.IS_BRAKE else watched.word_to_type(command.thing)
 
 
 def check_writable(watched: WatchedCluster, what: str) -> None:

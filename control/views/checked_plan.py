@@ -5,10 +5,10 @@ from typing import Final
 
 from broker.named_file import NamedFileError, decoded, read_text
 from control.model.ids import TopicPartition
-from control.operations.bus.commands import THROTTLE_AUTO
+from control.move.check import Check, Verdict
+from control.move.throttle import THROTTLE_AUTO
 from control.operations.errors import InvalidInputError
 from control.operations.operation_session import OperationSession
-from control.operations.preflight_check import Check, Verdict
 from control.operations.reassignment.plan_check import PlanCheck, check_plan
 from control.views.format import count_text
 from control.views.tables.cells import bytes_cell, count_cell

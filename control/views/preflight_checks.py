@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from control.move.check import Check
 from control.views.tables.rows import SHAPES, Tone
-
-if TYPE_CHECKING:
-    from control.operations.preflight_check import Check
 
 TONES: Final[Mapping[str, Tone]] = {
     "ok": Tone.FINE,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from control.collector.report_writer import WatchReport
-from control.operations.bus.state import OperationState
+from control.move.state import OperationState
 
 READ_ONLY: Final = (
     "✖ read-only here: nothing is changed (the setting read_only, or --read-only); "

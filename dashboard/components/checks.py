@@ -2,7 +2,7 @@
 
 from dash import html
 
-from control.operations.preflight_check import Check
+from control.move.check import Check
 from control.views.preflight_checks import TONES
 from control.views.tables.rows import SHAPES
 from dashboard.components.parts import linked_words

@@ -19,10 +19,10 @@ from control.kafka.ports import ConfigResource, ConfigScope, NewTopic, OffsetSpe
 from control.messages.produce_session import ProduceJob, ProduceSession
 from control.model.ids import TopicPartition
 from control.model.watched_cluster import WatchedCluster
+from control.move.journal_lines import lines_of_state
+from control.move.state import OperationState
+from control.move.throttle import RATES, REPLICA_LISTS
 from control.operations.bus.client import OperationsClient
-from control.operations.bus.journal import lines_of_state
-from control.operations.bus.state import OperationState
-from control.operations.executor.throttles.throttle_record import RATES, REPLICA_LISTS
 from control.views.snapshots.feed import SnapshotFeed
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.patience import WAIT_S

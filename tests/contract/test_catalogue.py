@@ -21,7 +21,8 @@ from control.messages.produce_progress import ProduceProgress
 from control.messages.produce_session import ProduceJob, ProduceSession
 from control.model.ids import TopicPartition
 from control.model.watched_cluster import WatchedCluster
-from control.operations.bus.journal import DONE, FAILED, PARTLY
+from control.move.check import Verdict
+from control.move.journal_lines import DONE, FAILED, PARTLY
 from control.operations.catalogue.groups.delete_group import DeleteGroup
 from control.operations.catalogue.groups.delete_offsets import DeleteOffsets
 from control.operations.catalogue.groups.reset_offsets import ResetOffsets
@@ -49,7 +50,6 @@ from control.operations.errors import (
     StalePreviewError,
 )
 from control.operations.operation_session import OperationSession
-from control.operations.preflight_check import Verdict
 from control.views.tables.group_parts import member_rows, member_words
 from tests.contract.group_clients import confluent_consumer, members
 from tests.contract.operations_rig import unique

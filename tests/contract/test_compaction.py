@@ -12,22 +12,22 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
-from control.operations.bus.client import OperationsClient, wait_for
-from control.operations.bus.commands import (
+from control.move.commands import (
     OPERATIONS_TOPIC,
     ControlAction,
     ControlCommand,
     ReassignCommand,
-    decode_command,
     encode_command,
 )
-from control.operations.bus.events import (
+from control.move.decoding import decode_command
+from control.move.events import (
     EVENTS_TOPIC,
     Event,
     EventKind,
     MoveProgress,
     Outcome,
 )
+from control.operations.bus.client import OperationsClient, wait_for
 from control.operations.bus.topics import COMMANDS, Bus
 from planner.proposal import PartitionChange
 from tests.contract.operations_rig import ExecutorProcess

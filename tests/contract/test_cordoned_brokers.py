@@ -12,12 +12,12 @@ from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic
 from control.model.ids import TopicPartition
 from control.model.watched_cluster import WatchedCluster
+from control.move.check import Verdict
 from control.operations.catalogue.brokers.cordon import Cordon
 from control.operations.catalogue.brokers.cordoning import Cordoning
 from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.operations.errors import InvalidInputError
 from control.operations.operation_session import OperationSession
-from control.operations.preflight_check import Verdict
 from control.operations.reassignment.facts import read_facts, topology_of
 from control.operations.reassignment.planning import preview_of, proposal_for
 from planner.goals import Goal, PlanRequest

@@ -14,8 +14,8 @@ from confluent_kafka import Producer
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
 from control.model.watched_cluster import WatchedCluster
+from control.move.events import Outcome
 from control.operations.bus.client import wait_for
-from control.operations.bus.events import Outcome
 from control.operations.catalogue.brokers.drain import Drain
 from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.operations.catalogue.moves.roll_back import RollBack

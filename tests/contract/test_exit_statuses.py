@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from control.move.commands import ReassignCommand
+from control.move.events import Event, EventKind
+from control.move.state import accepted_data
 from control.operations.bus import client
 from control.operations.bus.client import OperationsClient
-from control.operations.bus.commands import ReassignCommand
-from control.operations.bus.events import Event, EventKind
 from control.operations.bus.journal import Journal
-from control.operations.bus.state import accepted_data
 from control.operations.bus.topics import Bus
 from partiscope.cli.app import run
 from partiscope.cli.reassignments import moves

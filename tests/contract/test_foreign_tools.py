@@ -12,14 +12,14 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.ids import ClusterId, TopicPartition
 from control.model.watched_cluster import WatchedCluster
+from control.move.commands import ControlAction
+from control.move.events import Outcome
+from control.move.journal_lines import lines_of_state
+from control.move.state import OperationState, Phase
+from control.move.throttle import RATES, REPLICA_LISTS
 from control.operations.bus.client import OperationsClient, wait_for
-from control.operations.bus.commands import ControlAction
-from control.operations.bus.events import Outcome
-from control.operations.bus.journal import lines_of_state
-from control.operations.bus.state import OperationState, Phase
 from control.operations.catalogue.brokers.clear_throttles import ClearThrottles
 from control.operations.executor.throttles.left_throttles import EVERY_BROKER
-from control.operations.executor.throttles.throttle_record import RATES, REPLICA_LISTS
 from control.operations.operation_session import OperationSession
 from control.operations.reassignment.planning import Planning
 from planner.reassignment_json import format_reassignment

@@ -13,7 +13,7 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.ports import ConfigResource, ConfigScope, NewTopic
 from control.model.ids import TopicPartition
-from control.operations.preflight_check import Check, Verdict
+from control.move.check import Check, Verdict
 from control.operations.reassignment.facts import read_facts, topology_of
 from control.operations.reassignment.preflight import preflight
 from planner.proposal import proposal_of

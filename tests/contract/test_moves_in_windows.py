@@ -12,10 +12,10 @@ import pytest
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.ids import TopicPartition
+from control.move.events import EventKind, Outcome
+from control.move.state import Phase
+from control.move.window import MoveWindow
 from control.operations.bus.client import OperationsClient, wait_for
-from control.operations.bus.events import EventKind, Outcome
-from control.operations.bus.state import Phase
-from control.operations.executor.move_window import MoveWindow
 from control.operations.reassignment.planning import Planning
 from tests.contract.operations_rig import (
     ExecutorProcess,

@@ -8,14 +8,9 @@ from pathlib import Path
 import pytest
 
 from control.model.watched_cluster import WatchedCluster
+from control.move.commands import Command, ControlAction, ControlCommand, ReassignCommand
+from control.move.throttle import THROTTLE_NONE
 from control.operations.bus.client import OperationsClient
-from control.operations.bus.commands import (
-    THROTTLE_NONE,
-    Command,
-    ControlAction,
-    ControlCommand,
-    ReassignCommand,
-)
 from control.operations.bus.topics import Bus
 from control.operations.errors import ElsewhereError, InvalidInputError
 from partiscope.cli.app import run

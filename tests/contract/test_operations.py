@@ -9,10 +9,10 @@ import pytest
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.ids import TopicPartition
+from control.move.commands import OPERATIONS_TOPIC, ControlAction
+from control.move.events import Outcome
+from control.move.state import OperationState, Phase
 from control.operations.bus.client import OperationsClient, wait_for
-from control.operations.bus.commands import OPERATIONS_TOPIC, ControlAction
-from control.operations.bus.events import Outcome
-from control.operations.bus.state import OperationState, Phase
 from control.operations.bus.topics import COMMANDS
 from control.operations.executor.ownership import GROUP_ID
 from control.operations.reassignment.planning import Planning

@@ -11,13 +11,13 @@ from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.ids import TopicPartition
+from control.move.commands import ControlAction
+from control.move.events import Event, EventKind, Outcome
+from control.move.state import HELD, OperationState, Phase
+from control.move.throttle import FOLLOWER_REPLICAS
 from control.operations.bus.client import OperationsClient, wait_for
-from control.operations.bus.commands import ControlAction
-from control.operations.bus.events import Event, EventKind, Outcome
-from control.operations.bus.state import HELD, OperationState, Phase
 from control.operations.errors import ConflictError, InvalidInputError
 from control.operations.executor.throttles.throttle_on_cluster import ClusterThrottle
-from control.operations.executor.throttles.throttle_record import FOLLOWER_REPLICAS
 from control.operations.reassignment.planning import Planning
 from planner.proposal import PartitionChange, Proposal
 from planner.waves import WaveRules

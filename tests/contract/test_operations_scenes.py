@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from control.operations.executor.throttles.throttle_record import RATES
+from control.move.throttle import RATES
 from tests.contract.operations_site import Site, site_of
 from tests.support.paced_producer import PacedProducer, check_kept, read_all
 from tests.support.settle import wait_until

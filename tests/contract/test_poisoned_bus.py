@@ -14,17 +14,17 @@ from confluent_kafka import Producer
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import NewTopic
-from control.operations.bus.client import OperationsClient, wait_for
-from control.operations.bus.commands import (
+from control.move.commands import (
     OPERATIONS_TOPIC,
     ControlAction,
     ControlCommand,
     ReassignCommand,
 )
-from control.operations.bus.events import EVENTS_TOPIC, Outcome
-from control.operations.bus.state import Phase
+from control.move.events import EVENTS_TOPIC, Outcome
+from control.move.state import Phase
+from control.move.throttle import RATE_MIN_BYTES_PER_S
+from control.operations.bus.client import OperationsClient, wait_for
 from control.operations.bus.topics import Bus
-from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S
 from planner.proposal import PartitionChange, Proposal
 from tests.contract.operations_rig import ExecutorProcess, topic_with_data
 from tests.support.cluster import LocalCluster

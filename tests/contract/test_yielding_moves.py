@@ -13,16 +13,14 @@ from aiokafka import AIOKafkaConsumer
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.ids import TopicPartition
+from control.move.events import EventKind, Outcome
+from control.move.journal_lines import lines_of_state
+from control.move.state import OperationState, Phase
+from control.move.throttle import RATES
+from control.move.yields import YieldMode, YieldRules
 from control.operations.bus.client import OperationsClient, wait_for
-from control.operations.bus.events import EventKind, Outcome
-from control.operations.bus.journal import lines_of_state
-from control.operations.bus.state import OperationState, Phase
-from control.operations.executor.throttles.throttle_record import (
-    AUTO_FLOOR_BYTES_PER_S,
-    RATES,
-)
-from control.operations.executor.yielding.rules import YieldMode, YieldRules
 from control.operations.reassignment.planning import Planning
+from control.operations.reassignment.producer_traffic import AUTO_FLOOR_BYTES_PER_S
 from planner.waves import WaveRules
 from tests.contract.operations_rig import (
     ExecutorProcess,

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from control.kafka.ports import BrokerNode, LogDir, ReplicaLog
-from control.operations.preflight_check import Verdict
+from control.move.check import Verdict
 from control.operations.reassignment.disks.preflight_disk import check_disk
 from control.operations.reassignment.facts import ClusterFacts, read_facts
 from planner.proposal import PartitionChange

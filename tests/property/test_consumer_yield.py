@@ -6,13 +6,13 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
+from control.move.yields import YieldRules
 from control.operations.executor.yielding.consumer_yield import (
     READINGS,
     ConsumerYield,
     GroupReading,
     YieldChange,
 )
-from control.operations.executor.yielding.rules import YieldRules
 
 RULES = YieldRules(behind_s=30.0, at_most_s=120.0)
 GROUPS = ("a", "b")

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from control.operations.bus.commands import ReassignCommand, decode_command
-from control.operations.bus.events import Event, EventKind, decode_event, encode_event
-from control.operations.bus.journal import line_of_event, lines_of_state
-from control.operations.bus.known_states import KnownStates
-from control.operations.bus.record_bounds import INFLATED_BYTES_MAX, MESSAGE_LENGTH_MAX
-from control.operations.bus.state import OperationState, submitted
-from control.operations.errors import CommandDecodeError
+from control.move.change_codec import INFLATED_BYTES_MAX
+from control.move.commands import ReassignCommand
+from control.move.decoding import RecordError, decode_command, decode_event
+from control.move.events import MESSAGE_LENGTH_MAX, Event, EventKind, encode_event
+from control.move.journal_lines import line_of_event, lines_of_state
+from control.move.known_states import KnownStates
+from control.move.state import OperationState, submitted
 from control.views.tables.journal import JOURNAL
 from control.views.tables.moves import move_row
 from tests.support.cases import case
@@ -86,7 +86,7 @@ def odd_events(draw: st.DrawFn) -> bytes:
 def event_or_none(value: bytes | None) -> Event | None:
     try:
         return decode_event(value)
-    except CommandDecodeError:
+    except RecordError:
         return None
 
 
@@ -130,7 +130,7 @@ def test_any_command_is_read_or_refused(data: dict[str, Any], kind: object, acti
     text = json.dumps({**data, "operation_id": "mv-1", "kind": kind, "action": action})
     try:
         command = decode_command(text.encode())
-    except CommandDecodeError:
+    except RecordError:
         return
     if isinstance(command, ReassignCommand):
         shown(submitted(command))
@@ -160,7 +160,7 @@ def packed_zeros(size: int) -> str:
     ],
 )
 def test_records_that_ended_a_process_are_one_error(value: bytes) -> None:
-    with pytest.raises(CommandDecodeError):
+    with pytest.raises(RecordError):
         decode_event(value)
 
 
@@ -168,7 +168,7 @@ def test_what_is_packed_is_bounded_before_it_is_inflated() -> None:
     data = {**VALID, "changes": packed_zeros(4 * INFLATED_BYTES_MAX)}
     bomb = json.dumps({"operation_id": "a", "kind": "accepted", "at_ms": 1, "data": data}).encode()
     assert len(bomb) < 300_000
-    with pytest.raises(CommandDecodeError, match="exceed"):
+    with pytest.raises(RecordError, match="exceed"):
         decode_event(bomb)
 
 

@@ -30,8 +30,8 @@ from control.kafka.records.schema_registry import (
 )
 from control.messages.decoding.formats import BoundError
 from control.messages.decoding.schemas import SchemaError, decode_with
-from control.operations.bus.commands import OPERATIONS_TOPIC
-from control.operations.bus.events import EVENTS_TOPIC, EventKind
+from control.move.commands import OPERATIONS_TOPIC
+from control.move.events import EVENTS_TOPIC, EventKind
 from tests.contract.operations_rig import ExecutorProcess
 from tests.property.test_fuzz_bus import valid
 from tests.support.cluster import NOBODY_DIES, LocalCluster

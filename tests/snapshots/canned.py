@@ -11,9 +11,9 @@ from control.kafka.ports import BrokerNode, GroupDescription, PartitionMetadata,
 from control.kafka.records.reader import FetchedRecord
 from control.model.ids import TopicPartition
 from control.model.watched_cluster import WatchedCluster
-from control.operations.bus.events import MoveProgress, MovingPartition, Outcome, StalledMove
-from control.operations.bus.journal import JournalLine
-from control.operations.bus.state import OperationState, Phase
+from control.move.events import MoveProgress, MovingPartition, Outcome, StalledMove
+from control.move.journal_lines import JournalLine
+from control.move.state import OperationState, Phase
 from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.catalogue.operation import Operation
 from control.operations.catalogue.topics.produce import Produce

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import getpass
+import secrets
 import socket
 import time
 from collections.abc import AsyncIterator, Iterable
@@ -22,34 +23,33 @@ from control.kafka.errors import KafkaPortError, UnreachableError
 from control.kafka.records.reader import RecordReader, Start, StartKind
 from control.model.units import byte_rate_text, duration_text
 from control.model.watched_cluster import WatchedCluster
-from control.operations.bus.commands import (
+from control.move.change_codec import PlanTooLargeError
+from control.move.check import Verdict
+from control.move.commands import (
     ACT_AHEAD_MAX_MS,
-    THROTTLE_AUTO,
+    NO_IDS,
     Command,
     ControlAction,
     ControlCommand,
     ReassignCommand,
-    Throttle,
-    new_operation_id,
+    TopicIds,
 )
-from control.operations.bus.events import Event, EventKind
+from control.move.conflicts import check_others
+from control.move.events import Event, EventKind
+from control.move.rollback_plan import SETTLED_WITHIN_S, RollbackPlan
+from control.move.state import OperationState, apply_event
+from control.move.throttle import RATE_MIN_BYTES_PER_S, THROTTLE_AUTO, Throttle, why_too_long
+from control.move.window import MoveWindow
+from control.move.yields import NEVER_YIELDS, YieldRules
 from control.operations.bus.ledger import Ledger, Slices
-from control.operations.bus.state import OperationState, apply_event
 from control.operations.bus.topics import EVENTS, Bus, Outage, is_outage, operation_of
+from control.operations.checks import fixed_rate
 from control.operations.errors import (
     ActRefusedError,
     ConflictError,
     ElsewhereError,
     InvalidInputError,
 )
-from control.operations.executor.move_window import MoveWindow
-from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S, why_too_long
-from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
-from control.operations.preflight_check import Verdict
-from control.operations.reassignment.conflicts import check_others
-from control.operations.reassignment.planning import resolve_throttle
-from control.operations.reassignment.rollback_plan import SETTLED_WITHIN_S, RollbackPlan
-from control.operations.reassignment.topic_ids import NO_IDS, TopicIds
 from planner.proposal import Proposal
 from planner.waves import USUAL_WAVES, WaveRules, plan_waves
 
@@ -180,7 +180,6 @@ class MovesReader:
 
         :raises KafkaPortError: the bus does not answer, and has not for as long as `outage` bears.
         """
-        await self._bus.unreadable.load()
         outage, slices = outage or Outage(0.0), Slices()
         start = Start(kind=StartKind.EARLIEST)
         while True:
@@ -245,10 +244,13 @@ class OperationsClient(MovesReader):
         confirmed: str = "",
     ) -> str:
         """Ask for a reassignment of the cluster at `bootstrap`, and of no other that has this
-        address by then; answers the operation id. ``confirmed`` is the word that was typed."""
+        address by then; answers the operation id. ``confirmed`` is the word that was typed.
+
+        :raises InvalidInputError: the plan is too large for one operation.
+        """
         numbers_change = any(len(c.before) != len(c.after) for c in proposal.changes)
         command = ReassignCommand(
-            operation_id=new_operation_id(),
+            operation_id=f"mv-{secrets.token_hex(4)}",
             bootstrap=bootstrap,
             cluster_id=cluster_id,
             changes=proposal.changes,
@@ -266,7 +268,10 @@ class OperationsClient(MovesReader):
             confirmed=confirmed,
         )
         await self._ensure_topics()
-        await self._bus.publish_command(command)
+        try:
+            await self._bus.publish_command(command)
+        except PlanTooLargeError as error:
+            raise InvalidInputError({"plan": str(error)}) from error
         return command.operation_id
 
     async def control(
@@ -323,7 +328,7 @@ class OperationsClient(MovesReader):
 
     async def require_rate(self, operation_id: str, throttle: Throttle) -> None:
         """:raises InvalidInputError: no such operation or rate, or waves too large for any."""
-        rate = resolve_throttle(throttle, ())
+        rate = fixed_rate(throttle)
         if rate is not None and rate < RATE_MIN_BYTES_PER_S:
             least = byte_rate_text(RATE_MIN_BYTES_PER_S)
             raise InvalidInputError({"throttle": f"{rate} B/s is less than {least}: 50MiB"})

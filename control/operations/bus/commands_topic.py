@@ -11,8 +11,8 @@ executor that finds such a topic writes anew what is still needed, and has it co
 from collections.abc import Iterable
 from dataclasses import replace
 
-from control.operations.bus.commands import Command, ReassignCommand
-from control.operations.bus.state import OperationState
+from control.move.commands import Command, ReassignCommand
+from control.move.state import OperationState
 from control.operations.bus.topics import Bus
 
 

@@ -11,9 +11,9 @@ import time
 from typing import Final
 
 from control.kafka.records.reader import FetchedRecord
-from control.operations.bus.commands import ReassignCommand
-from control.operations.bus.known_states import KnownStates
-from control.operations.bus.state import OperationState, submitted
+from control.move.commands import ReassignCommand
+from control.move.known_states import KnownStates
+from control.move.state import OperationState, submitted
 from control.operations.bus.topics import COMMANDS, EVENTS, PROGRESS, Bus, operation_of
 
 SLICE_S: Final = 0.01

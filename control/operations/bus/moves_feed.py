@@ -11,11 +11,11 @@ from typing import Final
 
 from control.kafka.errors import KafkaPortError
 from control.model.watched_cluster import WatchedCluster
+from control.move.events import Event, EventKind
+from control.move.journal_lines import JournalLine, line_of_event, lines_of_state
+from control.move.known_states import KnownStates
+from control.move.state import OperationState
 from control.operations.bus.client import MovesReader
-from control.operations.bus.events import Event, EventKind
-from control.operations.bus.journal import JournalLine, line_of_event, lines_of_state
-from control.operations.bus.known_states import KnownStates
-from control.operations.bus.state import OperationState
 from control.operations.errors import OperationError
 
 FIRST_RETRY_S: Final = 0.5

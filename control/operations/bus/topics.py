@@ -24,20 +24,20 @@ from control.kafka.ports import ConfigResource, ConfigScope
 from control.kafka.records.producer import OutgoingRecord, ProducerOptions, RecordProducer
 from control.kafka.records.reader import FetchedRecord, RecordReader, Start, StartKind
 from control.model.ids import TopicPartition
-from control.operations.bus.commands import (
+from control.move.commands import (
     OPERATIONS_TOPIC,
     Command,
     ReassignCommand,
     encode_command,
 )
-from control.operations.bus.events import (
+from control.move.events import (
     EVENTS_TOPIC,
     Event,
     EventKind,
     encode_event,
 )
+from control.move.state import OperationState, take_event
 from control.operations.bus.proof import proof_headers
-from control.operations.bus.state import OperationState, take_event
 from control.operations.bus.unreadable import Unreadable
 
 COMMANDS: Final = TopicPartition(OPERATIONS_TOPIC, 0)
@@ -236,7 +236,6 @@ class Bus:
         self, partition: TopicPartition, offset: int = 0
     ) -> AsyncIterator[FetchedRecord]:
         """In order, to the end as it was at the beginning; after an outage from where it was."""
-        await self.unreadable.load()
         outage, start = Outage(ELECTION_S), Start(kind=StartKind.EARLIEST)
         if offset:
             start = Start(kind=StartKind.OFFSET, value=offset)

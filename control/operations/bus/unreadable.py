@@ -1,16 +1,14 @@
 """Decodes records of the bus. Those that cannot be read are left out, counted and named."""
 
-import asyncio
 import logging
 from dataclasses import replace
-from importlib import import_module
 from typing import Final, Protocol
 
 from control.model.units import counted
-from control.operations.bus.commands import Command, decode_command
-from control.operations.bus.events import Event, decode_event
+from control.move.commands import Command
+from control.move.decoding import RecordError, decode_command, decode_event
+from control.move.events import Event
 from control.operations.bus.proof import Headers, is_proven
-from control.operations.errors import CommandDecodeError
 
 NAMED_MAX: Final = 5
 KEPT_MAX: Final = 1000
@@ -47,7 +45,7 @@ class Unreadable:
         """None: it is no event, which is remembered."""
         try:
             return replace(decode_event(record.value), is_foreign=_is_foreign(record))
-        except CommandDecodeError as error:
+        except RecordError as error:
             self._remember(record, error)
         return None
 
@@ -55,14 +53,9 @@ class Unreadable:
         """None: it is no command, which is remembered."""
         try:
             return replace(decode_command(record.value), is_foreign=_is_foreign(record))
-        except CommandDecodeError as error:
+        except RecordError as error:
             self._remember(record, error)
         return None
-
-    @staticmethod
-    async def load() -> None:
-        """Load what judges records, beside the event loop: it takes 0.2 s once."""
-        await asyncio.to_thread(import_module, "control.operations.bus.record_shapes")
 
     def clear(self) -> None:
         """All is read anew."""
@@ -84,7 +77,7 @@ class Unreadable:
             f"({topic}, offset {named}{more}: {why})"
         )
 
-    def _remember(self, record: BusRecord, error: CommandDecodeError) -> None:
+    def _remember(self, record: BusRecord, error: RecordError) -> None:
         place = (record.topic, record.offset)
         if place not in self._found and len(self._found) < KEPT_MAX:
             self._found[place] = str(error)

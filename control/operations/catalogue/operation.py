@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, Self, TypeVar
 from control.kafka.acl import Lacking
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection.wire import answers_soon
-from control.model.watched_cluster import Site
+from control.model.watched_cluster import Site, WatchedCluster
+from control.move.check import Check, Verdict
 from control.operations.bus.client import OperationsClient
 from control.operations.catalogue.forms import OperationForm
 from control.operations.errors import ConflictError, StalePreviewError
-from control.operations.preflight_check import Check, Verdict
 from control.operations.reassignment.planning import Planning, Preview
 
 LINES_MAX: Final = 100
@@ -113,6 +113,10 @@ class Operation(ABC):
     def question(self) -> str:
         """The question to confirm: ``Cancel mv-3f9a21c4?``"""
         return f"{self.what[:1].upper()}{self.what[1:]}?"
+
+    def word(self, watched: WatchedCluster) -> str:
+        """The word to type before it is performed there; empty: none."""
+        return "" if self.IS_BRAKE else watched.word_to_type(self.thing)
 
     @property
     def thing(self) -> str:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Final
 
 from control.model.watched_cluster import Site, WatchedCluster
-from control.operations.bus.commands import (
+from control.move.commands import (
     ACT_AHEAD_MAX_MS,
     ControlAction,
     ControlCommand,
     ReassignCommand,
 )
-from control.operations.bus.state import OperationState
+from control.move.state import OperationState
 from control.operations.errors import NotConfiguredError, ReadOnlyError
 from control.operations.permission import check_writable
 

@@ -9,9 +9,9 @@ from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.model.units import counted
-from control.operations.bus.commands import ReassignCommand
+from control.move.commands import ReassignCommand
+from control.move.results import Fate, fates_of
 from control.operations.executor.run_context import RunContext
-from control.operations.reassignment.partition_results import Fate, fates_of
 from control.operations.reassignment.placements import read_placements
 from control.operations.reassignment.topic_ids import places_of
 from planner.proposal import PartitionChange
@@ -95,7 +95,7 @@ async def give_up(admin: AdminPort, command: ReassignCommand, context: RunContex
     refused = {change.key for change in command.changes if str(change.key) in told}
     fates = fates_of(
         command.changes,
-        places_of(command.topic_ids or context.state().topic_ids, places),
+        places_of(command.topic_ids or context.state().topic_ids, places).is_there,
         refused=refused | taken.refused.keys(),
         went_back=taken.keys | went_back_before(command, context),
     )

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from control.model.ids import TopicPartition
+from control.operations.reassignment.producer_traffic import EARNED
 
 FETCH_BYTES: Final = 1 << 20
 """What comes of a partition at once: the default of replica.fetch.max.bytes."""
@@ -34,8 +35,6 @@ LEADER_READINGS: Final = 4
 """A leader's throttle goes so many readings ahead."""
 FOLLOWER_READINGS: Final = 2
 """A follower's: what Kafka's average of ten seconds lets pass may come in one of them."""
-EARNED: Final = 0.1
-"""Of every second: so much more may come than the throttle lets through."""
 UNEARNED_S: Final = 10.0
 """Of what comes to a broker nothing is earned in so many first seconds, Kafka's average: a throttle
 comes unevenly then, and in a move of seconds more would be more than a tenth."""

@@ -6,8 +6,8 @@ from typing import Final
 
 from control.kafka.errors import UnreachableError
 from control.model.units import duration_text
-from control.operations.bus.events import EventKind, Outcome
-from control.operations.bus.state import Phase
+from control.move.events import EventKind, Outcome
+from control.move.state import Phase
 from control.operations.executor.run_context import RunContext
 
 RETRY_S: Final = 2.0

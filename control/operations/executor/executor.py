@@ -24,16 +24,19 @@ from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, RefusedError, UnreachableError
 from control.model.units import counted
 from control.model.watched_cluster import Site, WatchedCluster
-from control.operations.bus.commands import (
+from control.move.commands import (
     Command,
     ControlAction,
     ControlCommand,
     ReassignCommand,
 )
+from control.move.events import Event, EventKind, Outcome
+from control.move.journal_lines import EXECUTOR
+from control.move.results import pack_fates
+from control.move.state import OperationState, accepted_data
+from control.move.throttle import ThrottleRecord, brokers_between
+from control.move.yields import YieldMode
 from control.operations.bus.commands_topic import take_over, without_plan
-from control.operations.bus.events import Event, EventKind, Outcome
-from control.operations.bus.journal import EXECUTOR
-from control.operations.bus.state import OperationState, accepted_data
 from control.operations.bus.topics import Bus, BusUnreachableError
 from control.operations.errors import FencedError, OperationError
 from control.operations.executor.admission import Admission
@@ -44,11 +47,8 @@ from control.operations.executor.ownership import Ownership
 from control.operations.executor.run import ReassignRun
 from control.operations.executor.run_context import ControlFlags, tell_once
 from control.operations.executor.throttles.throttle_of_move import MoveThrottle
-from control.operations.executor.throttles.throttle_record import ThrottleRecord, brokers_between
 from control.operations.executor.window_watch import WindowWatch
 from control.operations.executor.yielding.consumer_probe import ConsumerProbe
-from control.operations.executor.yielding.rules import YieldMode
-from control.operations.reassignment.partition_results import pack_fates
 
 RETRY_S: Final = 2.0
 LOOK_AGAIN_S: Final = 1.0

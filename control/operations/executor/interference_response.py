@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
-from control.operations.bus.events import EventKind
+from control.move.events import EventKind
 from control.operations.executor.move_watch import MoveWatch
 from control.operations.executor.run_context import RunContext
 from control.operations.reassignment.facts import nears_min_isr, read_min_isr

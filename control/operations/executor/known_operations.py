@@ -3,18 +3,12 @@
 import asyncio
 
 from control.model.watched_cluster import Site
-from control.operations.bus.commands import (
-    THROTTLE_AUTO,
-    Command,
-    ControlAction,
-    ControlCommand,
-    ReassignCommand,
-)
-from control.operations.bus.events import Event, EventKind
-from control.operations.bus.state import OperationState, apply_event, misses_of
+from control.move.commands import Command, ControlAction, ControlCommand, ReassignCommand
+from control.move.events import Event, EventKind
+from control.move.state import OperationState, apply_event, misses_of
+from control.move.throttle import THROTTLE_AUTO, ThrottleRecord
 from control.operations.executor.run_context import ControlFlags
-from control.operations.executor.throttles.throttle_record import ThrottleRecord
-from control.operations.executor.timing.calibration import Calibration, calibration_of
+from control.operations.reassignment.calibration import Calibration, calibration_of
 
 
 class Memory:

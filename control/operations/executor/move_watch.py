@@ -9,7 +9,8 @@ from typing import Final
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
-from control.operations.bus.events import MoveProgress, StalledMove
+from control.move.commands import TopicIds
+from control.move.events import MoveProgress, StalledMove
 from control.operations.executor.catching_up import CatchUpWatch
 from control.operations.executor.interference import CordonWatch, PartitionWatch
 from control.operations.executor.pacing.debounce import Debounce
@@ -20,7 +21,7 @@ from control.operations.executor.timing.eta import ArrivalWindow
 from control.operations.executor.timing.forecast import Finishing, Forecast
 from control.operations.reassignment.existing_throttles import StandingRates, lower_rates
 from control.operations.reassignment.placements import Placements, read_placements
-from control.operations.reassignment.topic_ids import TopicIds, created_anew, places_of
+from control.operations.reassignment.topic_ids import created_anew, places_of
 from planner.proposal import PartitionChange
 
 STANDING_AGAIN_S: Final = 30.0

@@ -22,7 +22,7 @@ from aiokafka.errors import KafkaError
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import UnreachableError
 from control.model.ids import TopicPartition
-from control.operations.bus.commands import Command
+from control.move.commands import Command
 from control.operations.bus.topics import COMMANDS
 from control.operations.bus.unreadable import Unreadable
 from control.operations.errors import FencedError

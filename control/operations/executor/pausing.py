@@ -1,6 +1,6 @@
 """A pause that an operator asked for, where nothing is under way."""
 
-from control.operations.bus.events import EventKind
+from control.move.events import EventKind
 from control.operations.executor.pacing.polling_interval import TICK_S
 from control.operations.executor.run_context import RunContext
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
@@ -19,9 +19,17 @@ from control.kafka.errors import RefusedError
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.model.units import counted
-from control.operations.bus.commands import THROTTLE_AUTO, ReassignCommand
-from control.operations.bus.events import EventKind, MoveProgress, Outcome
-from control.operations.bus.state import HELD
+from control.move.commands import ReassignCommand
+from control.move.events import EventKind, MoveProgress, Outcome
+from control.move.results import (
+    Fate,
+    fate_counts,
+    fates_of,
+    pack_fates,
+)
+from control.move.rollback_plan import SETTLED_WITHIN_S
+from control.move.state import HELD
+from control.move.throttle import THROTTLE_AUTO
 from control.operations.executor.cancellation import cancel_begun, went_back_before
 from control.operations.executor.election import elect_preferred
 from control.operations.executor.interference_response import restored_orders, unsafe_by_now
@@ -39,10 +47,10 @@ from control.operations.executor.run_context import RunContext, tell_once
 from control.operations.executor.throttles.throttle_at_ends import rates_of_others, remove_at_end
 from control.operations.executor.throttles.throttle_guard import ThrottleGuard
 from control.operations.executor.throttles.throttle_of_move import MoveThrottle
-from control.operations.executor.timing.calibration import Calibration
 from control.operations.executor.timing.forecast import Forecast
 from control.operations.executor.window_watch import WindowWatch
 from control.operations.executor.yielding.yield_watch import GroupReader, YieldWatch, wait_for_turn
+from control.operations.reassignment.calibration import Calibration
 from control.operations.reassignment.cluster_probes import (
     measure_produced,
     read_fetch_backoffs,
@@ -50,21 +58,16 @@ from control.operations.reassignment.cluster_probes import (
 )
 from control.operations.reassignment.drained_brokers import came_meanwhile, drained_by
 from control.operations.reassignment.facts import ClusterFacts, cannot_move, read_facts, to_go
-from control.operations.reassignment.partition_results import (
-    Fate,
-    fate_counts,
-    fates_of,
-    pack_fates,
-)
 from control.operations.reassignment.placements import left_as_they_are
 from control.operations.reassignment.planning import resolve_throttle
 from control.operations.reassignment.preflight import failures, is_refused, preflight
 from control.operations.reassignment.preflight_load import expected_seconds, spread_of
-from control.operations.reassignment.rollback_plan import settle
 from control.operations.reassignment.spreading import NOT_KNOWN
 from control.operations.reassignment.topic_ids import ANEW, facts_of, ids_of_command
 from planner.proposal import PartitionChange
 from planner.waves import Wave, plan_waves
+
+SETTLED_POLL_S: Final = 0.5
 
 
 class ReassignRun:
@@ -133,7 +136,7 @@ class ReassignRun:
         told: dict[str, Any] = {} if reached is None else {"progress": reached.document()}
         fates = fates_of(
             self._command.changes,
-            self._watch.places,
+            self._watch.places.is_there,
             gone=self._watch.gone,
             refused=self._refused,
             went_back=self._went_back | went_back_before(self._command, context),
@@ -217,7 +220,7 @@ class ReassignRun:
         await self._window.tell()
         begun_before = context.state().waves_begun
         if self._command.rolled_back is not None:
-            await settle(self._watch, self._command.changes, context)
+            await self._settle()
         self._watch.emptied = context.state().empties
         for wave in self._waves[: max(begun_before - 1, 0)]:
             self._watch.note_submitted(c.key for c in wave if c.key not in self._refused)
@@ -249,6 +252,18 @@ class ReassignRun:
         await self._watch.refresh()
         await self._emit_progress(len(self._waves))
         return Outcome.FAILED if self._missing else Outcome.DONE
+
+    async def _settle(self) -> None:
+        """Waits until brokers know how the operation to roll back ended. A broker that lags tells
+        old and new replicas together, as if somebody had added some."""
+        watch, flags = self._watch, self._context.flags()
+        until_s = time.monotonic() + SETTLED_WITHIN_S
+        await watch.refresh()
+        while any(map(watch.places.is_between, self._command.changes)):
+            if flags.is_cancelled or time.monotonic() >= until_s:
+                return
+            await flags.wait(SETTLED_POLL_S)
+            await watch.refresh()
 
     async def _may_begin(self, wave: Sequence[PartitionChange]) -> bool:
         """Waits until no consumer, no operator and no disk holds up a new wave; False where its
@@ -427,7 +442,7 @@ class ReassignRun:
 
     async def _tell_pause(self, number: int) -> None:
         """While a wave is under way a pause holds what has not begun: say so at once, with what is
-        still copied (control.operations.bus.state counts it)."""
+        still copied (control.move.state counts it)."""
         flags, is_told = self._context.flags(), self._context.state().phase in HELD
         if flags.is_ending or flags.is_paused == is_told:
             return

@@ -5,9 +5,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from control.operations.bus.commands import Throttle
-from control.operations.bus.events import EventKind
-from control.operations.bus.state import OperationState
+from control.move.events import EventKind
+from control.move.state import OperationState
+from control.move.throttle import Throttle
 
 
 @dataclass(slots=True, kw_only=True)

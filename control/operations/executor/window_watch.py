@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from control.operations.bus.events import EventKind, MoveProgress
-from control.operations.executor.move_window import MoveWindow
+from control.move.events import EventKind, MoveProgress
+from control.move.window import MoveWindow
 from control.operations.executor.run_context import RunContext
 
 COPYING: Final = "partitions in flight arrive, no other begins"

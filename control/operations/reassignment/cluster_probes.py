@@ -9,7 +9,7 @@ from typing import Final
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import AdminPort, ConfigEntry, ConfigResource, ConfigScope, GroupsPort
 from control.model.ids import TopicPartition
-from control.operations.executor.throttles.throttle_record import RATES, brokers_between
+from control.move.throttle import RATES, brokers_between
 from control.operations.reassignment.facts import sizes_of
 from control.operations.reassignment.producer_latency_check import FETCH_BACKOFF, FIRST_BACKOFF
 from planner.proposal import PartitionChange

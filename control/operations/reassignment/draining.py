@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from control.kafka.ports import PartitionMetadata
 from control.model.ids import TopicPartition
-from control.operations.bus.state import OperationState
+from control.move.state import OperationState
 from control.operations.reassignment.drained_brokers import NAMES_MAX, drained_by
 from planner.proposal import Proposal
 from planner.topology import Topology

@@ -10,13 +10,13 @@ from typing import Final
 from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text
 from control.model.watched_cluster import Site
-from control.operations.bus.state import OperationState
-from control.operations.executor.throttles.throttle_record import (
+from control.move.check import NAMES_MAX
+from control.move.state import OperationState
+from control.move.throttle import (
     FOLLOWER_RATE,
     LEADER_RATE,
     ThrottleRecord,
 )
-from control.operations.preflight_check import NAMES_MAX
 from control.operations.reassignment.producer_traffic import demands
 from planner.proposal import PartitionChange
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 from control.kafka.ports import ClusterPort
 from control.model.ids import TopicPartition, no_partition_words
 from control.model.units import bytes_text, counted
-from control.operations.bus.commands import Throttle
-from control.operations.preflight_check import NAMES_MAX, Check, Verdict, check_of
+from control.move.check import NAMES_MAX, Check, Verdict, check_of
+from control.move.throttle import Throttle
 from control.operations.reassignment.facts import facts_of
 from control.operations.reassignment.planning import Planning, Preview
 from control.operations.reassignment.preflight import EXISTENCE, GROUPS, RIGHTS, preflight

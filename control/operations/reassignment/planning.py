@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 from control.kafka.connection.together import together
 from control.kafka.ports import ClusterPort
 from control.model.ids import TopicPartition, no_partition_words
-from control.model.units import byte_rate_text, duration_text, parse_byte_rate
-from control.operations.bus.commands import THROTTLE_AUTO, THROTTLE_NONE, Throttle
+from control.model.units import byte_rate_text, duration_text
+from control.move.rollback_plan import RollbackPlan
+from control.move.throttle import THROTTLE_AUTO, THROTTLE_NONE, Throttle
+from control.operations.checks import fixed_rate
 from control.operations.errors import InvalidInputError
-from control.operations.executor.throttles.throttle_record import RATE_MAX_BYTES_PER_S, auto_rate
 from control.operations.reassignment.cluster_probes import (
     measure_growth,
     measure_produced,
@@ -31,8 +32,7 @@ from control.operations.reassignment.preflight_load import (
     spread_of,
     waves_now,
 )
-from control.operations.reassignment.producer_traffic import bytes_in
-from control.operations.reassignment.rollback_plan import RollbackPlan
+from control.operations.reassignment.producer_traffic import auto_rate, bytes_in
 from control.operations.reassignment.spreading import NOT_SPREAD, SpreadEstimate
 from control.operations.reassignment.topic_ids import facts_of
 from planner.by_hand import NOTHING, LeaderOrder, edited, parse_edits
@@ -236,17 +236,9 @@ def resolve_throttle(
 
     :raises InvalidInputError: neither auto, none nor a rate.
     """
-    if throttle == THROTTLE_NONE:
-        return None
     if throttle == THROTTLE_AUTO:
         return auto_rate(changes, produced or {})
-    rate = throttle if isinstance(throttle, int) else parse_byte_rate(throttle)
-    if rate is None:
-        raise InvalidInputError({"throttle": f"{throttle!r} is not auto, none or a rate: 50MiB"})
-    if rate > RATE_MAX_BYTES_PER_S:
-        reason = f"{throttle!r} is more than Kafka takes: 50MiB, or none"
-        raise InvalidInputError({"throttle": reason})
-    return rate
+    return fixed_rate(throttle)
 
 
 def preview_of(

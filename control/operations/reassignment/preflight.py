@@ -5,8 +5,8 @@ from typing import Final
 
 from broker.host_name import address_text
 from control.model.units import counted
-from control.operations.preflight_check import NAMES_MAX, Check, Verdict
-from control.operations.preflight_check import check_of as _check
+from control.move.check import NAMES_MAX, Check, Verdict
+from control.move.check import check_of as _check
 from control.operations.reassignment.disks.preflight_disk import check_disk
 from control.operations.reassignment.facts import (
     ClusterFacts,

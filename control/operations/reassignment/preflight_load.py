@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from control.model.units import byte_rate_text, counted, duration_text
-from control.operations.executor.throttles.throttle_record import RATE_MIN_BYTES_PER_S, why_too_long
-from control.operations.preflight_check import Check, Verdict, check_of
+from control.move.check import Check, Verdict, check_of
+from control.move.throttle import RATE_MIN_BYTES_PER_S, why_too_long
 from control.operations.reassignment.existing_throttles import lower_rates, standing_words, starved
 from control.operations.reassignment.facts import ClusterFacts
 from control.operations.reassignment.producer_traffic import (

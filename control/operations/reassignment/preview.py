@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from control.kafka.errors import KafkaPortError
 from control.model.watched_cluster import Site
+from control.move.conflicts import unknown_others
+from control.move.rollback_plan import RollbackPlan
+from control.move.throttle import Throttle
 from control.operations.bus.client import MovesReader
-from control.operations.bus.commands import Throttle
-from control.operations.reassignment.conflicts import unknown_others
 from control.operations.reassignment.existing_throttles import own_brokers
 from control.operations.reassignment.planning import Planning, Preview
 from control.operations.reassignment.preview_history import with_past
-from control.operations.reassignment.rollback_plan import RollbackPlan
 from planner.proposal import Proposal
 from planner.waves import WaveRules
 

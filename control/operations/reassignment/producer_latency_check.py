@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from control.model.units import duration_text
-from control.operations.preflight_check import Check, check_of
+from control.move.check import Check, check_of
 from planner.proposal import PartitionChange
 
 FETCH_BACKOFF: Final = "replica.fetch.backoff.ms"

@@ -15,13 +15,22 @@ from math import log, log1p
 from typing import Final
 
 from control.model.ids import TopicPartition
-from control.operations.executor.catching_up import EARNED
-from control.operations.executor.throttles.adaptive_throttle import SETTLE_S, UP
 from control.operations.reassignment.spreading import NOT_SPREAD, SpreadEstimate
 from planner.proposal import PartitionChange
 
 CATCH_UP_SHARE: Final = 0.25
 """A working throttle leaves at least this share of what producers write for the old data."""
+AUTO_MIN_BYTES_PER_S: Final = 10 << 20
+AUTO_FLOOR_BYTES_PER_S: Final = 1 << 20
+"""An automatic rate begins between the others, and is not halved below this."""
+AUTO_MAX_BYTES_PER_S: Final = 100 << 20
+AUTO_SECONDS: Final = 600
+EARNED: Final = 0.1
+"""Share of every second: so much more may come than the throttle lets through."""
+SETTLE_S: Final = 10.0
+"""After an automatic rate changed, before its effect shows (Kafka averages throttles over 10 s)."""
+UP: Final = 1.25
+"""By so much an automatic rate grows at a time."""
 _MIB: Final = 1 << 20
 
 
@@ -70,6 +79,15 @@ def working_rate(
     return -int(-most[1] * (1 + CATCH_UP_SHARE) // _MIB) * _MIB
 
 
+def auto_rate(changes: Iterable[PartitionChange], produced: Mapping[TopicPartition, float]) -> int:
+    """Bytes/s to begin with: the busiest destination is done in ten minutes, within 10-100 MiB/s,
+    and never less than what leaves copies room to catch up with producers."""
+    changes = tuple(changes)
+    wanted = max(bytes_in(changes).values(), default=0) // AUTO_SECONDS
+    wanted = min(max(wanted, AUTO_MIN_BYTES_PER_S), AUTO_MAX_BYTES_PER_S)
+    return max(wanted, 2 * working_rate(changes, produced))
+
+
 def bytes_in(changes: Iterable[PartitionChange]) -> dict[int, int]:
     """Bytes that each broker receives as copies."""
     arriving: dict[int, int] = {}
@@ -98,7 +116,7 @@ def seconds_of(
     spread: SpreadEstimate = NOT_SPREAD,
 ) -> tuple[float, float]:
     """(soonest, latest), meant to hold the truth eight times in ten; how often they do on a
-    cluster is learned (control.operations.executor.timing.calibration; benchmarks/moves.py).
+    cluster is learned (control.operations.reassignment.calibration; benchmarks/moves.py).
 
     Each wave waits for its busiest link, at what producers leave of the rate; what it costs to
     set the throttle, to notice that copies are complete and to clean up comes on top, and in large

@@ -14,13 +14,12 @@ asked for 15 s after it: all twelve within 165 s. With two followers it is twice
 leader goes as well, 0.12 s · 1/12 is sure: 2 s more.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from control.model.ids import TopicPartition
 from control.model.units import duration_text
-from control.operations.executor.pacing.topic_pacing import Turns
 from planner.proposal import PartitionChange
 from planner.waves import Wave
 
@@ -34,6 +33,8 @@ USUAL_BACKOFF_MS: Final = 1000
 """Kafka's replica.fetch.backoff.ms, of brokers that do not tell."""
 TOLD_FROM_S: Final = 5.0
 """So long that an operator would wonder what a move waits for."""
+LATE_S: Final = 2.0
+"""So much later than may be something was asked for without the next being later as well."""
 NOT_KNOWN: Final = "not spread: the produce rate is unknown"
 
 Key = TopicPartition
@@ -62,6 +63,43 @@ class Writing:
             for key, rate in self.produced.items()
             if whole[key.topic] > 0
         }
+
+
+@dataclass(slots=True)
+class Turns:
+    """Times at which each topic may submit its next partition; `now_s` is everywhere the same
+    monotonic clock in seconds."""
+
+    _open_s: dict[str, float] = field(default_factory=dict)
+
+    def opens_s(self, topic: str, gap_s: float) -> float:
+        """From when on one of the topic may be asked for; one after which nobody waits needs no
+        turn."""
+        return self._open_s.get(topic, 0.0) if gap_s else 0.0
+
+    def take(self, topic: str, gap_s: float, now_s: float) -> bool:
+        """Whether one may be asked for now; who is told so asks."""
+        opens_s = self.opens_s(topic, gap_s)
+        if opens_s > now_s:
+            return False
+        if gap_s:
+            is_first = topic not in self._open_s
+            self._open_s[topic] = gap_s + (now_s if is_first else max(opens_s, now_s - LATE_S))
+        return True
+
+    def take_all(self, gaps: Iterable[tuple[str, float]], now_s: float) -> float:
+        """All of them in their order, each as soon as may be; when the last of them may."""
+        last_s = now_s
+        for topic, gap_s in gaps:
+            if gap_s:
+                at_s = max(self.opens_s(topic, gap_s), now_s)
+                self._open_s[topic] = at_s + gap_s
+                last_s = max(last_s, at_s)
+        return last_s
+
+    def left_s(self, gaps: Iterable[tuple[str, float]], now_s: float) -> float:
+        """Seconds until the last of these may be asked for."""
+        return Turns(dict(self._open_s)).take_all(gaps, now_s) - now_s
 
 
 class Pace:

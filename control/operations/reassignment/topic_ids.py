@@ -4,18 +4,15 @@ An operation keeps the ids of its topics from its start on, and so does its roll
 under such a name by now is left alone: neither moved, nor taken back, nor put in order. Pure.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
 from control.kafka.ports import PartitionMetadata
-from control.operations.bus.commands import ReassignCommand
+from control.move.commands import ReassignCommand, TopicIds
 from control.operations.reassignment.facts import ClusterFacts
 from control.operations.reassignment.placements import Placements
 
-TopicIds = Mapping[str, str]
-"""Of topics by name, as far as the cluster tells."""
-NO_IDS: Final[TopicIds] = {}
 ANEW: Final = "was deleted and created anew: it is another topic now"
 
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from jinja2 import Environment, Template
 
-from control.operations.bus.state import Moment
+from control.move.state import Moment
 from control.views import format as text
 from control.views.move_report.group_lag import GroupLag, Lag, LagFigures
 from control.views.move_report.report import MoveReport

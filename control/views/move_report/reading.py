@@ -1,6 +1,6 @@
 """Makes the report of a move from its state and from the store."""
 
-from control.operations.bus.state import OperationState
+from control.move.state import OperationState
 from control.operations.errors import InvalidInputError
 from control.views.move_report.group_lag import read_group_lags, spans_of
 from control.views.move_report.report import MoveReport, report_of

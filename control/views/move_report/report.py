@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
 
-from control.operations.bus.events import EventKind
-from control.operations.bus.state import Moment, OperationState
-from control.operations.executor.timing.past_estimates import estimate_share
+from control.move.events import EventKind
+from control.move.state import Moment, OperationState
+from control.operations.reassignment.preview_history import estimate_share
 from control.views.move_report.group_lag import GroupLag
 
 

@@ -18,8 +18,8 @@ from control.kafka.errors import KafkaPortError
 from control.model.finding import Finding, Operation
 from control.model.status import Severity
 from control.model.watched_cluster import WatchedCluster
-from control.operations.bus.events import EventKind
-from control.operations.bus.state import OperationState
+from control.move.events import EventKind
+from control.move.state import OperationState
 from control.operations.errors import OperationError
 from control.operations.executor.throttles.left_throttles import (
     LeftThrottles,

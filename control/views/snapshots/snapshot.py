@@ -19,7 +19,7 @@ from control.model.isr_age import SHORT_ISR, short_isr
 from control.model.job_health import sampling_interval_ms, stale_after_ms
 from control.model.snapshot import ClusterSnapshot
 from control.model.status import BEHIND, INTERNAL_PREFIX, Severity
-from control.operations.bus.state import OperationState
+from control.move.state import OperationState
 from control.views.alert_tables import NO_ALERTS, AlertsTold
 from control.views.cluster import overview
 from control.views.cluster.overview import Headline, HeatMap

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pyarrow as pa
 
 from control.model.moments import iso_text
+from control.move.journal_lines import JournalLine, Values
 from control.views import format as text
 from control.views.printable import visible
 from control.views.series import Span
 from control.views.tables import units
 from control.views.tables.column import Table, column, name_column, worded
 from control.views.tables.rows import Cell, Tone
-
-if TYPE_CHECKING:  # a Kafka client comes with it, and terminals start without one
-    from control.operations.bus.journal import JournalLine, Values
 
 MARKS_MAX: Final = 20
 """More marks than this on one chart hide it; the newest are kept."""

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from control.move.events import MoveProgress, MovingPartition, StalledMove
+from control.move.state import OperationState
 from control.views import format as text
 from control.views.paths import ViewPath
 from control.views.tables import cells, units
 from control.views.tables.column import Column, Table, column, counted, name_column, worded
 from control.views.tables.partitions import PARTITIONS_HELP
 from control.views.tables.rows import Cell, Fact, Row, Tone
-
-if TYPE_CHECKING:  # a Kafka client comes with them, and terminals start without one
-    from control.operations.bus.events import MoveProgress, MovingPartition, StalledMove
-    from control.operations.bus.state import OperationState
-    from planner.proposal import PartitionChange
-
+from planner.proposal import PartitionChange
 
 TOPICS_MAX: Final = 200
 """Characters of topics' names in a link."""

@@ -9,9 +9,9 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 from dash.exceptions import PreventUpdate
 
 from control.model.command_line import typed
+from control.move.check import Verdict
 from control.operations.catalogue.moves.reassign import Task
 from control.operations.errors import InvalidInputError
-from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import PlanCheck
 from control.views.checked_plan import (
     BALANCES,

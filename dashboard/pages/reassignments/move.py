@@ -6,8 +6,8 @@ import dash_mantine_components as dmc
 from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 
 from control.model.command_line import typed
-from control.operations.bus.events import Outcome
-from control.operations.bus.state import OperationState
+from control.move.events import Outcome
+from control.move.state import OperationState
 from control.operations.catalogue import move_operation
 from control.operations.catalogue.forms import Confirmation
 from control.operations.catalogue.moves.reassign import REASSIGN

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 import dash_mantine_components as dmc
 from dash import dcc, html
 
+from control.move.check import Check, Verdict
 from control.operations.catalogue.moves.reassign import Task
-from control.operations.preflight_check import Check, Verdict
 from control.operations.previews import Previewed
 from control.operations.reassignment.planning import Preview
 from control.views import format as text

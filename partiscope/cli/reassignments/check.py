@@ -11,8 +11,8 @@ import typer
 from broker.named_file import read_text
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.command_line import command
-from control.operations.bus.commands import THROTTLE_AUTO
-from control.operations.preflight_check import Verdict
+from control.move.check import Verdict
+from control.move.throttle import THROTTLE_AUTO
 from control.operations.reassignment.plan_check import (
     PlanCheck,
     Targets,

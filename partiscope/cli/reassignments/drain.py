@@ -8,8 +8,8 @@ import typer
 
 from control.kafka.errors import UnreachableError
 from control.model.command_line import typed
+from control.move.throttle import THROTTLE_AUTO
 from control.operations import checks
-from control.operations.bus.commands import THROTTLE_AUTO
 from control.operations.catalogue.brokers.drain import Drain
 from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed

@@ -11,9 +11,9 @@ import typer
 
 from control.kafka.errors import KafkaPortError, UnreachableError
 from control.model.watched_cluster import WatchedCluster
+from control.move.events import MoveProgress, Outcome
+from control.move.state import HELD, OperationState
 from control.operations.bus.client import WATCH_OUTAGE_S, MovesReader, whoami
-from control.operations.bus.events import MoveProgress, Outcome
-from control.operations.bus.state import HELD, OperationState
 from control.operations.bus.topics import Outage
 from control.operations.catalogue import move_operation
 from control.operations.catalogue.moves.control import MoveOperation

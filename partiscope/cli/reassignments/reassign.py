@@ -9,6 +9,7 @@ import typer
 
 from broker.named_file import NamedFileError, read_text
 from control.model.ids import TopicPartition
+from control.move.yields import NEVER_YIELDS, YieldMode
 from control.operations.catalogue.moves.reassign import (
     REASSIGN,
     Reassign,
@@ -16,7 +17,6 @@ from control.operations.catalogue.moves.reassign import (
     yield_rules,
 )
 from control.operations.errors import InvalidInputError
-from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode
 from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
 from partiscope.cli.reassignments.moves import follow

@@ -6,7 +6,7 @@ import sys
 from control.model.watched_cluster import Site, WatchedCluster, is_of_any
 from control.operations.catalogue.operation import Operation
 from control.operations.errors import NotConfirmedError, ReadOnlyError
-from control.operations.permission import check_typed, check_writable, word_for
+from control.operations.permission import check_typed, check_writable
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import settings_with, target_with
 from partiscope.cli.shared.streams import is_piped
@@ -47,7 +47,7 @@ def require_control(
     if not is_it:
         raise CommandError(f"it is about {watched.name}, not about {named}", Exit.WRONG_USE)
     if not is_dry_run:
-        _judge(watched, named, word_for(watched, asked))
+        _judge(watched, named, asked.word(watched))
     return watched
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from control.model.moments import iso_text
-from control.operations.preflight_check import Check
+from control.move.check import Check
 from control.views.format import MINUS, NA, NONE
 from control.views.preflight_checks import TONES
 from control.views.printable import visible

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from control.move.journal_lines import JournalLine
 from control.operations.bus.client import whoami
-from control.operations.bus.journal import Journal, JournalLine
+from control.operations.bus.journal import Journal
 from control.views.tables.journal import JOURNAL, matching
 from partiscope.cli.shared.arguments import TIME_HELP, moment_of, zoned
 from partiscope.cli.shared.exits import CommandError, Exit

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from control.model.ids import TopicPartition
-from control.operations.preflight_check import Verdict
+from control.move.check import Verdict
 from control.operations.reassignment.plan_check import check_offline
 from planner.topology import parse_topology
 from planner.waves import WaveRules, plan_waves

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from control.operations.bus.journal import JournalLine
+from control.move.journal_lines import JournalLine
 from control.views.series import Series, Span
 from control.views.tables.journal import Mark
 from tests.support.picture import picture

@@ -7,8 +7,8 @@ import pytest
 from textual.widgets import Static
 
 from control.collector.report_writer import WatchReport
-from control.operations.bus.events import MoveProgress, Outcome
-from control.operations.bus.state import OperationState, Phase
+from control.move.events import MoveProgress, Outcome
+from control.move.state import OperationState, Phase
 from control.views.snapshots.feed import REBUILD_AFTER_MS, SnapshotFeed
 from control.views.snapshots.snapshot import build_snapshot
 from tests.support.phrases import lacking

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Final, cast
 
-from control.operations.bus.events import MoveProgress, Outcome
-from control.operations.bus.state import OperationState, Phase
-from control.operations.reassignment.partition_results import Fate
+from control.move.events import MoveProgress, Outcome
+from control.move.results import Fate
+from control.move.state import OperationState, Phase
 from planner.proposal import PartitionChange
 from tests.support.picture import picture
 from tests.support.settle import settle

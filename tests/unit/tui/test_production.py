@@ -8,7 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from control.model.watched_cluster import WatchedCluster
-from control.operations.bus.state import OperationState, Phase
+from control.move.state import OperationState, Phase
 from control.operations.catalogue.operation import Done, Operation
 from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed

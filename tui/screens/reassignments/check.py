@@ -10,8 +10,8 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static, TextArea
 
 from control.kafka.errors import KafkaPortError
+from control.move.check import Verdict
 from control.operations.errors import OperationError
-from control.operations.preflight_check import Verdict
 from control.operations.reassignment.plan_check import PlanCheck
 from control.views.checked_plan import (
     BALANCES,

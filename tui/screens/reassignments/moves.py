@@ -14,9 +14,9 @@ from textual.widgets import ProgressBar, Static
 
 from control.kafka.errors import KafkaPortError
 from control.model.command_line import command
+from control.move.events import MoveProgress, Outcome
+from control.move.state import HELD, OperationState
 from control.operations.bus.client import WATCH_OUTAGE_S, WatchLostError
-from control.operations.bus.events import MoveProgress, Outcome
-from control.operations.bus.state import HELD, OperationState
 from control.operations.bus.topics import Outage
 from control.operations.catalogue.forms import Confirmation
 from control.operations.catalogue.moves.cancel import Cancel
@@ -28,7 +28,6 @@ from control.operations.catalogue.moves.resume import Resume
 from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.errors import OperationError
 from control.operations.operation_session import OperationSession
-from control.operations.permission import word_for
 from control.operations.previews import Previewed
 from control.views.format import byte_rate_text
 from control.views.next_links import explained
@@ -246,7 +245,7 @@ class MoveScreen(ViewScreen):
     def _ask(self, asked: MoveControl) -> None:
         """Its question needs no look at the cluster: a key that follows at once answers it."""
         session = self.session.operations
-        word = word_for(session.watched, asked)
+        word = asked.word(session.watched)
         is_asked = word or asked.FORM.confirmation is not Confirmation.NONE
         question = f"{asked.question} {asked.FORM.help}"
         self._confirm(

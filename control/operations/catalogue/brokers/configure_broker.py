@@ -8,11 +8,11 @@ from broker.protocol.known_configs import ConfigType
 from control.kafka.acl import AclOperation, Lacking
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
+from control.move.throttle import RATES
 from control.operations.catalogue.configs import CONFIGS, Configure, configs_of
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
 from control.operations.errors import InvalidInputError
-from control.operations.executor.throttles.throttle_record import RATES
 
 ALL: Final = "all"
 DEFAULT: Final = 5

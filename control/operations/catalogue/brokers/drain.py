@@ -9,9 +9,9 @@ from typing import ClassVar, Final, Self
 from control.kafka.acl import Lacking
 from control.kafka.admin.reassignments import REASSIGN_RIGHTS
 from control.model.units import bytes_text, counted
+from control.move.throttle import THROTTLE_AUTO, Throttle
 from control.operations import checks
 from control.operations.broker_stop_client import OutageRefusedError, retire, why_not_run_by
-from control.operations.bus.commands import THROTTLE_AUTO, Throttle
 from control.operations.catalogue.brokers.cordon import Cordon
 from control.operations.catalogue.fields import BROKER, REASON
 from control.operations.catalogue.forms import Confirmation, FormField, OperationForm

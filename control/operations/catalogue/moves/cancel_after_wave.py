@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from control.operations.bus.commands import ControlAction
+from control.move.commands import ControlAction
 from control.operations.catalogue.forms import Confirmation, OperationForm
 from control.operations.catalogue.moves.control import MoveControl, move_form
 

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from control.model.units import byte_rate_text
+from control.move.commands import ControlAction
+from control.move.state import OperationState
+from control.move.throttle import THROTTLE_NONE
 from control.operations import checks
-from control.operations.bus.commands import THROTTLE_NONE, ControlAction
-from control.operations.bus.state import OperationState
 from control.operations.catalogue.forms import FormField, OperationForm
 from control.operations.catalogue.moves.control import MoveControl, move_form
 from control.operations.catalogue.operation import Change, Done, Effect, OperationContext

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Final, Self
 
 from control.kafka.acl import Lacking
 from control.kafka.admin.reassignments import REASSIGN_RIGHTS
-from control.operations.bus.commands import ControlAction
-from control.operations.bus.state import OperationState
+from control.move.commands import ControlAction
+from control.move.state import OperationState
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FormField, OperationForm
 from control.operations.catalogue.operation import (

@@ -13,8 +13,17 @@ from control.kafka.acl import Lacking
 from control.kafka.admin.reassignments import REASSIGN_RIGHTS
 from control.model.ids import TopicPartition
 from control.model.units import bytes_text, counted
+from control.move.check import Verdict
+from control.move.conflicts import check_others
+from control.move.throttle import THROTTLE_AUTO, THROTTLE_NONE, Throttle
+from control.move.window import (
+    MoveWindow,
+    parse_day_time,
+    window_check,
+    zone_named,
+)
+from control.move.yields import NEVER_YIELDS, YieldMode, YieldRules
 from control.operations import checks
-from control.operations.bus.commands import THROTTLE_AUTO, THROTTLE_NONE, Throttle
 from control.operations.catalogue.fields import REASON
 from control.operations.catalogue.forms import Confirmation, FieldKind, FormField, OperationForm
 from control.operations.catalogue.operation import (
@@ -25,16 +34,7 @@ from control.operations.catalogue.operation import (
     OperationContext,
 )
 from control.operations.errors import ConflictError, InvalidInputError, StalePreviewError
-from control.operations.executor.move_window import (
-    MoveWindow,
-    parse_day_time,
-    window_check,
-    zone_named,
-)
 from control.operations.executor.window_watch import local_zone, now_ms
-from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode, YieldRules
-from control.operations.preflight_check import Verdict
-from control.operations.reassignment.conflicts import check_others
 from control.operations.reassignment.planning import Preview
 from control.operations.reassignment.preflight import failures
 from control.operations.reassignment.preview import whole_preview

@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 
 from control.kafka.errors import KafkaPortError
 from control.model.units import bytes_text, counted
+from control.move.rollback_plan import RollbackPlan
 from control.operations.catalogue.forms import Confirmation, OperationForm
 from control.operations.catalogue.moves.control import MoveOperation, move_form
 from control.operations.catalogue.operation import Change, Done, Effect, OperationContext
@@ -13,7 +14,6 @@ from control.operations.errors import ConflictError
 from control.operations.reassignment.planning import Preview
 from control.operations.reassignment.preflight import failures
 from control.operations.reassignment.preview import preview_rollback
-from control.operations.reassignment.rollback_plan import RollbackPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from control.operations.bus.events import MoveProgress
+from control.move.events import MoveProgress
 
 TICK_S: Final = 1.0
 FIRST_TICK_S: Final = 0.1

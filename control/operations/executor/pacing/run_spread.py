@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
-from control.operations.bus.commands import ReassignCommand
+from control.move.commands import ReassignCommand
 from control.operations.reassignment.cluster_probes import read_fetch_backoffs
 from control.operations.reassignment.placements import Placements
 from control.operations.reassignment.spreading import Pace, SpreadEstimate, Writing

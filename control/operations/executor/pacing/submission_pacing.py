@@ -5,8 +5,7 @@ from collections.abc import Collection, Sequence
 
 from control.model.ids import TopicPartition
 from control.operations.executor.pacing.gentle_start import BATCH_S, gentle_start
-from control.operations.executor.pacing.topic_pacing import Turns
-from control.operations.reassignment.spreading import Pace, SpreadEstimate, Writing
+from control.operations.reassignment.spreading import Pace, SpreadEstimate, Turns, Writing
 from planner.proposal import PartitionChange
 from planner.waves import Wave
 

@@ -21,13 +21,12 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final
 
-SETTLE_S: Final = 10.0
-"""After a change, before its effect shows (Kafka averages throttles over 10 s)."""
+from control.operations.reassignment.producer_traffic import SETTLE_S, UP
+
 LATE_TIMES: Final = 3.0
 LATE_MIN_S: Final = 0.25
 """Answers faster than this are never late: a busy machine jitters."""
 USED_SHARE: Final = 0.7
-UP: Final = 1.25
 DOWN: Final = 0.5
 CEILING_BYTES_PER_S: Final = 2 << 30
 ANSWERS_KEPT: Final = 9

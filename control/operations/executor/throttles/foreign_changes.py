@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from control.model.units import byte_rate_text, counted
-from control.operations.executor.throttles.throttle_record import (
+from control.move.throttle import (
     ALL_REPLICAS,
     RATES,
     Configs,

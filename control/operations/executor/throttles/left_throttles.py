@@ -19,8 +19,8 @@ from control.kafka.ports import (
 from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text, counted
 from control.model.watched_cluster import Site
-from control.operations.bus.state import OperationState
-from control.operations.executor.throttles.throttle_record import (
+from control.move.state import OperationState
+from control.move.throttle import (
     ALL_REPLICAS,
     RATES,
     REPLICA_LISTS,

@@ -2,11 +2,11 @@
 
 from control.kafka.errors import RefusedError
 from control.kafka.ports import AdminPort
-from control.operations.bus.commands import ReassignCommand
-from control.operations.bus.events import EventKind
+from control.move.commands import ReassignCommand
+from control.move.events import EventKind
+from control.move.throttle import ThrottleRecord
 from control.operations.executor.run_context import RunContext
 from control.operations.executor.throttles.throttle_of_move import MoveThrottle
-from control.operations.executor.throttles.throttle_record import ThrottleRecord
 from control.operations.reassignment.cluster_probes import read_standing_rates
 from control.operations.reassignment.existing_throttles import StandingRates
 

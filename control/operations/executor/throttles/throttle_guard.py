@@ -11,7 +11,7 @@ from typing import Final
 
 from control.kafka.errors import RefusedError
 from control.model.units import byte_rate_text
-from control.operations.bus.events import EventKind
+from control.move.events import EventKind
 from control.operations.executor.move_watch import MoveWatch
 from control.operations.executor.run_context import RunContext, tell_once
 from control.operations.executor.throttles.foreign_changes import ForeignChange, foreign_words

@@ -19,13 +19,16 @@ from control.kafka.errors import RefusedError
 from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
 from control.model.units import byte_rate_text
-from control.operations.bus.commands import (
+from control.move.commands import ReassignCommand
+from control.move.events import EventKind
+from control.move.throttle import (
     THROTTLE_AUTO,
     THROTTLE_NONE,
-    ReassignCommand,
     Throttle,
+    ThrottleRecord,
+    brokers_between,
 )
-from control.operations.bus.events import EventKind
+from control.move.yields import YieldMode
 from control.operations.executor.catching_up import CatchUpWatch
 from control.operations.executor.run_context import RunContext, tell_once
 from control.operations.executor.throttles.adaptive_throttle import (
@@ -35,19 +38,13 @@ from control.operations.executor.throttles.adaptive_throttle import (
 )
 from control.operations.executor.throttles.foreign_changes import ForeignChange
 from control.operations.executor.throttles.throttle_on_cluster import ClusterThrottle
-from control.operations.executor.throttles.throttle_record import (
-    AUTO_FLOOR_BYTES_PER_S,
-    ThrottleRecord,
-    brokers_between,
-)
 from control.operations.executor.throttles.throttle_retries import (
     REFUSED_AGAIN_S,
     Step,
     ThrottleRetries,
 )
-from control.operations.executor.yielding.rules import YieldMode
 from control.operations.reassignment.planning import resolve_throttle
-from control.operations.reassignment.producer_traffic import working_rate
+from control.operations.reassignment.producer_traffic import AUTO_FLOOR_BYTES_PER_S, working_rate
 from planner.proposal import PartitionChange
 
 NOT_EVERYWHERE: Final = "not every broker has the throttle as asked"

@@ -12,11 +12,7 @@ from kio.schema.errors import ErrorCode
 from control.kafka.connection.retry import PASSING_CODES
 from control.kafka.errors import KafkaPortError, RefusedError
 from control.kafka.ports import AdminPort, ConfigResource, ConfigScope
-from control.operations.executor.throttles.foreign_changes import (
-    ForeignChange,
-    foreign_changes,
-)
-from control.operations.executor.throttles.throttle_record import (
+from control.move.throttle import (
     LIST_BYTES_MAX,
     RATES,
     REPLICA_LISTS,
@@ -27,6 +23,10 @@ from control.operations.executor.throttles.throttle_record import (
     broker_changes_to_set,
     plan_throttle,
     topic_changes,
+)
+from control.operations.executor.throttles.foreign_changes import (
+    ForeignChange,
+    foreign_changes,
 )
 from planner.proposal import PartitionChange
 

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from control.model.ids import TopicPartition
-from control.operations.bus.events import MovingPartition
+from control.move.events import MovingPartition
 from control.operations.executor.catching_up import Replica
-from control.operations.executor.timing.calibration import Interval
 from control.operations.executor.timing.eta import RateWindow
+from control.operations.reassignment.calibration import Interval
 from planner.proposal import PartitionChange
 
 Link = tuple[str, int]

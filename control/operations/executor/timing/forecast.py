@@ -8,17 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from control.operations.bus.events import MovingPartition
-from control.operations.executor.catching_up import EARNED
-from control.operations.executor.timing.calibration import (
-    Calibration,
-    Interval,
-    Misses,
-    miss_of,
-    stretched,
-)
+from control.move.events import MovingPartition
+from control.move.results import Misses
 from control.operations.executor.timing.copy_progress import Copy, CopyWatch
 from control.operations.executor.timing.eta import ENDING_S, RateWindow
+from control.operations.reassignment.calibration import Calibration, Interval, miss_of, stretched
+from control.operations.reassignment.producer_traffic import EARNED
 
 MANY: Final = 20
 """So many partitions may take longer for themselves than for their bytes."""

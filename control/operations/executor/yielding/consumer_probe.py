@@ -14,8 +14,8 @@ from control.kafka.connection.together import together
 from control.kafka.errors import KafkaPortError
 from control.kafka.ports import GroupsPort, OffsetAt, OffsetSpec
 from control.model.ids import TopicPartition
+from control.move.yields import YieldRules
 from control.operations.executor.yielding.consumer_yield import GroupReading
-from control.operations.executor.yielding.rules import YieldRules
 
 FIND_EVERY_S: Final = 60.0
 """How often all groups are asked; between, only those that read what moves."""

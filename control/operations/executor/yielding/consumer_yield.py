@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
-from control.operations.executor.yielding.rules import YieldRules
+from control.move.yields import YieldRules
 
 READINGS: Final = 2
 SAMPLES_MAX: Final = 64

@@ -8,7 +8,8 @@ from typing import Final, Protocol, Self
 
 from control.kafka.errors import KafkaPortError
 from control.model.units import counted, duration_text
-from control.operations.bus.events import EventKind
+from control.move.events import EventKind
+from control.move.yields import YieldMode, YieldRules
 from control.operations.executor.pacing.polling_interval import TICK_S
 from control.operations.executor.pausing import wait_while_paused
 from control.operations.executor.run_context import RunContext, tell_once
@@ -17,7 +18,6 @@ from control.operations.executor.yielding.consumer_yield import (
     GroupReading,
     YieldChange,
 )
-from control.operations.executor.yielding.rules import YieldMode, YieldRules
 
 READ_EVERY_S: Final = 5.0
 READ_OFTEN_S: Final = 0.5

@@ -11,7 +11,7 @@ from typing import Final
 from control.model.ids import TopicPartition
 from control.model.log_dirs import SAME_WITHIN_BYTES
 from control.model.units import bytes_text, duration_text
-from control.operations.preflight_check import Check, Verdict, check_of
+from control.move.check import Check, Verdict, check_of
 from control.operations.reassignment.disks.directory_placement import (
     DirectoryPlacement,
     Disks,

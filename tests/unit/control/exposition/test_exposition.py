@@ -13,8 +13,8 @@ from control.exposition.exposition import Exposition, write
 from control.exposition.families import EVERY_GROUP
 from control.exposition.limits import USUAL, Limits
 from control.exposition.source import ClusterSource
-from control.operations.bus.events import MoveProgress
-from control.operations.bus.state import OperationState, Phase
+from control.move.events import MoveProgress
+from control.move.state import OperationState, Phase
 from control.views.snapshots.feed import SnapshotFeed
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot
 from control.views.snapshots.store import StoreReader

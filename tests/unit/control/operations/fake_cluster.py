@@ -20,12 +20,13 @@ from control.kafka.ports import (
     TopicMetadata,
 )
 from control.model.ids import TopicPartition
-from control.operations.bus.commands import THROTTLE_NONE, ReassignCommand
-from control.operations.bus.events import Event, EventKind
-from control.operations.bus.state import OperationState, accepted_data, apply_event
+from control.move.commands import ReassignCommand
+from control.move.events import Event, EventKind
+from control.move.state import OperationState, accepted_data, apply_event
+from control.move.throttle import THROTTLE_NONE
 from control.operations.executor.run import ReassignRun
 from control.operations.executor.run_context import ControlFlags
-from control.operations.executor.timing.calibration import Calibration
+from control.operations.reassignment.calibration import Calibration
 from planner.proposal import PartitionChange
 from planner.waves import WaveRules
 

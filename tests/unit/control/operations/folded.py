@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from control.operations.bus.events import Event
-from control.operations.bus.state import OperationState, take_event
+from control.move.events import Event
+from control.move.state import OperationState, take_event
 
 
 def fold(events: Iterable[Event]) -> dict[str, OperationState]:

@@ -4,7 +4,6 @@ import time
 
 from control.model.watched_cluster import WatchedCluster
 from control.operations.catalogue.operation import Change, Effect, Operation
-from control.operations.permission import word_for
 from control.operations.previews import Previewed
 
 PROD = WatchedCluster(name="prod", bootstrap="127.0.0.1:1", is_production=True)
@@ -20,5 +19,5 @@ def previewed_as(
     effect: Effect[Operation], watched: WatchedCluster = PROD, *, age_s: float = 0
 ) -> Previewed:
     """The same of a known effect."""
-    word = word_for(watched, effect.command)
+    word = effect.command.word(watched)
     return Previewed(effect=effect, word=word, made_s=time.monotonic() - age_s, name="kept")

@@ -6,6 +6,8 @@ from inspect import signature
 import pytest
 
 from control.model.ids import partition_numbers
+from control.move.window import window_check
+from control.move.yields import NEVER_YIELDS, YieldMode, YieldRules
 from control.operations import checks
 from control.operations.catalogue import FORMS, OPERATIONS, RIGHTS, form_named
 from control.operations.catalogue.alerts.end_silence import EndSilence
@@ -23,8 +25,6 @@ from control.operations.catalogue.topics.create_topic import CreateTopic
 from control.operations.catalogue.topics.produce import PRODUCE, produce_job
 from control.operations.checks import config_pairs, pairs, spread_seconds
 from control.operations.errors import InvalidInputError
-from control.operations.executor.move_window import window_check
-from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldMode, YieldRules
 from partiscope.cli.reassignments.reassign import reassign
 from planner.by_hand import NOTHING
 from planner.waves import USUAL_WAVES

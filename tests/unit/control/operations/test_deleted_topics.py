@@ -8,13 +8,14 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import RefusedError
-from control.operations.bus.commands import ReassignCommand, decode_command, encode_command
-from control.operations.bus.events import Event, EventKind, Outcome
-from control.operations.bus.state import NOTES_MAX, OperationState
+from control.move.check import Verdict
+from control.move.commands import ReassignCommand, encode_command
+from control.move.decoding import decode_command
+from control.move.events import Event, EventKind, Outcome
+from control.move.state import NOTES_MAX, OperationState
 from control.operations.executor import cancellation as taking_back
 from control.operations.executor.executor import Executor, ExecutorSettings
 from control.operations.executor.pacing.debounce import LASTING_READINGS, LASTING_S
-from control.operations.preflight_check import Verdict
 from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.planning import preview_of
 from control.operations.reassignment.topic_ids import facts_of

@@ -9,9 +9,10 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, RefusedError
-from control.operations.bus.commands import THROTTLE_NONE, ReassignCommand
-from control.operations.bus.events import Event, EventKind, Outcome
-from control.operations.bus.state import accepted_data
+from control.move.commands import ReassignCommand
+from control.move.events import Event, EventKind, Outcome
+from control.move.state import accepted_data
+from control.move.throttle import THROTTLE_NONE
 from control.operations.executor import executor as executor_module
 from control.operations.executor.executor import REMOVE_AGAIN_S, Executor, ExecutorSettings
 from planner.proposal import PartitionChange

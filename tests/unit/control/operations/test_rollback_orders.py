@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from control.operations.bus.commands import ReassignCommand
-from control.operations.bus.events import Outcome
-from control.operations.bus.state import OperationState
+from control.move.commands import ReassignCommand
+from control.move.events import Outcome
+from control.move.state import OperationState
 from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.planning import Preview, preview_of
 from planner.waves import WaveRules

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from control.model.ids import TopicPartition
-from control.operations.bus.events import EventKind, Outcome
+from control.move.events import EventKind, Outcome
 from control.operations.executor import run as reassign_run
 from control.operations.reassignment.spreading import NOT_KNOWN
 from planner.waves import WaveRules

@@ -7,11 +7,11 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope
-from control.operations.bus.events import EventKind, Outcome
+from control.move.events import EventKind, Outcome
+from control.move.throttle import RATES
 from control.operations.executor.catching_up import CatchUpWatch
-from control.operations.executor.throttles.adaptive_throttle import SETTLE_S
-from control.operations.executor.throttles.throttle_record import RATES
 from control.operations.executor.throttles.throttle_retries import REFUSED_AGAIN_S
+from control.operations.reassignment.producer_traffic import SETTLE_S
 from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.executor.test_throttle_of_move import (

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from control.kafka.ports import ConfigResource, ConfigScope
-from control.operations.bus.events import EventKind, Outcome
+from control.move.events import EventKind, Outcome
+from control.move.throttle import ThrottleRecord
 from control.operations.executor.throttles.throttle_of_move import FORMER_RATES_MAX
-from control.operations.executor.throttles.throttle_record import ThrottleRecord
 from tests.unit.control.operations.executor.test_throttle_of_move import (
     RATE,
     A,

@@ -1,6 +1,6 @@
 """Which controls of a reassignment are refused, and why."""
 
-from control.operations.bus.state import OperationState, Phase
+from control.move.state import OperationState, Phase
 from control.views.refusals import move_refusals
 
 ACTIONS = ("pause", "resume", "cancel", "rollback")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from control.operations.bus.journal import JournalLine
+from control.move.journal_lines import JournalLine
 from control.views.tables.journal import JOURNAL
 from dashboard.components.markup import MARKUP
 from dashboard.components.tables import rows_table

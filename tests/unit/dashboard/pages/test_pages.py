@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from control.model.ids import TopicPartition
-from control.operations.bus.events import (
+from control.move.events import (
     Event,
     EventKind,
     MoveProgress,
@@ -15,8 +15,8 @@ from control.operations.bus.events import (
     Outcome,
     StalledMove,
 )
-from control.operations.bus.state import OperationState, Phase
-from control.operations.reassignment.partition_results import Fate
+from control.move.results import Fate
+from control.move.state import OperationState, Phase
 from control.views.snapshots.snapshot import build_snapshot
 from dashboard import ids, router
 from dashboard.context import PageContext

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from control.operations.bus.commands import Command, ControlAction, ControlCommand
+from control.move.commands import Command, ControlAction, ControlCommand
+from control.move.events import Outcome
+from control.move.state import OperationState, Phase
 from control.operations.bus.commands_topic import take_over
-from control.operations.bus.events import Outcome
-from control.operations.bus.state import OperationState, Phase
 from control.operations.bus.topics import _key_of_command
 from tests.unit.control.operations.fake_cluster import change, command_of
 

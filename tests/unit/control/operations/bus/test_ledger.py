@@ -9,19 +9,14 @@ from typing import Any
 import pytest
 
 from control.model.ids import TopicPartition
-from control.operations.bus import known_states
-from control.operations.bus.commands import ReassignCommand, encode_command
-from control.operations.bus.events import (
-    Event,
-    EventKind,
-    Outcome,
-    decode_event,
-    encode_event,
-)
-from control.operations.bus.known_states import KnownStates
+from control.move import known_states
+from control.move.commands import ReassignCommand, encode_command
+from control.move.decoding import decode_event
+from control.move.events import Event, EventKind, Outcome, encode_event
+from control.move.known_states import KnownStates
+from control.move.state import OperationState, accepted_data, apply_event
 from control.operations.bus.ledger import Ledger
 from control.operations.bus.proof import proof_headers
-from control.operations.bus.state import OperationState, accepted_data, apply_event
 from control.operations.bus.topics import COMMANDS, EVENTS, operation_of
 from control.operations.bus.unreadable import Unreadable
 from planner.proposal import PartitionChange
@@ -58,7 +53,6 @@ class FakeBus:
         return {partition: len(records) for partition, records in self.records.items()}
 
     async def read_from(self, partition: TopicPartition, offset: int = 0) -> AsyncIterator[Any]:
-        await self.unreadable.load()
         for record in self.records[partition][offset:]:
             self.read += 1
             yield record

@@ -8,10 +8,10 @@ import pytest
 from control.kafka.errors import UnreachableError
 from control.model.ids import ClusterId
 from control.model.watched_cluster import WatchedCluster
+from control.move.events import Event, EventKind
+from control.move.state import Phase
 from control.operations.bus import moves_feed as following
-from control.operations.bus.events import Event, EventKind
 from control.operations.bus.moves_feed import Moves
-from control.operations.bus.state import Phase
 from tests.support.patience import WAIT_S
 
 

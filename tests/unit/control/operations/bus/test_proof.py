@@ -12,14 +12,14 @@ import pytest
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.records.producer import OutgoingRecord
 from control.model.watched_cluster import WatchedCluster
+from control.move.commands import ControlAction, ControlCommand, ReassignCommand
+from control.move.events import Event, EventKind
+from control.move.journal_lines import line_of_event, line_of_state, lines_of_events
+from control.move.known_states import KnownStates
+from control.move.state import OperationState, accepted_data, apply_event
 from control.operations.bus import proof
-from control.operations.bus.commands import ControlAction, ControlCommand, ReassignCommand
-from control.operations.bus.events import Event, EventKind
-from control.operations.bus.journal import line_of_event, line_of_state, lines_of_events
-from control.operations.bus.known_states import KnownStates
 from control.operations.bus.moves_feed import Moves
 from control.operations.bus.proof import HEADER, is_proven, proof_headers, use_keys
-from control.operations.bus.state import OperationState, accepted_data, apply_event
 from control.operations.bus.topics import Bus
 from control.operations.bus.unreadable import Unreadable
 from control.operations.errors import ProofKeyError

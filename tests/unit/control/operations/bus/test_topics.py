@@ -16,8 +16,8 @@ from control.kafka.records.log_bounds import LogExtents
 from control.kafka.records.producer import OutgoingRecord
 from control.kafka.records.reader import FetchedRecord, PartitionChunk, RecordReader
 from control.model.ids import TopicPartition
+from control.move.events import Event, EventKind, encode_event
 from control.operations.bus import topics as bus_module
-from control.operations.bus.events import Event, EventKind, encode_event
 from control.operations.bus.topics import Bus, BusUnreachableError
 from control.operations.executor.executor import Executor, ExecutorSettings
 from tests.unit.control.operations.fake_cluster import (

@@ -9,14 +9,15 @@ import pytest
 from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import ClusterId
 from control.model.watched_cluster import Site, WatchedCluster
-from control.operations.bus.commands import (
+from control.move.commands import (
     ACT_AHEAD_MAX_MS,
     ControlAction,
     ControlCommand,
     ReassignCommand,
 )
-from control.operations.bus.events import Event, EventKind, decode_event, encode_event
-from control.operations.bus.state import accepted_data
+from control.move.decoding import decode_event
+from control.move.events import Event, EventKind, encode_event
+from control.move.state import accepted_data
 from control.operations.errors import FencedError, NotConfiguredError
 from control.operations.executor.admission import Admission
 from control.operations.executor.executor import STRANGERS_TOLD_MAX, Executor, ExecutorSettings

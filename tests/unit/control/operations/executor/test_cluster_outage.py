@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from control.kafka.errors import UnreachableError
-from control.operations.bus.events import Event, EventKind, MoveProgress
-from control.operations.bus.state import OperationState, Phase, apply_event
+from control.move.events import Event, EventKind, MoveProgress
+from control.move.state import OperationState, Phase, apply_event
 from control.operations.executor import cluster_outage
 from control.operations.executor.cluster_outage import ClusterOutage
 from control.operations.executor.run_context import ControlFlags

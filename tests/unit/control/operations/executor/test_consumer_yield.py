@@ -1,11 +1,11 @@
 """When a move yields to groups that fall behind, reading by reading."""
 
+from control.move.yields import YieldRules
 from control.operations.executor.yielding.consumer_yield import (
     ConsumerYield,
     GroupReading,
     YieldChange,
 )
-from control.operations.executor.yielding.rules import YieldRules
 
 RULES = YieldRules(behind_s=30.0, at_most_s=120.0)
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 import pytest
 
 from control.model.ids import TopicPartition
-from control.operations.bus.events import MovingPartition
-from control.operations.executor.timing.calibration import Calibration
+from control.move.events import MovingPartition
 from control.operations.executor.timing.copy_progress import Copy, Link
 from control.operations.executor.timing.forecast import Forecast
+from control.operations.reassignment.calibration import Calibration
 
 MIB = 1 << 20
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from control.operations.bus.events import EventKind, Outcome
+from control.move.events import EventKind, Outcome
 from control.operations.executor.pacing.gentle_start import BATCH_S, BATCHES_MAX, gentle_start
 from control.operations.executor.pacing.submission_pacing import SubmissionPacer
 from planner.waves import WaveRules

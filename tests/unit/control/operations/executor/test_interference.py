@@ -9,14 +9,10 @@ from kio.schema.errors import ErrorCode
 from control.kafka.errors import RefusedError
 from control.kafka.ports import ConfigResource, ConfigScope, LogDir
 from control.model.ids import TopicPartition
-from control.operations.bus.events import EventKind, Outcome
-from control.operations.bus.journal import lines_of_state
-from control.operations.bus.state import OperationState, Phase
-from control.operations.executor.interference import CordonWatch
-from control.operations.executor.pacing.debounce import LASTING_READINGS, LASTING_S
-from control.operations.executor.run import ReassignRun
-from control.operations.executor.throttles.throttle_guard import ThrottleGuard
-from control.operations.executor.throttles.throttle_record import (
+from control.move.events import EventKind, Outcome
+from control.move.journal_lines import lines_of_state
+from control.move.state import OperationState, Phase
+from control.move.throttle import (
     ALL_REPLICAS,
     FOLLOWER_RATE,
     FOLLOWER_REPLICAS,
@@ -25,7 +21,11 @@ from control.operations.executor.throttles.throttle_record import (
     RATES,
     REPLICA_LISTS,
 )
-from control.operations.executor.timing.calibration import Calibration
+from control.operations.executor.interference import CordonWatch
+from control.operations.executor.pacing.debounce import LASTING_READINGS, LASTING_S
+from control.operations.executor.run import ReassignRun
+from control.operations.executor.throttles.throttle_guard import ThrottleGuard
+from control.operations.reassignment.calibration import Calibration
 from planner.proposal import PartitionChange
 from planner.waves import WaveRules
 from tests.support.phrases import lacking

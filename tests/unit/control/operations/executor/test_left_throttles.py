@@ -11,7 +11,14 @@ from kio.schema.errors import ErrorCode
 from control.kafka.errors import RefusedError, UnreachableError
 from control.kafka.ports import ConfigEntry, ConfigResource, ConfigScope
 from control.model.watched_cluster import Site
-from control.operations.bus.events import EventKind
+from control.move.events import EventKind
+from control.move.throttle import (
+    ALL_REPLICAS,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    RATES,
+)
 from control.operations.catalogue.brokers.clear_throttles import ClearThrottles
 from control.operations.errors import PartlyDoneError
 from control.operations.executor.throttles.left_throttles import (
@@ -19,13 +26,6 @@ from control.operations.executor.throttles.left_throttles import (
     LeftThrottles,
     RunningMoves,
     SetThrottle,
-)
-from control.operations.executor.throttles.throttle_record import (
-    ALL_REPLICAS,
-    FOLLOWER_REPLICAS,
-    LEADER_RATE,
-    LEADER_REPLICAS,
-    RATES,
 )
 from tests.support.phrases import lacking
 from tests.unit.control.operations.conftest import PassS

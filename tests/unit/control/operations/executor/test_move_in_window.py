@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 from control.kafka.connection.settings import KafkaSettings
 from control.model.ids import TopicPartition
-from control.operations.bus.commands import ReassignCommand, decode_command, encode_command
-from control.operations.bus.events import Event, EventKind, Outcome
-from control.operations.bus.state import OperationState, Phase
+from control.move.commands import ReassignCommand, encode_command
+from control.move.decoding import decode_command
+from control.move.events import Event, EventKind, Outcome
+from control.move.state import OperationState, Phase
+from control.move.window import MoveWindow
 from control.operations.executor import run as run_module
 from control.operations.executor import window_watch
 from control.operations.executor.executor import Executor, ExecutorSettings
-from control.operations.executor.move_window import MoveWindow
 from control.operations.executor.window_watch import WindowWatch, local_zone
 from planner.waves import WaveRules
 from tests.unit.control.operations.conftest import PassS

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from control.move.throttle import FOLLOWER_RATE, LEADER_RATE
 from control.operations.executor.move_watch import STANDING_AGAIN_S, MoveWatch
 from control.operations.executor.stalls import STALLED_AFTER_S
-from control.operations.executor.throttles.throttle_record import FOLLOWER_RATE, LEADER_RATE
 from control.operations.executor.timing.copy_progress import copying_s
 from control.operations.executor.timing.forecast import Forecast
 from tests.support.phrases import lacking

@@ -1,7 +1,7 @@
 """A pause while partitions are copied: how many still are, and what is held."""
 
-from control.operations.bus.events import EventKind, Outcome
-from control.operations.bus.state import Phase
+from control.move.events import EventKind, Outcome
+from control.move.state import Phase
 from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (

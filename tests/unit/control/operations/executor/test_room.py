@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from control.operations.bus.events import EventKind, Outcome
+from control.move.events import EventKind, Outcome
 from control.operations.executor import run as reassign_run
 from planner.proposal import PartitionChange
 from tests.support.phrases import lacking

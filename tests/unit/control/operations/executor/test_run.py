@@ -2,7 +2,7 @@
 
 import pytest
 
-from control.operations.bus.events import EventKind, Outcome
+from control.move.events import EventKind, Outcome
 from control.operations.executor.pacing.debounce import LASTING_READINGS, LASTING_S
 from planner.proposal import PartitionChange
 from planner.waves import WaveRules

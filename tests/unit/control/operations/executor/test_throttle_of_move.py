@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 
 from control.kafka.ports import ConfigResource, ConfigScope
-from control.operations.bus.events import EventKind
+from control.move.events import EventKind
+from control.move.throttle import RATES
 from control.operations.errors import FencedError
 from control.operations.executor.move_watch import MoveWatch
 from control.operations.executor.throttles import throttle_on_cluster
-from control.operations.executor.throttles.adaptive_throttle import SETTLE_S, Reading
+from control.operations.executor.throttles.adaptive_throttle import Reading
 from control.operations.executor.throttles.throttle_of_move import MoveThrottle
-from control.operations.executor.throttles.throttle_record import AUTO_FLOOR_BYTES_PER_S, RATES
 from control.operations.executor.timing.forecast import Forecast
+from control.operations.reassignment.producer_traffic import AUTO_FLOOR_BYTES_PER_S, SETTLE_S
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (
     FROM,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from control.kafka.ports import PartitionMetadata
 from control.model.ids import TopicPartition
-from control.operations.bus.commands import THROTTLE_NONE
-from control.operations.bus.events import Outcome
+from control.move.events import Outcome
+from control.move.throttle import THROTTLE_NONE
 from control.operations.reassignment.drained_brokers import drained_by, what_came
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (

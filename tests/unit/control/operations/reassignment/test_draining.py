@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from control.kafka.ports import ClusterPort, LogDir, PartitionMetadata, ReplicaLog
-from control.operations.bus.state import OperationState, Phase
+from control.move.state import OperationState, Phase
 from control.operations.catalogue.brokers.cordon import Cordon
 from control.operations.catalogue.brokers.drain import Drain
 from control.operations.catalogue.operation import OperationContext

@@ -9,16 +9,16 @@ import pytest
 from control.kafka.errors import UnreachableError, UnsupportedApiError
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.watched_cluster import Site
-from control.operations.bus.events import Outcome
-from control.operations.bus.state import OperationState, Phase
-from control.operations.executor import run as reassign_run
-from control.operations.executor.throttles.throttle_record import (
+from control.move.check import Check, Verdict
+from control.move.events import Outcome
+from control.move.state import OperationState, Phase
+from control.move.throttle import (
     FOLLOWER_RATE,
     LEADER_RATE,
     RATES,
     ThrottleRecord,
 )
-from control.operations.preflight_check import Check, Verdict
+from control.operations.executor import run as reassign_run
 from control.operations.reassignment.cluster_probes import read_standing_rates
 from control.operations.reassignment.planning import Planning, Preview, preview_of
 from control.operations.reassignment.preflight import preflight

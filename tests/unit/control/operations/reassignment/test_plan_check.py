@@ -17,7 +17,7 @@ from control.kafka.ports import (
     PartitionMetadata,
 )
 from control.model.ids import TopicPartition
-from control.operations.preflight_check import Verdict
+from control.move.check import Verdict
 from control.operations.reassignment.facts import ClusterFacts, topology_of
 from control.operations.reassignment.plan_check import check_document, check_offline, check_plan
 from control.operations.reassignment.preflight import preflight

@@ -7,7 +7,7 @@ import pytest
 
 from control.kafka.ports import BrokerNode, MissingRight, OngoingReassignment, PartitionMetadata
 from control.model.ids import TopicPartition
-from control.operations.bus.change_codec import pack, unpack
+from control.move.change_codec import pack, unpack
 from control.operations.errors import InvalidInputError
 from control.operations.reassignment.disks.preflight_disk import check_disk, peak_bytes
 from control.operations.reassignment.existing_throttles import lower_rates

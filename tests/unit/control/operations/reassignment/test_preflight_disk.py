@@ -7,9 +7,9 @@ import pytest
 
 from control.kafka.ports import LogDir, ReplicaLog
 from control.model.ids import TopicPartition
-from control.operations.bus.events import EventKind, Outcome
+from control.move.check import Check, Verdict
+from control.move.events import EventKind, Outcome
 from control.operations.executor import run as reassign_run
-from control.operations.preflight_check import Check, Verdict
 from control.operations.reassignment.disks.preflight_disk import check_disk, peak_bytes
 from control.operations.reassignment.facts import read_facts, topology_of
 from control.operations.reassignment.planning import preview_of

@@ -1,10 +1,10 @@
 """A preview tells the time that moves on this cluster have taught."""
 
 from control.model.watched_cluster import Site
-from control.operations.bus.commands import THROTTLE_NONE
-from control.operations.bus.events import Outcome
-from control.operations.bus.state import OperationState, Phase
-from control.operations.executor.timing.calibration import Misses
+from control.move.events import Outcome
+from control.move.results import Misses
+from control.move.state import OperationState, Phase
+from control.move.throttle import THROTTLE_NONE
 from control.operations.reassignment.planning import Preview, preview_of
 from control.operations.reassignment.preview_history import with_past
 from planner.proposal import Proposal

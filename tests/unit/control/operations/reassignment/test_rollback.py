@@ -9,7 +9,7 @@ import pytest
 from control.kafka.errors import UnreachableError, UnsupportedApiError
 from control.kafka.ports import LogDir, ReplicaLog
 from control.model.watched_cluster import WatchedCluster
-from control.operations.bus.state import Phase
+from control.move.state import Phase
 from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.catalogue.operation import Effect, Operation, OperationContext
 from control.operations.errors import ConflictError

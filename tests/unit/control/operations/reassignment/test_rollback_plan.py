@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from control.move.commands import Command, ControlCommand, ReassignCommand
+from control.move.events import EventKind, Outcome
+from control.move.rollback_plan import SETTLED_WITHIN_S
+from control.move.state import OperationState, Phase, submitted
 from control.operations.bus.client import OperationsClient
-from control.operations.bus.commands import Command, ControlCommand, ReassignCommand
-from control.operations.bus.events import EventKind, Outcome
-from control.operations.bus.state import OperationState, Phase, submitted
 from control.operations.errors import ConflictError, InvalidInputError
-from control.operations.reassignment import rollback_plan as rollback_plan
+from control.operations.executor import run as run_module
 from planner.proposal import PartitionChange
 from planner.waves import WaveRules
 from tests.support.phrases import lacking
@@ -105,11 +106,11 @@ async def test_old_news_of_a_cancel_is_waited_for() -> None:
 async def test_replicas_that_somebody_added_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     """They are as if the move were under way, for good."""
     clock = SimpleNamespace(now_s=0.0)
-    monkeypatch.setattr(rollback_plan, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
+    monkeypatch.setattr(run_module, "time", SimpleNamespace(monotonic=lambda: clock.now_s))
     cluster, context = cluster_with(BETWEEN, TO), FakeContext(back_of(A, B))
 
     def wait() -> None:
-        clock.now_s += rollback_plan.SETTLED_WITHIN_S
+        clock.now_s += SETTLED_WITHIN_S
 
     ended = await run(cluster, context, wait, cluster.arrive)
     assert (ended.outcome, cluster.placed) == (Outcome.FAILED, {A.key: BETWEEN, B.key: FROM})

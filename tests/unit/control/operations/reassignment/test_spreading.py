@@ -5,12 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from control.operations.executor.pacing.topic_pacing import LATE_S, Turns
 from control.operations.executor.timing.eta import ENDING_S
 from control.operations.executor.timing.forecast import ASKED_S, Finishing, Forecast
 from control.operations.reassignment.preflight_load import check_time
 from control.operations.reassignment.producer_traffic import seconds_of
-from control.operations.reassignment.spreading import Pace, SpreadEstimate, Writing, estimate_spread
+from control.operations.reassignment.spreading import (
+    LATE_S,
+    Pace,
+    SpreadEstimate,
+    Turns,
+    Writing,
+    estimate_spread,
+)
 from planner.proposal import PartitionChange
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import change

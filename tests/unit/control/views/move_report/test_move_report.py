@@ -9,11 +9,11 @@ import pytest
 
 from control.model.ids import TopicPartition
 from control.model.watched_cluster import Site
-from control.operations.bus.events import EventKind, MoveProgress, Outcome
-from control.operations.bus.state import OperationState, Phase
+from control.move.events import EventKind, MoveProgress, Outcome
+from control.move.results import Misses
+from control.move.state import OperationState, Phase
 from control.operations.errors import InvalidInputError
-from control.operations.executor.timing.calibration import Misses
-from control.operations.executor.timing.past_estimates import past_estimates_words
+from control.operations.reassignment.preview_history import past_estimates_words
 from control.views.move_report.documents import WRITERS, html, markdown, sections_of
 from control.views.move_report.group_lag import NOT_KEPT, group_lag, spans_of
 from control.views.move_report.reading import read_report

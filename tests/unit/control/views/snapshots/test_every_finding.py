@@ -16,8 +16,8 @@ from control.model.finding import Finding, each_of
 from control.model.finding_rules import Evidence, find_all
 from control.model.freshness import Freshness
 from control.model.job_health import find_damaged_history
+from control.move.events import EventKind
 from control.operations.bus.alert_records import AlertRecords, DeliveryReport
-from control.operations.bus.events import EventKind
 from control.views.next_steps import action_of
 from control.views.paths import parse_path
 from control.views.snapshots.alert_findings import alert_findings

@@ -8,10 +8,10 @@ from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.finding import Finding, Operation
 from control.model.status import Severity
 from control.model.watched_cluster import WatchedCluster
-from control.operations.bus.events import EventKind, Outcome
-from control.operations.bus.state import OperationState
+from control.move.events import EventKind, Outcome
+from control.move.state import OperationState
+from control.move.throttle import LEADER_RATE
 from control.operations.executor.throttles.left_throttles import LeftThrottles, SetThrottle
-from control.operations.executor.throttles.throttle_record import LEADER_RATE
 from control.views.next_steps import action_of
 from control.views.snapshots.operation_findings import _read, operation_findings
 from control.views.tables.findings import finding_row

@@ -5,7 +5,7 @@ import re
 from dataclasses import replace
 
 from control.model.moments import iso_text
-from control.operations.bus.journal import JournalLine
+from control.move.journal_lines import JournalLine
 from control.views.series import Span
 from control.views.tables.export import document
 from control.views.tables.journal import JOURNAL, MARKS_MAX, exported, marks, matching

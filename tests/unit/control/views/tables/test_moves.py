@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from control.operations.bus.events import EventKind, MoveProgress, Outcome
-from control.operations.bus.state import Moment, OperationState, Phase
+from control.move.events import EventKind, MoveProgress, Outcome
+from control.move.state import Moment, OperationState, Phase
 from control.views.tables.moves import (
     change_row,
     done_percent,

@@ -1,32 +1,28 @@
 """Commands that travel through the operations topic, as JSON of version 1.
 
-A command is a request, not a fact: the executor answers with events
-(control.operations.bus.events).
+A command is a request, not a fact: the executor answers with events (control.move.events).
 """
 
 import json
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
 from control.model.watched_cluster import Site
-from control.operations.bus.change_codec import pack, unpack
-from control.operations.errors import CommandDecodeError
-from control.operations.executor.move_window import MoveWindow
-from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
+from control.move.change_codec import pack
+from control.move.throttle import THROTTLE_AUTO, Throttle
+from control.move.window import MoveWindow
+from control.move.yields import NEVER_YIELDS, YieldRules
 from planner.proposal import PartitionChange, Proposal
-from planner.waves import USUAL_WAVES, LeaderTurn, SizeOrder, WaveRules
+from planner.waves import USUAL_WAVES, WaveRules
 
 OPERATIONS_TOPIC: Final = "__partiscope_operations"
 COMMAND_VERSION: Final = 1
 
-THROTTLE_AUTO: Final = "auto"
-THROTTLE_NONE: Final = "none"
-
-Throttle = int | str
-"""Bytes per second, or THROTTLE_AUTO or THROTTLE_NONE."""
+TopicIds = Mapping[str, str]
+"""Ids of topics by name, as far as the cluster tells."""
+NO_IDS: Final[TopicIds] = {}
 
 
 class ControlAction(StrEnum):
@@ -61,8 +57,8 @@ class ReassignCommand:
     allows_replication_factor_change: bool = False
     is_strict: bool = True
     rollback_of: str | None = None
-    topic_ids: Mapping[str, str] = field(default_factory=dict)
-    """Of a rollback: ids of the topics that the operation moved (see ``topic_ids``)."""
+    topic_ids: TopicIds = field(default_factory=dict)
+    """Of a rollback: ids of the topics that the operation moved."""
     who: str = ""
     reason: str = ""
     submitted_ms: int = 0
@@ -111,11 +107,6 @@ ACT_AHEAD_MAX_MS: Final = 24 * 3_600_000
 """An act may carry a time that lies so far ahead of the executor's clock."""
 
 
-def new_operation_id() -> str:
-    """A short name that fits a link and a line: ``mv-3f9a21c4``."""
-    return f"mv-{secrets.token_hex(4)}"
-
-
 def encode_command(command: Command) -> bytes:
     """The value of a record of the operations topic; its key is the operation id."""
     document: dict[str, Any] = {
@@ -148,48 +139,6 @@ def encode_command(command: Command) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def decode_command(value: bytes | None) -> Command:
-    """The inverse of encode_command; keys of later versions are ignored.
-
-    :raises CommandDecodeError: not a command.
-    """
-    from control.operations.bus.record_shapes import command_document
-
-    try:
-        document = command_document(value or b"")
-        shared: dict[str, Any] = {
-            "operation_id": document["operation_id"],
-            "who": document.get("who", ""),
-            "reason": document.get("reason", ""),
-            "submitted_ms": document.get("submitted_ms", 0),
-            "confirmed": document.get("confirmed", ""),
-        }
-        if document["kind"] == "control":
-            action = ControlAction(document["action"])
-            return ControlCommand(action=action, throttle=document.get("throttle"), **shared)
-        return _decode_reassign(document, shared)
-    except ValueError as error:
-        raise CommandDecodeError(str(error)) from error
-
-
-def _decode_reassign(document: Mapping[str, Any], shared: Mapping[str, Any]) -> ReassignCommand:
-    return ReassignCommand(
-        bootstrap=document["bootstrap"],
-        cluster_id=document.get("cluster_id", ""),
-        changes=unpack(document["changes"]),
-        throttle=document.get("throttle", THROTTLE_AUTO),
-        waves=_parse_waves(document),
-        yields=YieldRules.parse(document.get("yields", {})),
-        window=MoveWindow.parse(document.get("window")),
-        elects_preferred=document.get("elects_preferred", True),
-        allows_replication_factor_change=document.get("allows_replication_factor_change", False),
-        is_strict=document.get("is_strict", True),
-        rollback_of=document.get("rollback_of"),
-        topic_ids=document.get("topic_ids", {}),
-        **shared,
-    )
-
-
 def _waves_document(rules: WaveRules) -> dict[str, Any]:
     return {
         "partitions_per_wave": rules.partitions,
@@ -198,14 +147,3 @@ def _waves_document(rules: WaveRules) -> dict[str, Any]:
         "leaders_turn": rules.leaders.value,
         "spread_s": rules.spread_s,
     }
-
-
-def _parse_waves(document: Mapping[str, Any]) -> WaveRules:
-    usual = USUAL_WAVES
-    return WaveRules(
-        partitions=document.get("partitions_per_wave", usual.partitions),
-        per_broker=document.get("partitions_per_broker"),
-        order=SizeOrder(document.get("wave_order", usual.order)),
-        leaders=LeaderTurn(document.get("leaders_turn", usual.leaders)),
-        spread_s=document.get("spread_s", 0.0),
-    )

@@ -10,9 +10,9 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import Final
 
-from control.operations.bus.change_codec import Packed, unpack
-from control.operations.bus.events import Event, EventKind
-from control.operations.bus.state import OperationState, apply_event, is_heeded
+from control.move.change_codec import Packed, unpack
+from control.move.events import Event, EventKind
+from control.move.state import OperationState, apply_event, is_heeded
 
 PLANS_BYTES_MAX: Final = 64 << 20
 """Of packed plans of operations that have ended; the oldest are read from the bus again when

@@ -3,19 +3,19 @@
 from dataclasses import replace
 
 from control.model.ids import TopicPartition
-from control.operations.executor.throttles.throttle_record import (
+from control.move.throttle import (
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
     RATES,
     ThrottleRecord,
-    auto_rate,
     broker_changes_to_remove,
     broker_changes_to_set,
     list_bytes,
     plan_throttle,
     topic_changes,
 )
+from control.operations.reassignment.producer_traffic import auto_rate
 from planner.proposal import PartitionChange
 
 

@@ -12,12 +12,14 @@ Worked example: 10 to 14 s were foreseen and 11 s it took: a miss of -0.5. If ei
 between -0.75 and 0, the next that would be foreseen as 20 to 28 s is told as 21 to 24 s.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+
+from control.move.results import Misses
 
 HELD_SHARE: Final = 0.8
 MOVES_MAX: Final = 30
@@ -26,31 +28,6 @@ PRIOR_MOVES: Final = 1
 _PRIOR_POINTS: Final = 9
 
 Interval = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Misses:
-    """How far a move that has ended was from its estimated intervals."""
-
-    foreseen: float | None
-    """Before it began; null where nothing was foreseen, or an operator changed its course."""
-    left: tuple[float, ...]
-    """Of the time left, while it ran."""
-    is_adaptive: bool
-    """Whether the throttle was the automatic one, of which less can be foreseen."""
-
-    def document(self) -> dict[str, Any]:
-        """JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def parse(cls, document: Mapping[str, Any]) -> "Misses":
-        """The inverse of document()."""
-        return cls(
-            foreseen=document["foreseen"],
-            left=tuple(document["left"]),
-            is_adaptive=document["is_adaptive"],
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from control.model.watched_cluster import Site
-from control.operations.bus.state import OperationState
-from control.operations.preflight_check import Check, Verdict, check_of
+from control.move.check import Check, Verdict, check_of
+from control.move.state import OperationState
 from planner.proposal import PartitionChange
 
 

@@ -3,17 +3,12 @@
 import json
 from typing import Any
 
-from control.operations.bus.commands import ReassignCommand
-from control.operations.bus.events import (
-    Event,
-    EventKind,
-    Outcome,
-    decode_event,
-    encode_event,
-)
-from control.operations.bus.state import OperationState, apply_event
+from control.move.commands import ReassignCommand
+from control.move.decoding import decode_event
+from control.move.events import Event, EventKind, Outcome, encode_event
+from control.move.results import Fate
+from control.move.state import OperationState, apply_event
 from control.operations.executor.cancellation import give_up
-from control.operations.reassignment.partition_results import Fate
 from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.fake_cluster import (

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from control.model.watched_cluster import Site
-from control.operations.bus.events import Outcome
-from control.operations.bus.state import OperationState, Phase
-from control.operations.preflight_check import Check, Verdict
-from control.operations.reassignment.conflicts import check_others
+from control.move.check import Check, Verdict
+from control.move.conflicts import check_others
+from control.move.events import Outcome
+from control.move.state import OperationState, Phase
 from planner.proposal import PartitionChange
 from tests.support.phrases import lacking
 

@@ -20,13 +20,13 @@ from typing import Any
 
 from control.model.units import counted
 from control.model.watched_cluster import Site
-from control.operations.bus.change_codec import changes_document, pack, unpack
-from control.operations.bus.commands import ReassignCommand, Throttle
-from control.operations.bus.events import Event, EventKind, MoveProgress, Outcome
-from control.operations.executor.move_window import words_of
-from control.operations.executor.timing.calibration import Misses
-from control.operations.executor.yielding.rules import NEVER_YIELDS, YieldRules
-from control.operations.reassignment.partition_results import Fate, fate_counts, unpack_fates
+from control.move.change_codec import changes_document, pack, unpack
+from control.move.commands import ReassignCommand
+from control.move.events import Event, EventKind, MoveProgress, Outcome
+from control.move.results import Fate, Misses, fate_counts, unpack_fates
+from control.move.throttle import Throttle
+from control.move.window import words_of
+from control.move.yields import NEVER_YIELDS, YieldRules
 from planner.proposal import PartitionChange
 
 
@@ -83,7 +83,7 @@ class OperationState:
     told_partitions: int | None = None
     told_bytes: int | None = None
     """How many changes, and how much they copy, where the changes themselves are left out
-    (control.operations.bus.known_states)."""
+    (control.move.known_states)."""
     throttle_bytes_per_s: int | None = None
     throttle: Mapping[str, Any] | None = None
     """What was recorded to be removed; null once it is."""

@@ -1,7 +1,7 @@
 """Events that travel through the events topic: what happened to an operation, as JSON v1.
 
-`data` depends on the kind (``record_shapes``); its keys are read only by
-control.operations.bus.state, which folds the events of one operation into its state.
+`data` depends on the kind (``record_shapes``); its keys are read only by control.move.state, which
+folds the events of one operation into its state.
 """
 
 import json
@@ -10,11 +10,10 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final
 
-from control.operations.bus.record_bounds import MESSAGE_LENGTH_MAX
-from control.operations.errors import CommandDecodeError
-
 EVENTS_TOPIC: Final = "__partiscope_events"
 EVENT_VERSION: Final = 1
+MESSAGE_LENGTH_MAX: Final = 64 << 10
+"""Characters of the line for people."""
 
 
 class EventKind(StrEnum):
@@ -160,24 +159,3 @@ def _fitting(message: str) -> str:
     """No reader takes a longer one."""
     cut = message[: MESSAGE_LENGTH_MAX - 1]
     return message if len(message) <= MESSAGE_LENGTH_MAX else f"{cut}…"
-
-
-def decode_event(value: bytes | None) -> Event:
-    """The inverse of encode_event.
-
-    :raises CommandDecodeError: not an event of a kind we know.
-    """
-    # Screens start without it: who judges shapes takes 0.2 s to load.
-    from control.operations.bus.record_shapes import event_document
-
-    try:
-        document = event_document(value or b"")
-    except ValueError as error:
-        raise CommandDecodeError(str(error)) from error
-    return Event(
-        operation_id=document["operation_id"],
-        kind=EventKind(document["kind"]),
-        at_ms=document["at_ms"],
-        message=document.get("message", ""),
-        data=document["data"],
-    )

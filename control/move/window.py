@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from control.model.units import duration_text
-from control.operations.preflight_check import Check, Verdict
+from control.move.check import Check, Verdict
 
 DAY: Final = timedelta(days=1)
 MINUTE_MS: Final = 60_000

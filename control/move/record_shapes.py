@@ -5,15 +5,15 @@ A record is read to the whole shape of its kind or to one error. Nesting, number
 is packed have bounds; keys that are not named here (of a newer release) are left out.
 """
 
-import zlib
-from base64 import b64decode
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Any, Final, Literal, NotRequired
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
-from control.operations.bus.record_bounds import INFLATED_BYTES_MAX, MESSAGE_LENGTH_MAX
+from control.move.change_codec import REPLICAS_MAX, unpack
+from control.move.events import MESSAGE_LENGTH_MAX
 
 _YEAR_10000_MS: Final = 253_402_300_800_000
 
@@ -26,7 +26,7 @@ Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Id = Annotated[int, Field(ge=0, lt=1 << 31)]
 """Of a broker or a partition."""
 Seconds = Annotated[float, Field(allow_inf_nan=False)]
-Replicas = Annotated[list[Id], Field(min_length=1, max_length=1000)]
+Replicas = Annotated[list[Id], Field(min_length=1, max_length=REPLICAS_MAX)]
 Throttle = (
     Annotated[int, Field(ge=0, lt=1 << 63)] | Annotated[str, StringConstraints(max_length=40)]
 )
@@ -45,19 +45,6 @@ class Change(TypedDict):
     size: Count
     leader: NotRequired[Id | None]
     stage: NotRequired[Id]
-
-
-class Columns(TypedDict):
-    """Changes of a plan that is packed."""
-
-    topics: list[Line]
-    topic: list[Id]
-    partition: list[Id]
-    before: list[Replicas]
-    after: list[Replicas]
-    size: list[Count]
-    leader: NotRequired[list[Id | None]]
-    stage: NotRequired[list[Id]]
 
 
 class _Yields(TypedDict, total=False):
@@ -196,28 +183,25 @@ class _Nothing(TypedDict):
     pass
 
 
-_DATA: Final[Mapping[str, TypeAdapter[Any]]] = {
-    kind: TypeAdapter(shape)
-    for kind, shape in {
-        "accepted": _Accepted,
-        "refused": _Nothing,
-        "started": _Started,
-        "throttle_recorded": _Throttled,
-        "wave_started": _Wave,
-        "progress": _Progress,
-        "wave_done": _Wave,
-        "paused": _Nothing,
-        "resumed": _Nothing,
-        "yielded": _Yielded,
-        "window": _Opens,
-        "interfered": _Interfered,
-        "cancelling": _Cancelling,
-        "elected": _Nothing,
-        "throttle_removed": _Nothing,
-        "note": _Noted,
-        "finished": _Finished,
-        "journal": _Journal,
-    }.items()
+_DATA: Final[Mapping[str, type]] = {
+    "accepted": _Accepted,
+    "refused": _Nothing,
+    "started": _Started,
+    "throttle_recorded": _Throttled,
+    "wave_started": _Wave,
+    "progress": _Progress,
+    "wave_done": _Wave,
+    "paused": _Nothing,
+    "resumed": _Nothing,
+    "yielded": _Yielded,
+    "window": _Opens,
+    "interfered": _Interfered,
+    "cancelling": _Cancelling,
+    "elected": _Nothing,
+    "throttle_removed": _Nothing,
+    "note": _Noted,
+    "finished": _Finished,
+    "journal": _Journal,
 }
 """By the kind of an event."""
 
@@ -264,11 +248,22 @@ class _Reassign(_Asked):
     topic_ids: NotRequired[dict[Line, Line]]
 
 
-_EVENT: Final[TypeAdapter[Any]] = TypeAdapter(_Event)
-_COMMAND: Final[TypeAdapter[Any]] = TypeAdapter(
-    Annotated[_Control | _Reassign, Field(discriminator="kind")]
-)
-_COLUMNS: Final[TypeAdapter[Any]] = TypeAdapter(Columns)
+# Adapters are built at their first use: all of them together take a tenth of a second.
+
+
+@cache
+def _event_shape() -> TypeAdapter[Any]:
+    return TypeAdapter(_Event)
+
+
+@cache
+def _data_shape(kind: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_DATA[kind])
+
+
+@cache
+def _command_shape() -> TypeAdapter[Any]:
+    return TypeAdapter(Annotated[_Control | _Reassign, Field(discriminator="kind")])
 
 
 def event_document(value: bytes) -> dict[str, Any]:
@@ -276,13 +271,13 @@ def event_document(value: bytes) -> dict[str, Any]:
 
     :raises ValueError: it is none.
     """
-    document = _read(_EVENT, value)
+    document = _read(_event_shape(), value)
     kind = document["kind"]
     if kind not in _DATA:
         raise ValueError(f"kind {kind!r} is unknown")
-    data = _judged(_DATA[kind], document.get("data", {}))
+    data = _judged(_data_shape(kind), document.get("data", {}))
     if isinstance(data.get("changes"), str):
-        columns_of(data["changes"])
+        unpack(data["changes"])
     return {**document, "data": data}
 
 
@@ -291,28 +286,10 @@ def command_document(value: bytes) -> dict[str, Any]:
 
     :raises ValueError: it is none.
     """
-    return _read(_COMMAND, value)
-
-
-def columns_of(packed: str) -> dict[str, Any]:
-    """The columns of a packed plan, all of one length.
-
-    :raises ValueError: it is none, or larger than INFLATED_BYTES_MAX.
-    """
-    try:
-        inflater = zlib.decompressobj()
-        text = inflater.decompress(b64decode(packed, validate=True), INFLATED_BYTES_MAX)
-    except zlib.error as error:
-        raise ValueError(f"changes are not packed: {error}") from error
-    if not inflater.eof:
-        raise ValueError(f"packed changes end too early, or exceed {INFLATED_BYTES_MAX:,} bytes")
-    columns = _read(_COLUMNS, text)
-    lengths = {len(column) for name, column in columns.items() if name != "topics"}
-    if len(lengths) != 1:
-        raise ValueError(f"columns of packed changes differ in length: {sorted(lengths)}")
-    if max(columns["topic"], default=-1) >= len(columns["topics"]):
-        raise ValueError("a packed change names a topic that is not listed")
-    return columns
+    document = _read(_command_shape(), value)
+    if isinstance(document.get("changes"), str):
+        unpack(document["changes"])
+    return document
 
 
 def _read(shape: TypeAdapter[Any], text: bytes) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from control.model.ids import TopicPartition
-from control.operations.reassignment.producer_traffic import bytes_in, working_rate
 from planner.proposal import PartitionChange
 
 LEADER_RATE: Final = "leader.replication.throttled.rate"
@@ -25,16 +24,16 @@ RATES: Final = (LEADER_RATE, FOLLOWER_RATE)
 REPLICA_LISTS: Final = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 ALL_REPLICAS: Final = "*"
 
+THROTTLE_AUTO: Final = "auto"
+THROTTLE_NONE: Final = "none"
+
+Throttle = int | str
+"""Bytes per second, or THROTTLE_AUTO or THROTTLE_NONE."""
+
 RATE_MIN_BYTES_PER_S: Final = 1024
 """Kafka's tool refuses less."""
 RATE_MAX_BYTES_PER_S: Final = 2**63 - 1
 """Kafka's config is a signed number of 64 bits."""
-AUTO_MIN_BYTES_PER_S: Final = 10 << 20
-AUTO_FLOOR_BYTES_PER_S: Final = 1 << 20
-"""An automatic rate begins between the others, and is not halved below this."""
-AUTO_MAX_BYTES_PER_S: Final = 100 << 20
-AUTO_SECONDS: Final = 600
-
 LIST_BYTES_MAX: Final = 32_767
 """A config's value is a string of Kafka's protocol, and those are no longer."""
 
@@ -116,15 +115,6 @@ class ThrottleRecord:
             former_rates=tuple(document.get("former_rates", ())),
             unreached=tuple(document.get("unreached", ())),
         )
-
-
-def auto_rate(changes: Iterable[PartitionChange], produced: Mapping[TopicPartition, float]) -> int:
-    """Bytes/s to begin with: the busiest destination is done in ten minutes, within 10-100 MiB/s,
-    and never less than what leaves copies room to catch up with producers."""
-    changes = tuple(changes)
-    wanted = max(bytes_in(changes).values(), default=0) // AUTO_SECONDS
-    wanted = min(max(wanted, AUTO_MIN_BYTES_PER_S), AUTO_MAX_BYTES_PER_S)
-    return max(wanted, 2 * working_rate(changes, produced))
 
 
 def brokers_between(changes: Iterable[PartitionChange]) -> set[int]:

@@ -4,16 +4,16 @@ from random import Random
 
 import pytest
 
-from control.operations.executor.timing.calibration import (
+from control.move.results import Misses
+from control.operations.executor.timing.eta import ENDING_S
+from control.operations.executor.timing.forecast import LEFT_KEPT, Finishing, Forecast
+from control.operations.reassignment.calibration import (
     MOVES_MAX,
     Calibration,
-    Misses,
     calibration_of,
     miss_of,
     stretched,
 )
-from control.operations.executor.timing.eta import ENDING_S
-from control.operations.executor.timing.forecast import LEFT_KEPT, Finishing, Forecast
 
 
 def ended(miss: float, *, is_adaptive: bool = False) -> Misses:

@@ -1,0 +1,1 @@
+"""Reassignments as values: command, events, state, throttle, results. Pure."""
