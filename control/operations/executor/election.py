@@ -8,9 +8,12 @@ from control.kafka.ports import AdminPort, ElectionType
 from control.model.ids import TopicPartition
 from control.model.units import counted, duration_text
 from control.move.events import EventKind
-from control.operations.executor.pacing.polling_interval import LAST_TICK_S, TICK_S
-from control.operations.executor.pausing import wait_while_paused
-from control.operations.executor.run_context import RunContext
+from control.operations.executor.run_context import (
+    LAST_TICK_S,
+    TICK_S,
+    RunContext,
+    wait_while_paused,
+)
 from control.operations.reassignment.spreading import TOLD_FROM_S, Pace, Turns
 from planner.proposal import PartitionChange
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 
 from control.kafka.ports import LogDir
 from control.model.ids import TopicPartition
-from control.operations.executor.pacing.debounce import Debounce
+from control.operations.executor.debounce import Debounce
 from control.operations.reassignment.facts import cordoned_of
 from control.operations.reassignment.placements import Placements
 from planner.proposal import PartitionChange

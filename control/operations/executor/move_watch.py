@@ -12,8 +12,8 @@ from control.model.ids import TopicPartition
 from control.move.commands import TopicIds
 from control.move.events import MoveProgress, StalledMove
 from control.operations.executor.catching_up import CatchUpWatch
+from control.operations.executor.debounce import Debounce
 from control.operations.executor.interference import CordonWatch, PartitionWatch
-from control.operations.executor.pacing.debounce import Debounce
 from control.operations.executor.stalls import StallWatch
 from control.operations.executor.throttles.adaptive_throttle import Reading
 from control.operations.executor.timing.copy_progress import copy_of, copying_s, missing_bytes

@@ -34,19 +34,17 @@ from control.operations.executor.cancellation import cancel_begun, went_back_bef
 from control.operations.executor.election import elect_preferred
 from control.operations.executor.interference_response import restored_orders, unsafe_by_now
 from control.operations.executor.move_watch import MoveWatch
-from control.operations.executor.pacing.polling_interval import (
+from control.operations.executor.room import wait_for_room
+from control.operations.executor.run_context import (
     FIRST_TICK_S,
     LAST_TICK_S,
+    RunContext,
     next_tick_s,
+    tell_once,
 )
-from control.operations.executor.pacing.run_spread import pace_of_run, still_to_ask
-from control.operations.executor.pacing.submission_pacing import SubmissionPacer
-from control.operations.executor.progress_words import PAUSED_WORDS, first_words, reasons
-from control.operations.executor.room import wait_for_room
-from control.operations.executor.run_context import RunContext, tell_once
-from control.operations.executor.throttles.throttle_at_ends import rates_of_others, remove_at_end
+from control.operations.executor.submission_pacing import SubmissionPacer, pace_of_run, still_to_ask
 from control.operations.executor.throttles.throttle_guard import ThrottleGuard
-from control.operations.executor.throttles.throttle_of_move import MoveThrottle
+from control.operations.executor.throttles.throttle_of_move import MoveThrottle, rates_of_others
 from control.operations.executor.timing.forecast import Forecast
 from control.operations.executor.window_watch import WindowWatch
 from control.operations.executor.yielding.yield_watch import GroupReader, YieldWatch, wait_for_turn
@@ -68,6 +66,8 @@ from planner.proposal import PartitionChange
 from planner.waves import Wave, plan_waves
 
 SETTLED_POLL_S: Final = 0.5
+REFUSED_NAMES_MAX: Final = 5
+PAUSED_WORDS: Final = "paused: partitions in flight arrive, no other begins"
 
 
 class ReassignRun:
@@ -131,7 +131,7 @@ class ReassignRun:
         arrived_s = time.monotonic()
         if self._command.elects_preferred:
             await self._elect()
-        await remove_at_end(self._throttle, context)
+        await self._throttle.remove_at_end()
         reached = context.state().progress
         told: dict[str, Any] = {} if reached is None else {"progress": reached.document()}
         fates = fates_of(
@@ -193,7 +193,7 @@ class ReassignRun:
         if made is not None:
             expected = self._forecast.expect(made, at_s=time.monotonic())
         count = len(command.changes)
-        words = first_words(len(self._waves), count, there=count - len(left), begun=spread.words)
+        words = _first_words(len(self._waves), count, there=count - len(left), begun=spread.words)
         empties = drained_by(command.changes, facts.partitions)
         await context.emit(
             EventKind.STARTED,
@@ -210,7 +210,7 @@ class ReassignRun:
     async def _leave(self) -> None:
         """Leave nothing on the cluster while the window is closed: others may run meanwhile."""
         await self._yield.end("its window is closed")
-        await remove_at_end(self._throttle, self._context)
+        await self._throttle.remove_at_end()
         await self._window.tell_left(self._context.state().progress)
 
     async def _run_waves(self) -> Outcome | None:
@@ -418,7 +418,7 @@ class ReassignRun:
             return
         self._refused |= new
         refused = {str(key): why for key, why in new.items()}
-        await self._context.emit(kind, reasons(new), refused=refused)
+        await self._context.emit(kind, _reasons(new), refused=refused)
 
     async def _tell_gone(self) -> None:
         """Say once which topics do not exist any more."""
@@ -503,7 +503,7 @@ class ReassignRun:
         for fate in (Fate.WENT_BACK, Fate.NEVER_BEGAN):
             words = f"{words}; {counts[fate]:,} {fate}" if fate in counts else words
         refused = self._missing
-        return f"{words}; {reasons(refused)}" if refused else words
+        return f"{words}; {_reasons(refused)}" if refused else words
 
     @property
     def _missing(self) -> dict[TopicPartition, str]:
@@ -535,3 +535,17 @@ def _is_unknown(error: Exception) -> bool:
 
 def _differs(before: MoveProgress | None, now: MoveProgress) -> bool:
     return before is None or before.document() != now.document()
+
+
+def _first_words(waves: int, partitions: int, *, there: int, begun: str) -> str:
+    """As it begins; `begun`: over which time, where that is worth a word."""
+    words = f"{counted(partitions, 'partition')} in {counted(waves, 'wave')}"
+    words = f"{words}; {there} already there" if there else words
+    return f"{words}; {begun}" if begun else words
+
+
+def _reasons(refused: Mapping[TopicPartition, str]) -> str:
+    """The first of them, and how many more there are."""
+    named = [f"{key}: {why}" for key, why in list(refused.items())[:REFUSED_NAMES_MAX]]
+    more = len(refused) - len(named)
+    return "; ".join([*named, f"and {more:,} more"] if more else named)

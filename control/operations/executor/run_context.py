@@ -1,13 +1,17 @@
-"""Services of the executor for a run, and the requests of operators about it."""
+"""Services of the executor for a run, requests of operators about it, and how often it looks."""
 
 import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from control.move.events import EventKind
+from control.move.events import EventKind, MoveProgress
 from control.move.state import OperationState
 from control.move.throttle import Throttle
+
+TICK_S: Final = 1.0
+FIRST_TICK_S: Final = 0.1
+LAST_TICK_S: Final = 0.25
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,3 +71,21 @@ async def tell_once(context: RunContext, words: str) -> None:
     """A note, also over a crash."""
     if words not in context.state().notes:
         await context.emit(EventKind.NOTE, words)
+
+
+async def wait_while_paused(context: RunContext, words: str) -> bool:
+    """Until it is over, or all of the operation is; whether there was one."""
+    if not context.flags().is_paused or context.flags().is_ending:
+        return False
+    await context.emit(EventKind.PAUSED, f"paused: {words}")
+    while context.flags().is_paused and not context.flags().is_ending:
+        await context.flags().wait(TICK_S)
+        await context.remove_left_throttles()
+    await context.emit(EventKind.RESUMED, "resumed")
+    return True
+
+
+def next_tick_s(last_s: float, progress: MoveProgress) -> float:
+    """More often at first and towards the end, so that nobody waits for what is done."""
+    soon_s = TICK_S if progress.eta_s_low is None else max(progress.eta_s_low / 2, LAST_TICK_S)
+    return min(last_s * 2, TICK_S, soon_s)

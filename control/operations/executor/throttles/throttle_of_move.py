@@ -9,9 +9,11 @@ time has nothing of ours, and nobody waits for it.
 """
 
 import contextlib
+import math
 from collections.abc import Collection, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import replace
+from enum import Enum, auto
 from functools import partial
 from typing import Final
 
@@ -38,18 +40,44 @@ from control.operations.executor.throttles.adaptive_throttle import (
 )
 from control.operations.executor.throttles.foreign_changes import ForeignChange
 from control.operations.executor.throttles.throttle_on_cluster import ClusterThrottle
-from control.operations.executor.throttles.throttle_retries import (
-    REFUSED_AGAIN_S,
-    Step,
-    ThrottleRetries,
-)
+from control.operations.reassignment.cluster_probes import read_standing_rates
+from control.operations.reassignment.existing_throttles import StandingRates
 from control.operations.reassignment.planning import resolve_throttle
 from control.operations.reassignment.producer_traffic import AUTO_FLOOR_BYTES_PER_S, working_rate
 from planner.proposal import PartitionChange
 
 NOT_EVERYWHERE: Final = "not every broker has the throttle as asked"
+REFUSED_AGAIN_S: Final = 30.0
+"""After a refusal."""
 FORMER_RATES_MAX: Final = 8
 """Remembered once every broker has the newest."""
+
+
+class Step(Enum):
+    """One of them does not hold up another."""
+
+    WISH = auto()
+    RAISE = auto()
+    LOWER = auto()
+    LIST = auto()
+    CATCH_UP = auto()
+
+
+class ThrottleRetries:
+    """When each step may be tried again after a refusal."""
+
+    def __init__(self) -> None:
+        self.now_s = -math.inf
+        """The clock of readings."""
+        self._until_s: dict[Step, float] = {}
+
+    def may(self, step: Step) -> bool:
+        """Whether it was not refused within REFUSED_AGAIN_S."""
+        return self.now_s >= self._until_s.get(step, -math.inf)
+
+    def refused(self, step: Step) -> None:
+        """Just now."""
+        self._until_s[step] = self.now_s + REFUSED_AGAIN_S
 
 
 class MoveThrottle:
@@ -254,6 +282,15 @@ class MoveThrottle:
             self._pauses.refused(Step.CATCH_UP)
             await tell_once(self._context, f"{NOT_EVERYWHERE}: {error}")
 
+    async def remove_at_end(self) -> None:
+        """All has arrived: a throttle that may not be removed now is no reason to call that
+        failed."""
+        try:
+            await self.remove()
+        except RefusedError as error:
+            words = f"the throttle is still set, and its removal is tried again: {error}"
+            await self._context.emit(EventKind.NOTE, words)
+
     async def remove(self, *, except_on: Collection[int] = ()) -> None:
         """Remove what this operation set, if anything, but on these brokers; may be repeated, and
         must be as long as a broker that may have it is down: that one stays recorded."""
@@ -399,3 +436,12 @@ async def _tell_others(context: RunContext, brokers: Collection[int]) -> None:
     names = ", ".join(map(str, sorted(brokers)))
     words = f"brokers {names} have a throttle of somebody else, which stays as it is"
     await tell_once(context, words)
+
+
+async def rates_of_others(
+    admin: AdminPort, command: ReassignCommand, context: RunContext
+) -> StandingRates:
+    """Throttles on brokers that have none of ours."""
+    ours = context.state().throttle
+    except_on = () if ours is None else ThrottleRecord.parse(ours).brokers
+    return await read_standing_rates(admin, command.changes, except_on=except_on)

@@ -10,9 +10,7 @@ from control.kafka.errors import KafkaPortError
 from control.model.units import counted, duration_text
 from control.move.events import EventKind
 from control.move.yields import YieldMode, YieldRules
-from control.operations.executor.pacing.polling_interval import TICK_S
-from control.operations.executor.pausing import wait_while_paused
-from control.operations.executor.run_context import RunContext, tell_once
+from control.operations.executor.run_context import TICK_S, RunContext, tell_once, wait_while_paused
 from control.operations.executor.yielding.consumer_yield import (
     ConsumerYield,
     GroupReading,

@@ -5,12 +5,7 @@ from typing import Any
 
 import pytest
 
-from control.move.commands import (
-    ControlAction,
-    ControlCommand,
-    ReassignCommand,
-    encode_command,
-)
+from control.move.commands import ControlAction, ControlCommand, ReassignCommand, encode_command
 from control.move.decoding import RecordError, decode_command, decode_event
 from control.move.events import Event, EventKind, MoveProgress, Outcome, StalledMove, encode_event
 from control.move.results import Misses

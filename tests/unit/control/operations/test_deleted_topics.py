@@ -14,8 +14,8 @@ from control.move.decoding import decode_command
 from control.move.events import Event, EventKind, Outcome
 from control.move.state import NOTES_MAX, OperationState
 from control.operations.executor import cancellation as taking_back
+from control.operations.executor.debounce import LASTING_READINGS, LASTING_S
 from control.operations.executor.executor import Executor, ExecutorSettings
-from control.operations.executor.pacing.debounce import LASTING_READINGS, LASTING_S
 from control.operations.reassignment.facts import read_facts
 from control.operations.reassignment.planning import preview_of
 from control.operations.reassignment.topic_ids import facts_of

@@ -10,7 +10,7 @@ from control.kafka.ports import ConfigResource, ConfigScope
 from control.move.events import EventKind, Outcome
 from control.move.throttle import RATES
 from control.operations.executor.catching_up import CatchUpWatch
-from control.operations.executor.throttles.throttle_retries import REFUSED_AGAIN_S
+from control.operations.executor.throttles.throttle_of_move import REFUSED_AGAIN_S
 from control.operations.reassignment.producer_traffic import SETTLE_S
 from planner.waves import WaveRules
 from tests.support.phrases import lacking

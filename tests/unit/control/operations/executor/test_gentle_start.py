@@ -6,8 +6,12 @@ from dataclasses import replace
 import pytest
 
 from control.move.events import EventKind, Outcome
-from control.operations.executor.pacing.gentle_start import BATCH_S, BATCHES_MAX, gentle_start
-from control.operations.executor.pacing.submission_pacing import SubmissionPacer
+from control.operations.executor.submission_pacing import (
+    BATCH_S,
+    BATCHES_MAX,
+    SubmissionPacer,
+    gentle_start,
+)
 from planner.waves import WaveRules
 from tests.support.phrases import lacking
 from tests.unit.control.operations.conftest import PassS

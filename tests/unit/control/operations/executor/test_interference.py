@@ -21,8 +21,8 @@ from control.move.throttle import (
     RATES,
     REPLICA_LISTS,
 )
+from control.operations.executor.debounce import LASTING_READINGS, LASTING_S
 from control.operations.executor.interference import CordonWatch
-from control.operations.executor.pacing.debounce import LASTING_READINGS, LASTING_S
 from control.operations.executor.run import ReassignRun
 from control.operations.executor.throttles.throttle_guard import ThrottleGuard
 from control.operations.reassignment.calibration import Calibration

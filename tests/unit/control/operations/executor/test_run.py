@@ -3,7 +3,7 @@
 import pytest
 
 from control.move.events import EventKind, Outcome
-from control.operations.executor.pacing.debounce import LASTING_READINGS, LASTING_S
+from control.operations.executor.debounce import LASTING_READINGS, LASTING_S
 from planner.proposal import PartitionChange
 from planner.waves import WaveRules
 from tests.support.phrases import lacking

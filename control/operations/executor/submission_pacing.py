@@ -1,13 +1,29 @@
 """Decides when a run submits which partition, so that its throttle and producers are respected.
-Pure."""
 
-from collections.abc import Collection, Sequence
+Copies are asked for bit by bit, not all at one moment. What new replicas ask for first is sent
+before any throttle knows of it (KIP-73 looks at what was sent), at once by all leaders to all
+followers, and what producers write waits behind it. So no request begins more than the throttle
+would let pass until the next one (docs/decisions/0012).
+"""
 
+from collections.abc import Collection, Mapping, Sequence
+from itertools import accumulate, groupby
+from operator import itemgetter
+from typing import Final
+
+from control.kafka.ports import AdminPort
 from control.model.ids import TopicPartition
-from control.operations.executor.pacing.gentle_start import BATCH_S, gentle_start
+from control.move.commands import ReassignCommand
+from control.operations.executor.catching_up import FETCH_BYTES
+from control.operations.reassignment.cluster_probes import read_fetch_backoffs
+from control.operations.reassignment.placements import Placements
 from control.operations.reassignment.spreading import Pace, SpreadEstimate, Turns, Writing
 from planner.proposal import PartitionChange
 from planner.waves import Wave
+
+BATCHES_MAX: Final = 20
+BATCH_S: Final = 0.5
+"""From one batch to the next: all is asked for within ten seconds."""
 
 
 class SubmissionPacer:
@@ -86,3 +102,49 @@ class SubmissionPacer:
         """Drops partitions of the wave that are not submitted yet."""
         self.dropped |= {change.key for _, change in self._ahead if change.key in keys}
         self._ahead = [(at_s, change) for at_s, change in self._ahead if change.key not in keys]
+
+
+def gentle_start(wave: Wave, rate: int) -> list[Wave]:
+    """Batches of a wave, in its order, at a throttle in bytes per second.
+
+    Example: at 2 MiB/s, of three partitions of 1 MiB and more each is a batch; twenty of 100 KiB
+    are two. At 50 MiB/s twenty of any size are one.
+    """
+    begun = tuple(accumulate(map(_first_bytes, wave), initial=0))
+    most = max(FETCH_BYTES, rate * BATCH_S, begun[-1] / BATCHES_MAX)
+    numbers = (before // most for before in begun)
+    batches = groupby(zip(numbers, wave, strict=False), key=itemgetter(0))
+    return [tuple(change for _, change in batch) for _, batch in batches]
+
+
+def _first_bytes(change: PartitionChange) -> int:
+    return min(change.size_bytes, FETCH_BYTES) * len(change.adding)
+
+
+async def pace_of_run(
+    admin: AdminPort,
+    command: ReassignCommand,
+    places: Placements,
+    produced: Mapping[TopicPartition, float],
+    waves: Sequence[Wave],
+) -> tuple[Pace, SpreadEstimate]:
+    """Pace of waves that are still to be submitted; `produced`: bytes per second of whole
+    topics."""
+    backoff_ms = await read_fetch_backoffs(admin, command.changes)
+    writing = Writing(produced=produced, leaders=places.leaders(), backoff_ms=backoff_ms)
+    elects, within_s = command.elects_preferred, command.waves.spread_s
+    return Pace.within(writing, waves, within_s, elects=elects)
+
+
+def still_to_ask(
+    waves: Sequence[Wave], places: Placements, never: Collection[TopicPartition]
+) -> list[Wave]:
+    """Changes that are neither done nor moving, nor left to others (`never`)."""
+    return [
+        tuple(
+            change
+            for change in wave
+            if change.key not in never and not (places.is_there(change) or places.is_moving(change))
+        )
+        for wave in waves
+    ]

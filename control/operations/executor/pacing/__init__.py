@@ -1,1 +1,0 @@
-"""When the next partition is asked for, and how often the cluster is looked at."""
