@@ -7,17 +7,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.cimpl import NewTopic
 
 from control.move.commands import (
-    OPERATIONS_TOPIC,
-    ControlAction,
-    ControlCommand,
     ReassignCommand,
-    encode_command,
 )
 from control.move.decoding import decode_command
 from control.move.events import (
@@ -161,42 +157,22 @@ async def test_of_a_moves_progress_the_bus_keeps_what_is_new_and_forgets_no_othe
 
 
 @pytest.mark.timeout(180)
-async def test_commands_of_an_older_release_are_taken_over_and_what_runs_keeps_its_plan(
+async def test_the_plan_of_a_command_goes_with_its_end(
     cluster: LocalCluster, tmp_path: Path
 ) -> None:
-    """It wrote everything under the operation id: compacted as it was, a pause would have replaced
-    the reassignment that it paused."""
     changes = (
         PartitionChange(topic="none", partition=0, before=(101,), after=(102,), size_bytes=1),
     )
+    command = ReassignCommand(
+        operation_id="mv-1", bootstrap=cluster.bootstrap, changes=changes, submitted_ms=1
+    )
     async with Bus(cluster.bootstrap) as bus:
         await bus.ensure_topics()
-        admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
-        kept = ConfigEntry("cleanup.policy", "delete", incremental_operation=SET)
-        topic = ConfigResource(
-            ConfigResource.Type.TOPIC, OPERATIONS_TOPIC, incremental_configs=[kept]
-        )
-        admin.incremental_alter_configs([topic])[topic].result(WAIT_S)
-        assert not await bus.are_commands_compacted()
-        command = ReassignCommand(
-            operation_id="mv-old", bootstrap=cluster.bootstrap, changes=changes, submitted_ms=1
-        )
-        throttled = ControlCommand(
-            operation_id="mv-old", action=ControlAction.THROTTLE, throttle=5_000_000
-        )
-        producer = Producer({"bootstrap.servers": cluster.bootstrap})
-        for each in (command, throttled):
-            producer.produce(OPERATIONS_TOPIC, key=b"mv-old", value=encode_command(each))
-        assert producer.flush(WAIT_S) == 0
+        await bus.publish_command(command)
         with ExecutorProcess(bus=cluster.bootstrap, log=tmp_path / "executor.err") as executor:
             executor.wait_until_said("ready")
-            assert await bus.are_commands_compacted()
             async with OperationsClient(cluster.bootstrap) as client:
-                ended = await wait_for(client, "mv-old")
+                ended = await wait_for(client, "mv-1")
         assert ended.outcome is Outcome.REFUSED, "there is no such topic"
-        keys = [
-            (record.key, decode_command(record.value)) async for record in bus.read_from(COMMANDS)
-        ]
-    assert (b"mv-old", command) in keys[2:]
-    assert (b"mv-old/throttle/0", throttled) in keys
-    assert keys[-1] == (b"mv-old", replace(command, changes=())), "its plan goes with its end"
+        kept = [decode_command(record.value) async for record in bus.read_from(COMMANDS)]
+    assert kept[-1] == replace(command, changes=())

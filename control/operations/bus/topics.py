@@ -1,8 +1,8 @@
 """The operations bus: two topics of one partition on the bundled cluster, commands and events.
 
-Both are compacted (commands by ``commands_topic``). Of a move's progress, which is
-told once a second, only the newest counts: all of it has one key per operation. Every other event
-has its own key, and stays.
+Both are compacted. Of a move's progress, which is told once a second, only the newest counts: all
+of it has one key per operation. Every other event has its own key, and stays. A reassignment's key
+is its operation id, and each later act on it has a key of its own, so compaction keeps both.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from control.kafka.connection.connections import settings_of
 from control.kafka.connection.retry import PASSING_CODES
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, NoBusError, RefusedError, UnreachableError
-from control.kafka.ports import ConfigResource, ConfigScope
 from control.kafka.records.producer import OutgoingRecord, ProducerOptions, RecordProducer
 from control.kafka.records.reader import FetchedRecord, RecordReader, Start, StartKind
 from control.model.ids import TopicPartition
@@ -63,7 +62,6 @@ _CONFIGS: Final = {OPERATIONS_TOPIC: COMPACTED, EVENTS_TOPIC: COMPACTED}
 PROGRESS: Final = b"/progress"
 """How the keys of events end that tell progress."""
 
-_COMMANDS_CONFIG: Final = ConfigResource(scope=ConfigScope.TOPIC, name=OPERATIONS_TOPIC)
 _PASSING: Final = PASSING_CODES | {
     ErrorCode.out_of_order_sequence_number,
     ErrorCode.unknown_producer_id,
@@ -160,17 +158,6 @@ class Bus:
         """Durable when it returns; one that was read without proof gets none."""
         key, value = _key_of_command(command), encode_command(command)
         await self.send(COMMANDS, key, value, is_proven=not command.is_foreign)
-
-    async def are_commands_compacted(self) -> bool:
-        """False: the topic is an older release's, which kept all."""
-        async with KafkaAdmin.to(self.settings) as admin:
-            (policy,) = await admin.describe_configs(_COMMANDS_CONFIG, ["cleanup.policy"])
-        return "compact" in (policy.value or "").split(",")
-
-    async def compact_commands(self) -> None:
-        """From now on the newest command of each key is kept."""
-        async with KafkaAdmin.to(self.settings) as admin:
-            await admin.alter_configs(_COMMANDS_CONFIG, COMPACTED)
 
     async def publish_event(self, event: Event) -> None:
         """Durable when it returns."""

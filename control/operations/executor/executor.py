@@ -36,7 +36,6 @@ from control.move.results import pack_fates
 from control.move.state import OperationState, accepted_data
 from control.move.throttle import ThrottleRecord, brokers_between
 from control.move.yields import YieldMode
-from control.operations.bus.commands_topic import take_over, without_plan
 from control.operations.bus.topics import Bus, BusUnreachableError
 from control.operations.errors import FencedError, OperationError
 from control.operations.executor.admission import Admission
@@ -149,7 +148,9 @@ class Executor:
         self.memory.states = await self._bus.read_states()
         for command in commands:
             await self._take(command)
-        await take_over(self._bus, commands, self.memory.states)
+        newest = {it.operation_id: it for it in commands if isinstance(it, ReassignCommand)}
+        for name in (name for name, command in newest.items() if command.changes):
+            await self._maybe_drop_plan(name)
         return next_offset
 
     async def _listen(self, ownership: Ownership) -> None:
@@ -357,12 +358,15 @@ class Executor:
         """Write an event and fold it into the memory."""
         await self._bus.publish_event(event)
         self.memory.apply(event)
-        command = self.memory.commands.get(event.operation_id)
-        if command is not None:
-            slim = without_plan(command, self.memory.state_of(event.operation_id))
-            if slim is not None:
-                self.memory.commands[event.operation_id] = slim
-                await self._bus.publish_command(slim)
+        await self._maybe_drop_plan(event.operation_id)
+
+    async def _maybe_drop_plan(self, operation_id: str) -> None:
+        """Writes a command once more without its plan when its operation has ended: events have
+        the plan as well, and compaction then drops it from the commands."""
+        slim = self.memory.without_plan(operation_id)
+        if slim is not None:
+            self.memory.commands[operation_id] = slim
+            await self._bus.publish_command(slim)
 
 
 class _Context:

@@ -1,6 +1,7 @@
 """The executor's knowledge: commands, states by their events, requests of operators."""
 
 import asyncio
+from dataclasses import replace
 
 from control.model.watched_cluster import Site
 from control.move.commands import Command, ControlAction, ControlCommand, ReassignCommand
@@ -94,6 +95,15 @@ class Memory:
         """Operations on a cluster that ended, or wait for their window, before their throttle was
         gone from every broker."""
         return [c for c in self._of(cluster) if _has_left(self.state_of(c.operation_id))]
+
+    def without_plan(self, operation_id: str) -> ReassignCommand | None:
+        """The command without its plan, once its operation has ended and its throttle is gone.
+        None: it stays as it is."""
+        command, state = self.commands.get(operation_id), self.state_of(operation_id)
+        has_ended = state.is_finished and state.throttle is None
+        if command is None or not command.changes or not has_ended:
+            return None
+        return replace(command, changes=())
 
     def calibration(self, command: ReassignCommand) -> Calibration:
         """Calibration of an operation's intervals by the moves that ended on its cluster."""

@@ -1,8 +1,8 @@
 """Spreading a move over time, so that few of what producers send wait for its ends. Pure.
 
-As a partition ends its move it may hold producers up, once and by chance (control.operations
-.epoch_waits); a client waits until it turns to a new leader. A dozen such waits are too few for a
-p99 in five minutes, and all of it in ten seconds. So partitions that are written to are asked for
+As a partition ends its move it may hold producers up, once and by chance; a client waits until it
+turns to a new leader. A dozen such waits are too few for a p99 in five minutes, and all of it in
+ten seconds. So partitions that are written to are asked for
 one after the other, each topic by itself: no sooner than what may wait because of the one before is
 WAITING of all that was written to the topic meanwhile. What nobody writes to waits for nobody.
 Measured in docs/decisions/0013.
