@@ -96,7 +96,7 @@ def _waves(report: MoveReport) -> Section:
         )
         for wave in report.waves
     ]
-    words = () if rows else ("Waves are not told: none began, or an older release ran it.",)
+    words = () if rows else ("No wave began.",)
     return Section(title="Waves", words=words, heads=("Wave", "Began", "Took"), rows=rows)
 
 
