@@ -8,7 +8,9 @@ and exported files have the text as it is.
 import json
 import re
 from base64 import b64encode
+from bisect import bisect_right
 from codecs import getincrementaldecoder
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
@@ -131,3 +133,23 @@ def _escaped(char: str) -> str:
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def cut_middle(text: str, width: int, *, cells: Callable[[str], int] = len) -> str:
+    """Begin and end of a longer text: names often differ in what they end with. `cells` tells how
+    many cells of a terminal a text takes.
+
+    >>> cut_middle("prod.orders.payment-events.v2", 20)
+    'prod.orders.…ents.v2'
+    """
+    if cells(text) <= width:
+        return text
+    tail = _fitting(range(1, len(text) + 1), (width - 1) * 2 // 5, lambda n: cells(text[-n:]))
+    end = text[len(text) - tail :]
+    head = _fitting(range(1, len(text) + 1), width - 1 - cells(end), lambda n: cells(text[:n]))
+    return f"{text[:head].rstrip()}…{end}"
+
+
+def _fitting(lengths: range, room: int, cells: Callable[[int], int]) -> int:
+    """The largest of the lengths that takes no more cells than there is room; 0: none."""
+    return bisect_right(lengths, room, key=cells)

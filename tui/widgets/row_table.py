@@ -10,11 +10,11 @@ from textual.coordinate import Coordinate
 from textual.message import Message
 from textual.widgets import DataTable
 
+from control.views.printable import cut_middle
 from control.views.tables.column import Column
 from control.views.tables.query import Page
 from control.views.tables.rows import Row
 from tui.messages import PathChosen
-from tui.names import cut_middle
 from tui.tones import cell_text
 from tui.widgets.kept_cursor import KeptCursorTable
 
@@ -206,7 +206,9 @@ class RowTable(KeptCursorTable):
             text = Text(MARK + text.plain, style=text.style)
         room = self._room_of.get(column.id, text.cell_len)
         if text.cell_len > room and column.is_long:
-            return Text(cut_middle(text.plain, room), style=text.style, no_wrap=True)
+            return Text(
+                cut_middle(text.plain, room, cells=cell_len), style=text.style, no_wrap=True
+            )
         text.truncate(room, overflow="ellipsis")
         return text
 

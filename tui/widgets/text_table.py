@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
+from rich.cells import cell_len
 from rich.text import Text
 
+from control.views.printable import cut_middle
 from control.views.tables.column import Column
 from control.views.tables.rows import Cell, Row
-from tui.names import cut_middle
 from tui.tones import STYLES
 
 NAME_MAX: Final = 32
@@ -33,4 +34,7 @@ def table_text(columns: Sequence[Column], rows: Sequence[Row]) -> Text:
 
 def _placed(cell: Cell, column: Column) -> Text:
     words = cell.shaped(is_number=column.is_number)
-    return Text(cut_middle(words, NAME_MAX) if column.is_long else words, style=STYLES[cell.tone])
+    return Text(
+        cut_middle(words, NAME_MAX, cells=cell_len) if column.is_long else words,
+        style=STYLES[cell.tone],
+    )

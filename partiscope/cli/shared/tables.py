@@ -17,7 +17,7 @@ from control.model.moments import iso_text
 from control.move.check import Check
 from control.views.format import MINUS, NA, NONE
 from control.views.preflight_checks import TONES
-from control.views.printable import visible
+from control.views.printable import cut_middle, visible
 from control.views.tables import units
 from control.views.tables.cells import STAR
 from control.views.tables.column import Column, column
@@ -142,7 +142,7 @@ def write_progress(text: str) -> None:
         width = os.get_terminal_size(sys.stderr.fileno()).columns or WIDTH_DEFAULT
     except OSError:
         width = WIDTH_DEFAULT
-    sys.stderr.write(f"\r{_cut(visible(text), width - 1)}\033[K")
+    sys.stderr.write(f"\r{cut_middle(visible(text), width - 1, cells=shown_width)}\033[K")
     sys.stderr.flush()
 
 
@@ -276,16 +276,8 @@ def shown_width(text: str) -> int:
     return cell_len(text)
 
 
-def _cut(text: str, width: int) -> str:
-    if shown_width(text) <= width:
-        return text
-    from tui.names import cut_middle
-
-    return cut_middle(text, width)
-
-
 def _padded(text: str, width: int, column: Column) -> str:
-    text = _cut(text, width)
+    text = cut_middle(text, width, cells=shown_width)
     blank = " " * (width - shown_width(text))
     return f"{blank}{text}" if column.is_number else f"{text}{blank}"
 

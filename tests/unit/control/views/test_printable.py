@@ -7,12 +7,14 @@ from typing import Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from broker.protocol.records import NewRecord, build_batch, parse_batch_header
 from control.messages.decoding.decoder import Decoder
 from control.messages.decoding.formats import Format, Formats
 from control.views.messages.details import copied_text, message_json
 from control.views.printable import (
+    cut_middle,
     json_text,
     printable,
     printable_in_place,
@@ -126,3 +128,13 @@ def test_a_clipboard_takes_the_text_and_not_its_display(
     found = Decoder("t", Formats(value=kind)).value(test_browse.record(0, data))
     assert found is not None
     assert copied_text(data, found) == (data.decode() if copied is None else copied)
+
+
+@given(st.text(alphabet="ab 東é.", max_size=30), st.integers(min_value=1, max_value=30))
+def test_a_long_name_keeps_its_begin_and_its_end_within_the_width(name: str, width: int) -> None:
+    cut = cut_middle(name, width, cells=cell_len)
+    assert cell_len(cut) <= width
+    begin, mark, end = cut.partition("…")
+    assert name.startswith(begin)
+    assert name.endswith(end) if mark else cut == name
+    assert cell_len(cut) >= min(width, cell_len(name)) - 3 or " " in name, "room is used"
