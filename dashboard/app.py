@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import PlainTextResponse, Response
 
+from control.access.login import NOBODY, use_login
 from control.exposition.exposition import Exposition
 from control.model.watched_cluster import WatchedCluster
 from control.views.snapshots.feed import feed_of
@@ -33,7 +34,9 @@ from dashboard.server import (
 from dashboard.server.callback_sharing import CallbackSharing
 from dashboard.server.cluster_routing import ClusterDash, ClusterRouting
 from dashboard.server.document import ASSETS, MODULES, NOT_SCRIPTS, index_page
-from dashboard.server.origin_check import OriginCheck
+from dashboard.server.login.login_check import LoginCheck
+from dashboard.server.origin_check import App, OriginCheck
+from dashboard.server.request_bounds import BodyBound, BoundedProtocol
 from dashboard.server.static_cache import StaticCache
 from dashboard.server.warm import warm
 from dashboard.settings import DashboardSettings
@@ -41,6 +44,8 @@ from dashboard.settings import DashboardSettings
 WORKERS: Final = 6
 """Threads that run callbacks; the page's event loop itself never computes."""
 
+COOKIE: Final = "partiscope-session"
+"""Followed by the port: pages on several ports of one host share cookies."""
 MESSAGE_BYTES_MAX: Final = 16 << 20
 """Of one message of a page's WebSocket; the page itself refuses a larger one (assets/large.js)."""
 
@@ -124,10 +129,21 @@ def context_of(settings: DashboardSettings) -> PageContext:
     return PageContext(clusters=clusters, reader=reader, settings=settings, now_ms=reader.now_ms)
 
 
-def guarded(app: Dash, context: PageContext, hosts: Callable[[], frozenset[str]]) -> OriginCheck:
-    """The page as it is served: behind the check of Host and Origin."""
+def guarded(
+    app: Dash, context: PageContext, hosts: Callable[[], frozenset[str]], *, cookie: str = COOKIE
+) -> OriginCheck:
+    """The page as it is served: behind the check of Host and Origin, and of the login."""
+    page = routed(app, context)
+    logins = context.settings.logins
+    if logins is not None:
+        page = LoginCheck(page, logins, cookie=cookie)
+    return OriginCheck(BodyBound(page), hosts)
+
+
+def routed(app: Dash, context: PageContext) -> App:
+    """The page itself, for who needs no login."""
     shared = CallbackSharing(StaticCache(app.server), lambda: context.actions.moves.version)
-    return OriginCheck(ClusterRouting(shared, context.settings.names), hosts)
+    return ClusterRouting(shared, context.settings.names)
 
 
 def serve(
@@ -139,7 +155,11 @@ def serve(
 
     Raises:
         OSError: the port is taken.
+        UnguardedError: it would be there for everybody without a login.
     """
+    settings.require_guarded()
+    if settings.logins is not None:
+        use_login(lambda: NOBODY)
     take_turns()
     be_small()
     listener = serving.listen(settings)
@@ -147,21 +167,23 @@ def serve(
     context = context_of(settings)
     app = create_app(context)
     hosts = settings.hosts(port)
-    page = guarded(app, context, lambda: hosts)
+    page = guarded(app, context, lambda: hosts, cookie=f"{COOKIE}-{port}")
     config = uvicorn.Config(
         page,
         log_level="warning",
+        http=BoundedProtocol,
         ws="websockets-sansio",
         ws_max_size=MESSAGE_BYTES_MAX,
         timeout_graceful_shutdown=2,
         access_log=False,
+        proxy_headers=False,  # the one trusted proxy is known to LoginCheck alone
     )
     clusters = context.clusters.values()
     for place in clusters:
         place.feed.start()
 
     async def begin() -> None:
-        await warm(page, min(hosts))
+        await warm(OriginCheck(routed(app, context), lambda: hosts), min(hosts))
         keep_loaded()
 
     async def close() -> None:

@@ -17,6 +17,7 @@ from control.operations.catalogue.operation import Done, Operation
 from control.operations.errors import OperationError, PreviewGoneError
 from control.operations.operation_session import Denied, OperationSession
 from control.operations.previews import Previewed
+from control.operations.role_check import check_records
 
 ClusterActionError = (KafkaPortError, OperationError, OSError, ValueError)
 """What an operator is told instead of an exception."""
@@ -87,15 +88,24 @@ class ClusterActions:
         previewed = self.session.kept_preview(name)
         return await self.session.perform(previewed, typed=typed, reason=reason)
 
-    def reader(self) -> RecordReader:
-        """Reads records; an async context manager with connections of its own."""
-        return RecordReader(self.bootstrap)
+    def records(self, topic: str) -> str:
+        """The cluster, for who reads records of a topic there.
+
+        :raises NoRightError: they may not be read by who asks.
+        :raises ValueError: there is no cluster.
+        """
+        check_records(self._watched, topic)
+        return self.bootstrap
+
+    def reader(self, topic: str) -> RecordReader:
+        """Reads records of a topic; an async context manager with connections of its own."""
+        return RecordReader(self.records(topic))
 
     def follower(
         self, topic: str, partitions: Collection[int] | None, looking: Looking
     ) -> TopicFollower:
         """Follows records, with connections of its own."""
-        return TopicFollower(self.bootstrap, topic, partitions=partitions, looking=looking)
+        return TopicFollower(self.records(topic), topic, partitions=partitions, looking=looking)
 
     def _client(self) -> MovesReader:
         return self.session.moves

@@ -2,13 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Final
 
 from control.exposition.limits import USUAL, Limits
 from control.model.watched_cluster import WatchedCluster, address_text
 from control.views.tour import Offer
+from dashboard.server.login.login_check import LoginSettings
 
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "::1")
+
+
+class UnguardedError(Exception):
+    """The page would be there for everybody, and nobody would have to log in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +36,19 @@ class DashboardSettings:
 
     limits: Limits = USUAL
     """Of what ``/metrics`` exposes."""
+    logins: LoginSettings | None = None
+    """Who may log in; None: nobody has to."""
+
+    def require_guarded(self) -> None:
+        """Without logins the page listens on loopback alone.
+
+        :raises UnguardedError: it would listen elsewhere.
+        """
+        if self.logins is None and not _is_loopback(self.host):
+            raise UnguardedError(
+                f"the page does not listen on {self.host}, because nobody would have to log in "
+                "there. Add a user (`partiscope users add NAME --role admin`), or leave --host out"
+            )
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,3 +63,10 @@ class DashboardSettings:
     def url(self, port: int) -> str:
         """Where it answers, listening on ``port``."""
         return f"http://{address_text(self.host, port)}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host in LOOPBACK_NAMES or ip_address(host).is_loopback
+    except ValueError:
+        return False

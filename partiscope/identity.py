@@ -12,6 +12,7 @@ from shlex import quote
 from typing import Final
 
 from broker.host_name import address_text
+from control.access.login import use_login
 from control.kafka.connection.connections import settings_of, use_connections
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, UnreachableError
@@ -19,10 +20,12 @@ from control.model.command_line import CommandFlags
 from control.model.ids import ClusterId
 from control.model.watched_cluster import Site, WatchedCluster, is_of_any
 from control.operations.broker_stop_client import SOCKET_FILE
+from control.operations.bus.chain import use_chain
 from control.operations.bus.proof import use_keys
 from control.operations.errors import NotConfiguredError
 from control.views.tour import Offer
 from partiscope.installation import find_installation
+from partiscope.journal_chain import ChainFile
 from partiscope.layout import founded_id
 from partiscope.proof_keys import KeyFiles
 from partiscope.settings import NamedCluster, Settings, SettingsError, load_settings
@@ -187,6 +190,8 @@ def bind(settings: Settings, target: Target | None) -> None:
     """From here on every connection of this process is made as the settings say, and to the
     clusters that are meant."""
     use_keys(KeyFiles(settings.key_file, settings.proof.further_key_files))
+    use_login(settings.users_file.process_login)
+    use_chain(ChainFile(settings.chain_file))
     use_connections(settings.kafka_connections())
     if target is not None:
         use_connections([*settings.kafka_connections(), *target.connections()])

@@ -32,13 +32,22 @@ from pydantic_settings import (
 
 from broker.host_name import address_text
 from broker.named_file import NamedFileError, read_text
+from control.access.roles import BUILT_IN
 from control.exposition.limits import SERIES_MAX, USUAL, Limits
 from control.kafka.connection.settings import KafkaSettings, quoted
 from control.model.ids import ClusterId
 from control.model.units import parse_duration
 from control.model.watched_cluster import COLORS, JOURNAL_HOLD_S, is_of_any
+from partiscope.access_settings import (
+    ROLES_MAX,
+    USERS_FILE,
+    AccessSettings,
+    RoleSettings,
+    roles_of,
+)
 from partiscope.alert_settings import AlertsSettings
 from partiscope.connections import ConnectionSettings, SchemaRegistryConnection
+from partiscope.journal_chain import CHAIN_FILE
 from partiscope.proof_keys import KEY_FILE
 from partiscope.setting_types import (
     Host,
@@ -47,6 +56,7 @@ from partiscope.setting_types import (
     Text,
     require_plain_texts,
 )
+from partiscope.users_file import UsersFile
 from spark_metrics.window.store_url import require_no_password
 
 ENV_PREFIX: Final = "PARTISCOPE_"
@@ -110,6 +120,8 @@ class DashboardSettings(Section):
 
     host: Host = "127.0.0.1"
     port: Number = Field(default=8050, ge=1, le=65_535)
+    allowed_hosts: tuple[Host, ...] = Field(default=(), max_length=HOSTS_MAX)
+    """Names by which others may reach the page, beside loopback and ``host``."""
 
     @property
     def url(self) -> str:
@@ -255,11 +267,31 @@ class Settings(BaseSettings):
     terminal: TerminalSettings = Field(default_factory=TerminalSettings)
     proof: ProofSettings = Field(default_factory=ProofSettings)
     alerts: AlertsSettings = Field(default_factory=AlertsSettings)
+    access: AccessSettings = Field(default_factory=AccessSettings)
+    roles: dict[str, RoleSettings] = Field(default_factory=dict, max_length=ROLES_MAX)
+
+    @field_validator("roles")
+    @classmethod
+    def _check_roles(cls, roles: dict[str, RoleSettings]) -> dict[str, RoleSettings]:
+        for name in roles.keys() & BUILT_IN.keys():
+            raise ValueError(f"{name} is built in: choose another name")
+        return roles
+
+    @property
+    def users_file(self) -> UsersFile:
+        """The users that are declared, with the roles of these settings."""
+        path = (self.access.users_file or self.data / USERS_FILE).absolute()
+        return UsersFile(path, roles_of(self.roles))
 
     @property
     def key_file(self) -> Path:
         """Where the key of this installation lies."""
         return (self.proof.key_file or self.data / KEY_FILE).absolute()
+
+    @property
+    def chain_file(self) -> Path:
+        """Where the head of the journal's chain lies."""
+        return (self.data / CHAIN_FILE).absolute()
 
     @property
     def store(self) -> str:

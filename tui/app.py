@@ -113,7 +113,7 @@ class PartiscopeApp(TerminalApp):
     def _begin(self) -> None:
         self.session.services.feed.start()
         self._shown = self.session.snapshot
-        self._denied = self._shown.denied_operations
+        self._denied = self.session.denied
         self.push_screen(build_screen(ViewPath(), self.session))
         self.navigator.open(self._first)
         if self.tour and self._begins_tour and self._preferences.claim_tour():
@@ -183,8 +183,8 @@ class PartiscopeApp(TerminalApp):
 
     def _refresh(self, snapshot: OperatorSnapshot) -> None:
         self._shown = snapshot
-        if snapshot.denied_operations != self._denied:
-            self._denied = snapshot.denied_operations
+        if (denied := self.session.denied) != self._denied:
+            self._denied = denied
             self.refresh_bindings()
         for screen in _views(self.screen_stack):
             screen.receive(snapshot)

@@ -71,7 +71,7 @@ class Navigator:
     def open_form(self, name: str, given: Mapping[str, str], rows: Sequence[str] = ()) -> None:
         """The dialog of an operation, filled in; it leads to where its effect is seen. Where rows
         are marked it is about them, if the operation may be done to several."""
-        denied = self._session.snapshot.denied_words(name)
+        denied = self._session.denied_words(name)
         if denied:
             _warn(self._app, denied)
             return

@@ -99,7 +99,7 @@ def _operations(screen: ViewScreen, navigator: Navigator) -> Iterator[SystemComm
 
     for form in FORMS:
         if form.name not in VIEWS_OF_FORMS:
-            words = screen.session.snapshot.denied_words(form.name) or f"{form.help} ({form.key})"
+            words = screen.session.denied_words(form.name) or f"{form.help} ({form.key})"
             given = given_to(form.name, screen)
             act = partial(navigator.open_form, form.name, given, screen.marked_here)
             yield SystemCommand(form.title, words, act)

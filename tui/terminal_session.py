@@ -6,12 +6,13 @@ No Textual here. Screens ask the session; only the navigator and the app change 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
+from control.access.login import acting
 from control.model.watched_cluster import WatchedCluster
 from control.move.journal_lines import JournalLine
 from control.views.paths import ViewPath
@@ -121,6 +122,17 @@ class TerminalSession:
     def snapshot(self) -> OperatorSnapshot:
         """The snapshot that the screens show: a past one, the one of the pause, or the newest."""
         return self._past or self._held or self.services.feed.current
+
+    @property
+    def denied(self) -> Mapping[str, str]:
+        """Per operation of the catalogue that may not be done here, why not."""
+        login = acting()
+        roles = {} if login is None else login.refusals(self.watched.name)
+        return {**self.snapshot.denied_operations, **roles}
+
+    def denied_words(self, operation: str) -> str:
+        """Why an operation of the catalogue may not be done; empty: it may."""
+        return self.denied.get(operation, "")
 
     @property
     def is_paused(self) -> bool:

@@ -13,6 +13,8 @@ EXECUTOR: Final = "executor"
 PART_OF_MOVE: Final = "/"
 """After it stands the number of a line about one reassignment."""
 BEGUN: Final = "begun"
+ASKED: Final = "asked for"
+"""A reassignment of which no record is left, or none has come yet."""
 DONE: Final = "done"
 FAILED: Final = "failed"
 PARTLY: Final = "partly done"
@@ -43,8 +45,16 @@ class JournalLine:
     after: Values = field(default_factory=dict)
     error: str = ""
     """Why it failed, or what of it was not done."""
+    move: str = ""
+    """The reassignment that was asked for, whose own line is shown where its records are there."""
     is_foreign: bool = False
     """No known installation has proven that it wrote the line: anybody may have."""
+
+    def is_of(self, name: str) -> bool:
+        """Whether somebody of this name did it: ``alice`` of ``alice (page, 10.0.0.5)`` and of
+        ``alice@host``; an empty name is anybody's."""
+        login = self.who.partition(" (")[0]
+        return name in ("", self.who, login, login.partition("@")[0])
 
     @property
     def site(self) -> Site:
@@ -78,6 +88,7 @@ def line_of_event(event: Event) -> JournalLine:
         before=_values(data.get("before")),
         after=_values(data.get("after")),
         error=str(data.get("error", "")),
+        move=str(data.get("move", "")),
         is_foreign=event.is_foreign,
     )
 

@@ -168,6 +168,16 @@ class _Finished(TypedDict):
 _Value = bool | Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)] | Seconds | Line | None
 
 
+class _Link(TypedDict):
+    chain: Annotated[str, StringConstraints(max_length=64)]
+    number: Annotated[int, Field(ge=1, lt=1 << 53)]
+    before: Annotated[int, Field(ge=0, lt=1 << 53)]
+    hash: Annotated[str, StringConstraints(max_length=64)]
+    doubtful: Annotated[
+        list[tuple[int, Annotated[str, StringConstraints(max_length=64)]]], Field(max_length=1000)
+    ]
+
+
 class _Journal(TypedDict, total=False):
     who: Line
     reason: Line
@@ -177,6 +187,8 @@ class _Journal(TypedDict, total=False):
     before: dict[Line, _Value]
     after: dict[Line, _Value]
     error: Line
+    link: _Link
+    move: OperationId
 
 
 class _Nothing(TypedDict):

@@ -6,6 +6,7 @@ OperationError                 title, reason, next step
 ├── ProtectedTopicError        Kafka, or Partiscope, keeps its own state in the topic
 ├── NotConfiguredError         a command about a cluster that the settings do not know
 ├── ProofKeyError              the installation's key cannot be read or made
+├── ChainFileError           the head of the journal's chain cannot be read or written
 ├── NoRightError               the principal may not do it on this cluster
 ├── NotConfirmedError          the typed confirmation does not match
 ├── StalePreviewError          the cluster, or the clock, has moved on since the preview
@@ -97,6 +98,17 @@ class ProofKeyError(OperationError):
             "nothing was written to the bus",
             reason=f"the installation's key {file!r} cannot be used: {why}",
             next_step="correct its rights, or restore it; name another by proof.key_file",
+        )
+
+
+class ChainFileError(OperationError):
+    """Without the head of its chain a line of the journal cannot be linked."""
+
+    def __init__(self, file: str, why: str) -> None:
+        super().__init__(
+            "nothing was written to the journal",
+            reason=f"the head of its chain {file!r} cannot be used: {why}",
+            next_step="correct its rights or restore it; if you move it away, a new chain begins",
         )
 
 

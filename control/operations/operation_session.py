@@ -1,13 +1,13 @@
 """OperationSession: all that is done to one cluster, the same for page, terminal and scripts.
 
 An operation goes from Asked (an ``Operation``) to Previewed (its command is frozen) to Confirmed
-to Done. Read-only clusters, rights, the word to type, the age of a preview and the journal are
-judged here and nowhere else; an operation says whether the cluster changed since its preview
+to Done. Read-only clusters, roles, rights, the word to type, the age of a preview and the journal
+are judged here and nowhere else; an operation says whether the cluster changed since its preview
 (``require_fresh``). A face asks for the word, and shows what is answered.
 
     Asked --preview()--> Previewed --perform(typed)--> Done
-                              └── refused: read-only · no right · another word typed · stale ·
-                                           not journaled; nothing is changed then
+                              └── refused: read-only · no role · no right · another word · stale ·
+                                           of another login · not journaled; nothing is changed then
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
+from control.access.login import acting_name
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection.connections import settings_of
 from control.kafka.connection.settings import KafkaSettings
@@ -32,10 +33,16 @@ from control.operations.bus.journal import Journal
 from control.operations.catalogue.moves.reassign import REASSIGN, Task, one_partition, plan_request
 from control.operations.catalogue.operation import Done, Operation, OperationContext
 from control.operations.catalogue.topics.produce import Produce
-from control.operations.errors import InvalidInputError, NoRightError, StalePreviewError
+from control.operations.errors import (
+    InvalidInputError,
+    NoRightError,
+    PreviewGoneError,
+    StalePreviewError,
+)
 from control.operations.permission import check_typed, check_writable
 from control.operations.previews import Previewed, Previews
 from control.operations.reassignment.planning import Planning
+from control.operations.role_check import check_records, check_role, check_role_on_topics
 from control.operations.sends import Sends
 from planner.by_hand import NOTHING, HandError, LeaderOrder
 from planner.optimizer import Plan
@@ -91,8 +98,16 @@ class OperationSession:
 
     @property
     def settings(self) -> KafkaSettings:
-        """How the cluster is reached, for who reads its records."""
+        """How the cluster is reached."""
         return self.admin.wire.settings
+
+    def records(self, topic: str) -> KafkaSettings:
+        """The same, for who reads records of a topic.
+
+        :raises NoRightError: who acts may not read them.
+        """
+        check_records(self.watched, topic)
+        return self.settings
 
     async def topics(self) -> tuple[TopicMetadata, ...]:
         """All that the cluster has."""
@@ -116,11 +131,13 @@ class OperationSession:
         asked.check()
         await asked.require_answer(self._context)
         effect = await asked.preview(replace(self._context, read={}))
+        check_role_on_topics(self.watched, effect)
         previewed = Previewed(
             effect=effect,
             word=effect.command.word(self.watched),
             made_s=time.monotonic(),
             name=secrets.token_urlsafe(12),
+            by=acting_name(),
         )
         if asked.IS_KEPT:
             self._previews.keep(previewed)
@@ -129,9 +146,9 @@ class OperationSession:
     def kept_preview(self, name: str) -> Previewed:
         """A preview by its name, for a face that has nothing else in hand.
 
-        :raises PreviewGoneError: it is kept no longer.
+        :raises PreviewGoneError: it is kept no longer, or somebody else has made it.
         """
-        return self._previews.named(name)
+        return _own(self._previews.named(name))
 
     async def perform(self, previewed: Previewed, *, typed: str = "", reason: str = "") -> Done:
         """Do what was previewed, once, and nothing else; it is in the journal before it begins.
@@ -143,8 +160,9 @@ class OperationSession:
         :raises OperationError: it may not be done, is stale, or was done in part.
         :raises KafkaPortError: the cluster refuses or does not answer.
         """
-        command = previewed.effect.command
+        command = _own(previewed).effect.command
         self.require(command, typed=typed)
+        check_role_on_topics(self.watched, previewed.effect)
         command.check()
         kept = self._previews.entry(previewed)
         async with kept.turn:
@@ -166,7 +184,11 @@ class OperationSession:
         await command.require_answer(context)
         await command.require_fresh(context, effect.facts)
         if command.IS_JOURNALED_BY_BUS:
-            return await command.perform(context)
+            done = await command.perform(context)
+            await self.journal.seal(
+                f"{command.what}: {done.words}", done.params["move"], reason=command.reason
+            )
+            return done
         async with self.journal.entry(
             command.what,
             reason=command.reason,
@@ -181,7 +203,7 @@ class OperationSession:
         """``typed`` is what the operator has typed to confirm it.
 
         :raises ReadOnlyError: nothing may be changed there.
-        :raises NoRightError: the principal lacks a right.
+        :raises NoRightError: the principal lacks a right, or who acts has no role with it.
         :raises NotConfirmedError: another word must be typed.
         """
         self._require_allowed(command)
@@ -189,6 +211,7 @@ class OperationSession:
 
     def _require_allowed(self, command: Operation) -> None:
         check_writable(self.watched, command.what)
+        check_role(self.watched, command)
         lacks = self._denied().get(command.form.right)
         if lacks:
             raise NoRightError(command.what, lacks)
@@ -240,3 +263,10 @@ class OperationSession:
         if not base.changes:
             return self.plans.keep(made, fields)
         return self.plans.keep(made, fields, base=plan_name(base), entries=entries)
+
+
+def _own(previewed: Previewed) -> Previewed:
+    """:raises PreviewGoneError: somebody else has made it."""
+    if previewed.by != acting_name():
+        raise PreviewGoneError
+    return previewed

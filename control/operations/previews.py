@@ -26,6 +26,8 @@ class Previewed:
     """Of the monotonic clock."""
     name: str
     """By which ``OperationSession.kept_preview`` finds it."""
+    by: str = ""
+    """Name of the login that alone may confirm it; empty: no users are declared."""
 
     @property
     def form(self) -> OperationForm:

@@ -270,7 +270,7 @@ class _Tab:
             return
         before = pages.newest
         scan = self._scan = Scan(NOTHING_SCANNED if before is None else before.progress)
-        settings, now_ms = self._context.actions.bootstrap, self._context.now_ms()
+        settings, now_ms = self._context.actions.records(self._topic), self._context.now_ms()
         search = asked.search
         seen = await asyncio.to_thread(self._seen, search)
         if before is None:
@@ -313,7 +313,7 @@ class _Tab:
                 await follower.close()
 
     async def _begun(self, search: MessageSearch, looking: Looking) -> TopicFollower:
-        async with self._context.actions.reader() as reader:
+        async with self._context.actions.reader(self._topic) as reader:
             keys = await search.partitions(reader)
         numbers = [key.partition for key in keys] if search.partition else None
         follower = self._context.actions.follower(self._topic, numbers, looking)

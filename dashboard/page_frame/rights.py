@@ -1,5 +1,5 @@
-"""Forms that may not be used: a right lacks on a watched cluster, nothing may be changed, or a past
-state is looked at. They are greyed, with the reason.
+"""Forms that may not be used: a role or a right lacks, nothing may be changed, or a past state is
+looked at. They are greyed, with the reason.
 
 Rights come and go while a page is open, and so does the past; the form follows by itself.
 """
@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, html, no_update
 
+from control.access.login import acting
 from control.operations.catalogue.moves.reassign import REASSIGN
 from control.operations.catalogue.topics.produce import PRODUCE
 from control.views.refusals import PAST, refusals
@@ -52,7 +53,9 @@ def every_word(context: PageContext, time: Time | None = None) -> dict[str, str]
     """Reasons of all forms that are not allowed to who looks at ``time``, for the browser."""
     snapshot = context.snapshot
     is_past = moment_of(time, now_ms=context.now_ms()) is not None
-    return dict(refusals(snapshot.watch, is_read_only=snapshot.is_read_only, is_past=is_past))
+    found = refusals(snapshot.watch, is_read_only=snapshot.is_read_only, is_past=is_past)
+    login = acting()
+    return {**found, **({} if login is None else login.refusals(context.watched.name))}
 
 
 def register(app: Dash, context: PageContext) -> None:

@@ -9,6 +9,7 @@ from uuid import uuid4
 import dash_mantine_components as dmc
 from dash import ClientsideFunction, Dash, Input, Output, State, dcc, html
 
+from control.access.login import PROXY, acting
 from control.model.watched_cluster import PRODUCTION
 from control.operations.catalogue import FORMS
 from control.operations.catalogue.topics.produce import PRODUCE
@@ -220,6 +221,7 @@ def _top_bar(context: PageContext) -> html.Header:
             markup_box(right, id=ids.HEAD_RATES, className="head-places"),
             html.Span("…", id=ids.AGE, className="age", title="Since the newest figure was read"),
             html.Span(_icons(), className="icons"),
+            *_account(context),
         ],
         className="top-bar",
     )  # fmt: skip
@@ -253,6 +255,20 @@ def _clusters(context: PageContext) -> list[Any]:
     ]
     summary = html.Summary(here, title="Another cluster (c)")
     return [html.Details([summary, html.Div(choices)], id=ids.CLUSTERS, className="clusters")]
+
+
+def _account(context: PageContext) -> list[Any]:
+    """The login with its role here, and the way out; nothing where nobody has to log in."""
+    login = acting()
+    if login is None:
+        return []
+    role = login.role_on(context.watched.name)
+    words = f"{login.name} · {role.name if role else 'no role'}"
+    if login.proven_by == PROXY:
+        return [html.Span(words, className="account")]
+    out = html.Button("Log out", className="icon wide-icon", type="submit")
+    form = html.Form(out, method="post", action="/logout")
+    return [html.Span([html.Span(words), form], className="account")]
 
 
 def _icons() -> list[html.Button]:

@@ -5,7 +5,7 @@ question (contexts, threads, turning components into text several times) costs f
 figures themselves, and pages that show the same ask the same. So an answer is kept as text under
 all that it depends on, and the next page that asks is given that text; who asks while it is being
 made waits for it. Only questions that a new version has caused are shared: what answers them
-depends on the snapshot, on what is asked, and on nothing of the page that asks.
+depends on the snapshot, on what is asked, on the login, and on nothing else of the page that asks.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final
 
+from control.access.login import acting_name
 from dashboard import ids
 from dashboard.server.answer_cache import AnswerCache
 from dashboard.server.cluster_routing import chosen_cluster
@@ -81,7 +82,8 @@ class CallbackSharing:
         if not ticks or not isinstance(ticks[0], dict) or "version" not in ticks[0]:
             return None
         parts = (asked.get("output"), inputs, asked.get("state"))
-        return chosen_cluster.get(), self._version(), json.dumps(parts, sort_keys=True)
+        asked_by = acting_name()  # what is greyed depends on the role
+        return chosen_cluster.get(), asked_by, self._version(), json.dumps(parts, sort_keys=True)
 
 
 class _Inbox:

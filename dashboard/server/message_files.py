@@ -44,7 +44,7 @@ def register(server: FastAPI, context: PageContext) -> None:
             )
         search = MessageSearch.of_query(topic, request.query_params)
         try:
-            settings = settings_of(context.actions.bootstrap)
+            settings = settings_of(context.actions.records(topic))
             decoder = search.decoder(settings)
             with at_once.one_more():
                 reading = search.read(settings, now_ms=context.now_ms(), limit=RECORDS_MAX)

@@ -48,6 +48,7 @@ _HEADERS: Final = (
 _NO_STORE: Final = (b"cache-control", b"no-store")
 _OWN_SITES: Final = frozenset({"", "none", "same-origin"})
 """Empty: no browser asks, or an old one."""
+_FILES: Final = re.compile(r"^(/@[^/]*)?/(assets|_dash-component-suites)/")
 DATA: Final = re.compile(
     r"^(/@[^/]*)?/(?:metrics$|(?:messages|record|rows|export|report|_dash)[/-])"
 )
@@ -87,6 +88,9 @@ def refusal_of(scope: Scope, hosts: frozenset[str]) -> str | None:
     site = headers.get(b"sec-fetch-site", "")
     if site not in _OWN_SITES and not _is_link(scope, headers):
         return f"Sec-Fetch-Site {site!r}: other sites may link to views and ask nothing else"
+    path = scope.get("path", "")
+    if ".." in path.split("/") and _FILES.match(path):
+        return "a path leads to the page's own files alone"
     if origin is None:
         return None
     try:

@@ -16,6 +16,7 @@ from control.kafka.records.reader import Bounds, Browsed, Looking, Start, StartK
 from control.kafka.records.record import FetchedRecord
 from control.messages.message_search import MessageSearch
 from control.model.ids import TopicPartition
+from control.operations.errors import NoRightError
 from control.views.messages.details import copied_text, message_json, whole_words
 from control.views.printable import json_text
 from control.views.tables.messages import skipped_words
@@ -47,6 +48,8 @@ def register(server: FastAPI, context: PageContext) -> None:
     ) -> Response:
         try:
             found = await _read(context, TopicPartition(topic, partition), offset)
+        except NoRightError as error:
+            return PlainTextResponse(f"403: {error}\n", 403)
         except (KafkaPortError, ValueError) as error:
             return PlainTextResponse(f"502: {error}\n", 502)
         record = next((record for record in found.records if record.offset == offset), None)
@@ -100,7 +103,7 @@ def part_of(record: FetchedRecord, part: str) -> bytes | None:
 
 
 async def _read(context: PageContext, key: TopicPartition, offset: int) -> Browsed:
-    async with context.actions.reader() as reader:
+    async with context.actions.reader(key.topic) as reader:
         start = Start(kind=StartKind.OFFSET, value=offset)
         return await reader.browse([key], start, limit=1, looking=_WHOLE, bounds=_ONE)
 

@@ -246,6 +246,13 @@ COMMANDS: Final = (
         example="partiscope setup",
     ),
     Command(
+        name="users",
+        folder="processes",
+        summary="List, add, remove users of the page; give roles.",
+        example="partiscope users add alice --role operator",
+        is_group=True,
+    ),
+    Command(
         name="backup",
         folder="processes",
         summary="Write the data directory into one archive.",

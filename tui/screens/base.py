@@ -134,7 +134,7 @@ class ViewScreen(WorksWhileShown, Screen[Any]):
         """None greys a key; the letters of places are keys only while one is to be chosen."""
         if action == "goto" and parameters:
             return self.is_going
-        denied = self.session.snapshot.denied_operations
+        denied = self.session.denied
         return None if self._needed(action, parameters) in denied else True
 
     def action_goto(self, path: str | None = None) -> None:
@@ -181,7 +181,7 @@ class ViewScreen(WorksWhileShown, Screen[Any]):
         self.tick()
         self.show(snapshot)
         for panel in map(_form_panel, self.query("FormPanel")):
-            panel.show_denied(snapshot.denied_words(panel.form.name))
+            panel.show_denied(self.session.denied_words(panel.form.name))
 
     def put(self, selector: str, content: VisualType) -> None:
         """Show something in a line of the body, unless the view was left in the meantime.
@@ -209,7 +209,7 @@ class ViewScreen(WorksWhileShown, Screen[Any]):
 
     def _tell_denied(self, operation: str) -> bool:
         """Whether a right lacks; the operator is told why."""
-        words = self.session.snapshot.denied_words(operation)
+        words = self.session.denied_words(operation)
         if words:
             self.notify(words, severity="warning", markup=False)
         return bool(words)

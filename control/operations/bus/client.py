@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import replace
 from typing import Final, Self
 
+from control.access.login import acting_who
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.connection.wire import answers_soon
@@ -262,7 +263,7 @@ class OperationsClient(MovesReader):
             is_strict=is_strict,
             rollback_of=rollback_of,
             topic_ids=topic_ids,
-            who=self._who,
+            who=acting_who(self._who),
             reason=reason,
             submitted_ms=_now_ms(),
             confirmed=confirmed,
@@ -299,7 +300,7 @@ class OperationsClient(MovesReader):
             operation_id=operation_id,
             action=action,
             throttle=throttle,
-            who=self._who,
+            who=acting_who(self._who),
             reason=reason,
             # The executor takes an act only after those that it took; it took none far ahead.
             submitted_ms=max([now_ms, *(at_ms + 1 for at_ms in acts if at_ms < bound_ms)]),

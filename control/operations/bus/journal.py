@@ -21,11 +21,13 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
 
+from control.access.login import acting_who
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, WrongClusterError
 from control.model.watched_cluster import WatchedCluster
-from control.move.events import Event, EventKind
+from control.move.events import Event, EventKind, encode_event
 from control.move.journal_lines import (
+    ASKED,
     BEGUN,
     DONE,
     FAILED,
@@ -37,8 +39,17 @@ from control.move.journal_lines import (
     lines_of_state,
 )
 from control.move.state import OperationState, take_event
-from control.operations.bus.topics import Bus
-from control.operations.errors import NotJournaledError, PartlyDoneError
+from control.operations.bus.chain import (
+    LINK,
+    Head,
+    Verified,
+    WrittenLine,
+    chain_file,
+    hash_of,
+    verify,
+)
+from control.operations.bus.topics import EVENTS, Bus
+from control.operations.errors import ChainFileError, NotJournaledError, PartlyDoneError
 
 VALUES_MAX: Final = 200
 """Values before and after that one line keeps; the rest is counted."""
@@ -46,6 +57,7 @@ CLOSE_S: Final = 5.0
 UNDELIVERED_MAX: Final = 1_000
 """Lines of at most some kB each."""
 _RETRY_S: Final = 0.5
+_LOCK_POLL_S: Final = 0.02
 logger = logging.getLogger(__name__)
 
 
@@ -91,7 +103,7 @@ class Journal:
             yield
             return
         data = {
-            "who": self._who,
+            "who": acting_who(self._who),
             "reason": reason,
             "before": _first(before),
             "after": _first(after),
@@ -133,9 +145,51 @@ class Journal:
             take_event(states, event)
             if event.kind is EventKind.JOURNAL:
                 events.append(event)
-        lines = [*lines_of_events(events), *chain(*map(lines_of_state, states.values()))]
+        direct = [line for line in lines_of_events(events) if line.move not in states]
+        lines = [*direct, *chain(*map(lines_of_state, states.values()))]
         lines = [line for line in lines if self._of.owns(line.site)]
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
+
+    async def seal(self, what: str, move: str, *, reason: str = "") -> None:
+        """A line that a reassignment was asked for. Its own records are its line of the journal:
+        this one is shown where they have gone."""
+        if self._bus is None or chain_file() is None:
+            return
+        data = {
+            "who": acting_who(self._who),
+            "reason": reason,
+            "move": move,
+            "outcome": ASKED,
+            **self._of.site._asdict(),
+        }
+        await self._write_later(
+            Event(
+                operation_id=f"do-{secrets.token_hex(4)}",
+                kind=EventKind.JOURNAL,
+                at_ms=_now_ms(),
+                message=what,
+                data=data,
+            )
+        )
+
+    async def verify(self, own: Head | None) -> Verified:
+        """Judge the chains of all lines on the bus, of any cluster."""
+        lines: list[WrittenLine] = []
+        if self._bus is not None:
+            async for record in self._bus.read_from(EVENTS):
+                event = self._bus.unreadable.event(record)
+                if event is not None and event.kind is EventKind.JOURNAL:
+                    lines.append(
+                        WrittenLine(
+                            offset=record.offset,
+                            what=event.message,
+                            who=str(event.data.get("who", "")),
+                            hash=hash_of(record.value or b""),
+                            is_proven=not event.is_foreign,
+                            link=event.data.get(LINK),
+                        )
+                    )
+        return verify(lines, own)
 
     async def _write_first(self, event: Event) -> None:
         until_s = time.monotonic() + self._hold_s
@@ -159,7 +213,11 @@ class Journal:
         after = {**begun.data["after"], **found}
         data: dict[str, Any] = {**begun.data, "outcome": outcome, "error": error, "after": after}
         # The first line's time stays: it is when the operation was done.
-        self._undelivered.append(replace(begun, data=data))
+        await self._write_later(replace(begun, data=data))
+
+    async def _write_later(self, event: Event) -> None:
+        """It is delivered now if the bus answers, else later."""
+        self._undelivered.append(event)
         if self._delivery is None or self._delivery.done():
             self._delivery = asyncio.create_task(self._deliver())
         with contextlib.suppress(TimeoutError):
@@ -169,7 +227,7 @@ class Journal:
         while self._undelivered:
             try:
                 await self._publish_in_order()
-            except KafkaPortError as error:
+            except (KafkaPortError, ChainFileError) as error:
                 logger.warning("the journal is written later: %s", error)
                 await asyncio.sleep(_RETRY_S)
 
@@ -180,11 +238,31 @@ class Journal:
             self._has_topics = True
         while self._undelivered:
             event = self._undelivered[0]
-            await self._bus.publish_event(event)
+            await self._publish(event)
             if self._undelivered and self._undelivered[0] is event:
                 self._undelivered.popleft()
         if last is not None:
-            await self._bus.publish_event(last)
+            await self._publish(last)
+
+    async def _publish(self, event: Event) -> None:
+        """Linked to the line before it. The head is a small file: it is written here and now, so
+        that nothing is written once its lock is released."""
+        assert self._bus is not None
+        file = chain_file()
+        if file is None:
+            await self._bus.publish_event(event)
+            return
+        while (held := file.try_hold()) is None:  # noqa: ASYNC110 (another process holds it)
+            await asyncio.sleep(_LOCK_POLL_S)
+        with held:
+            name, head = f"{event.operation_id}/{event.data['outcome']}", file.read()
+            link = head.link(name)
+            linked = replace(event, data={**event.data, LINK: link})
+            line_hash, number = hash_of(encode_event(linked)), link["number"]
+            head = head.intended(name, number, line_hash)
+            file.write(head)
+            await self._bus.publish_event(linked)
+            file.write(head.written(number, line_hash))
 
 
 def _first(values: Values) -> Values:

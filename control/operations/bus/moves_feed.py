@@ -94,7 +94,8 @@ class Moves:
     def journal(self) -> tuple[JournalLine, ...]:
         """Every change that is known of the cluster, the newest first: moves and what needed no
         executor."""
-        lines = [line for line in self._lines.values() if self._is_ours(line)]
+        direct = (line for line in self._lines.values() if line.move not in self._states)
+        lines = [line for line in direct if self._is_ours(line)]
         lines += chain(*map(lines_of_state, self._ours()))
         return tuple(sorted(lines, key=lambda line: line.at_ms, reverse=True))
 

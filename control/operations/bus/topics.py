@@ -36,6 +36,7 @@ from control.move.events import (
     encode_event,
 )
 from control.move.state import OperationState, take_event
+from control.operations.bus.chain import LINK
 from control.operations.bus.proof import proof_headers
 from control.operations.bus.unreadable import Unreadable
 
@@ -319,6 +320,8 @@ def _key_of_command(command: Command) -> bytes:
 def _key_of(event: Event) -> bytes:
     if event.kind is EventKind.PROGRESS:
         return event.operation_id.encode() + PROGRESS
+    if event.kind is EventKind.JOURNAL and LINK in event.data:  # every link stays
+        return f"{event.operation_id}/{event.data[LINK]['number']}".encode()
     if event.kind is EventKind.JOURNAL:  # compaction keeps the outcome alone
         return event.operation_id.encode()
     return f"{event.operation_id}/{secrets.token_hex(8)}".encode()

@@ -27,8 +27,7 @@ from partiscope.cli.shared.options import (
     Bootstrap,
     Json,
     SchemaRegistry,
-    known_bootstrap,
-    settings_with,
+    read_from,
 )
 
 _WHOLE: Final = Looking(kept_bytes=None)
@@ -54,7 +53,7 @@ def browse(
 
     Example: partiscope browse orders --partition 3 --offset 1200 --value-format msgpack
     """
-    address = known_bootstrap(settings_with(bootstrap=bootstrap, schema_registry=schema_registry))
+    address = read_from(topic, bootstrap=bootstrap, schema_registry=schema_registry)
     decoder = decoder_for(address, topic, key=key_format, value=value_format)
     record = asyncio.run(_read(address, TopicPartition(topic, partition), offset))
     if output is not None:

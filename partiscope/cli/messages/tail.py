@@ -49,9 +49,8 @@ from partiscope.cli.shared.options import (
     Bootstrap,
     Json,
     SchemaRegistry,
-    known_bootstrap,
     now_ms,
-    settings_with,
+    read_from,
 )
 
 SHOWN_CHARACTERS_MAX: Final = 2_000
@@ -137,7 +136,7 @@ def tail(
     if offset is not None and since is not None:
         raise CommandError("give --offset or --since, not both", Exit.WRONG_USE)
     start = _start(offset, since)
-    address = known_bootstrap(settings_with(bootstrap=bootstrap, schema_registry=schema_registry))
+    address = read_from(topic, bootstrap=bootstrap, schema_registry=schema_registry)
     decoder = decoder_for(address, topic, key=key_format, value=value_format)
     filters = {"text": text, "regex": regex, "key": key, "header": header}
     filters |= {"json_path": json_path, "cel": cel}

@@ -13,9 +13,10 @@ from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import Bootstrap, Bus, Data, ReadOnly, Store, target_with
 from partiscope.installation import find_installation
 from partiscope.running import say
-from partiscope.settings import load_settings
+from partiscope.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from dashboard.server.login.login_check import LoginSettings
     from dashboard.settings import DashboardSettings
 
 
@@ -32,7 +33,7 @@ def dashboard(
     data: Data = None,
     read_only: ReadOnly = False,
 ) -> None:
-    """Serve the web page until SIGTERM; only loopback names are answered."""
+    """Serve the web page until SIGTERM; beyond loopback only with logins (`partiscope users`)."""
     from control.views.paths import PathError, parse_path
 
     try:
@@ -41,7 +42,7 @@ def dashboard(
         raise CommandError(f"{error}. Try overview or topics.", Exit.WRONG_USE) from error
     from dashboard.app import serve
     from dashboard.server.cluster_routing import chosen_cluster
-    from dashboard.settings import DashboardSettings
+    from dashboard.settings import DashboardSettings, UnguardedError
 
     target = target_with(data=data, bootstrap=bootstrap, bus=bus, store=store, read_only=read_only)
     first = target.watched.name
@@ -54,6 +55,8 @@ def dashboard(
 
     use_flags(flags)
     settings = load_settings()
+    if data is not None:
+        settings = settings.model_copy(update={"data": data})
     where = settings.dashboard
     page = DashboardSettings(
         tour=target.tour,
@@ -62,17 +65,47 @@ def dashboard(
         bus=target.bus,
         host=host or where.host,
         port=port or where.port,
+        allowed_hosts=where.allowed_hosts,
         limits=settings.prometheus.limits,
+        logins=_logins(settings),
     )
     query = f"?{urlencode({'cluster': first})}" if page.names else ""
     link = f"{view and '/'}{view}{query if '?' not in view else query.replace('?', '&')}"
     try:
         serve(page, on_ready=lambda address: say(f"ready {address}{link}"))
+    except UnguardedError as error:
+        raise CommandError(str(error), Exit.WRONG_USE) from error
     except OSError as error:
         raise CommandError(
             f"cannot listen on {address_text(page.host, page.port)}: {error.strerror}. "
             f"{_page_there(data, page, link)}Choose another --port."
         ) from error
+
+
+def _logins(settings: Settings) -> "LoginSettings | None":
+    """None: no users are declared.
+
+    :raises CommandError: a proxy is trusted, and no user may come by it.
+    """
+    from dashboard.server.login.login_check import LoginSettings
+
+    users, access = settings.users_file, settings.access
+    if not users.is_there:
+        if access.proxy_header is None:
+            return None
+        raise CommandError(
+            f"access.proxy_header is set, and there is no users file {users.path}: nobody has a "
+            "role. Add those who come by the proxy: "
+            "`partiscope users add NAME --role viewer --no-password`",
+            Exit.WRONG_USE,
+        )
+    users.users()  # one that cannot be read is told at the start
+    return LoginSettings(
+        users=users,
+        lasts_s=access.session_s,
+        proxy_header=access.proxy_header or "",
+        proxy_address=access.proxy_address or "",
+    )
 
 
 def _page_there(data: Path | None, page: "DashboardSettings", link: str) -> str:

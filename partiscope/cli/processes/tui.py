@@ -1,18 +1,20 @@
 """``partiscope tui``: the terminal screen."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from control.access.login import TERMINAL, use_login
 from control.kafka.connection.connections import are_plain
 from partiscope.cli.processes import tui_opening
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import Bootstrap, Bus, Data, ReadOnly, Store, target_with
 from partiscope.cli.shared.streams import is_piped
 from partiscope.installation import TOUR_MARK
-from partiscope.settings import load_settings
+from partiscope.settings import Settings, load_settings
 
 
 def tui(
@@ -44,6 +46,9 @@ def tui(
             Exit.WRONG_USE,
         )
     target = target_with(data=data, bootstrap=bootstrap, bus=bus, store=store, read_only=read_only)
+    settings = _settings_of(data)
+    users = settings.users_file
+    use_login(partial(users.process_login, TERMINAL))
     tui_opening.take(
         tui_opening.Opening(
             path=path,
@@ -52,16 +57,16 @@ def tui(
             bus_id=target.bus_id,
             flags=target.flags,
             clusters=target.clusters,
-            is_plain=are_plain(),
+            is_plain=are_plain() and not users.is_there,
             tour=target.tour,
-            tour_mark=str((data or load_settings().data).absolute() / TOUR_MARK),
-            key_files=_key_files(data),
-            has_mouse=load_settings().terminal.mouse if mouse is None else mouse,
+            tour_mark=str(settings.data.absolute() / TOUR_MARK),
+            chain_file=str(settings.chain_file),
+            key_files=tuple(map(str, (settings.key_file, *settings.proof.further_key_files))),
+            has_mouse=settings.terminal.mouse if mouse is None else mouse,
         )
     )
 
 
-def _key_files(data: Path | None) -> tuple[str, ...]:
+def _settings_of(data: Path | None) -> Settings:
     settings = load_settings()
-    settings = settings if data is None else settings.model_copy(update={"data": data})
-    return tuple(map(str, (settings.key_file, *settings.proof.further_key_files)))
+    return settings if data is None else settings.model_copy(update={"data": data})

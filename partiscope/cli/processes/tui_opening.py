@@ -41,11 +41,13 @@ class Opening:
     clusters: tuple[WatchedCluster, ...]
     """The chosen one first."""
     is_plain: bool
-    """Address and id are all there is to know of the connections."""
+    """Address and id are all there is to know of the connections, and no users are declared."""
     has_mouse: bool = True
     tour: Offer = Offer.NONE
     tour_mark: str = ""
     """File that is there once the tour has begun by itself."""
+    chain_file: str = ""
+    """Head of the journal's chain."""
     key_files: tuple[str, ...] = ()
     """Of this installation, then of others that are believed."""
 
@@ -94,8 +96,10 @@ def _load_undocumented() -> None:
 def show(opening: Opening) -> None:
     """Open the screen, until it is left."""
     load()
+    from control.operations.bus.chain import use_chain
     from control.operations.bus.proof import use_keys
     from control.views.snapshots.feed import feed_of
+    from partiscope.journal_chain import ChainFile
     from partiscope.proof_keys import KeyFiles
     from spark_metrics.window.aggregates import AggregatesReader
     from tui.journal_watch import JournalWatch
@@ -108,6 +112,8 @@ def show(opening: Opening) -> None:
     if opening.key_files:
         own, *further = map(Path, opening.key_files)
         use_keys(KeyFiles(own, further))
+    if opening.chain_file:
+        use_chain(ChainFile(Path(opening.chain_file)))
     first, *more = opening.clusters
     parts = ExitStack()
 

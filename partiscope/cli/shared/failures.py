@@ -17,6 +17,7 @@ from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.layout import LayoutError
 from partiscope.settings import SettingsError
 from partiscope.supervisor import PartFailedError
+from partiscope.users_file import UsersFileError
 
 
 def exit_status_of(error: Exception) -> Exit | None:
@@ -24,7 +25,7 @@ def exit_status_of(error: Exception) -> Exit | None:
     match error:
         case CommandError():
             return error.status
-        case SettingsError() | NamedFileError() | InvalidInputError():
+        case SettingsError() | UsersFileError() | NamedFileError() | InvalidInputError():
             return Exit.WRONG_USE
         case NoSuchNameError() | NoSuchPartitionError() | UnsendableLinesError():
             return Exit.WRONG_USE

@@ -20,7 +20,14 @@ from control.views.printable import json_text, paragraph, visible
 from control.views.tour import Offer
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.connections import SchemaRegistryConnection
-from partiscope.identity import Target, bind, nothing_started, target_of, usual_target
+from partiscope.identity import (
+    Target,
+    bind,
+    cluster_by_name,
+    nothing_started,
+    target_of,
+    usual_target,
+)
 from partiscope.installation import connection_of, has_demo, with_installation
 from partiscope.settings import (
     ClusterSettings,
@@ -283,6 +290,21 @@ def known_bootstrap(settings: Settings) -> str:
     """
     watched = settings.watched()
     return known_bus(settings) if watched is None else watched.bootstrap
+
+
+def read_from(topic: str, *, bootstrap: str | None, schema_registry: str | None) -> str:
+    """The cluster that these flags mean, to read records of a topic there.
+
+    Raises:
+        SettingsError: nobody has said which, and nothing was ever started.
+        NoRightError: this user may not read them.
+    """
+    from control.operations.role_check import check_records  # a Kafka client comes with it
+
+    settings = settings_with(bootstrap=bootstrap, schema_registry=schema_registry)
+    address = known_bootstrap(settings)
+    check_records(cluster_by_name(settings, settings.bootstrap or address), topic)
+    return address
 
 
 def known_bus(settings: Settings) -> str:

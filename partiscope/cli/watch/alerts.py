@@ -18,6 +18,7 @@ from control.operations.bus.client import whoami
 from control.operations.bus.journal import Journal
 from control.operations.bus.topics import Bus
 from control.operations.permission import check_writable
+from control.operations.role_check import check_role_named
 from control.views.alert_tables import (
     ALERT_RULES,
     ALERTS,
@@ -455,6 +456,7 @@ def _change(
     if target.bus is None:
         raise _no_bus()
     check_writable(target.watched, what)
+    check_role_named(target.watched, "silence", what)
     address = target.bus
 
     async def change() -> None:

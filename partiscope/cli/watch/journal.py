@@ -6,16 +6,28 @@ from typing import Annotated
 
 import typer
 
+from control.model.units import counted
 from control.move.journal_lines import JournalLine
+from control.operations.bus.chain import Verified
 from control.operations.bus.client import whoami
 from control.operations.bus.journal import Journal
 from control.views.tables.journal import JOURNAL, matching
 from partiscope.cli.shared.arguments import TIME_HELP, moment_of, zoned
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.listing import cells_of
-from partiscope.cli.shared.options import Bootstrap, Bus, Json, note, target_with, write_json
+from partiscope.cli.shared.options import (
+    Bootstrap,
+    Bus,
+    Json,
+    note,
+    target_with,
+    write_json,
+    write_lines,
+)
 from partiscope.cli.shared.tables import write_rows
 from partiscope.identity import Target
+from partiscope.journal_chain import ChainFile
+from partiscope.settings import load_settings
 
 
 def journal(
@@ -28,6 +40,13 @@ def journal(
         str,
         typer.Option("--filter", "-q", metavar="WORDS", help="Only lines with all of these words."),
     ] = "",
+    who: Annotated[
+        str, typer.Option("--who", metavar="NAME", help="Only lines of this login or user.")
+    ] = "",
+    verify: Annotated[
+        bool,
+        typer.Option("--verify", help="Find lines changed, removed or put in; exit 1 if any."),
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, help="Lines to show at most, the newest.")] = 100,
     bootstrap: Bootstrap = None,
     bus: Bus = None,
@@ -35,10 +54,13 @@ def journal(
 ) -> None:
     """Every change that was made from here: when, what, what came of it, who, why."""
     target = target_with(bootstrap=bootstrap, bus=bus)
+    if verify:
+        _verify(target, as_json=as_json)
+        return
     since_ms = 0 if since is None else moment_of(since, "--since")
     until_ms = math.inf if until is None else moment_of(until, "--until")
     every = matching(asyncio.run(_lines(target)), words)
-    lines = [line for line in every if since_ms <= line.at_ms < until_ms]
+    lines = [line for line in every if since_ms <= line.at_ms < until_ms and line.is_of(who)]
     newest = sorted(lines, key=lambda line: line.at_ms, reverse=True)[:limit]
     rows = [JOURNAL.row(line) for line in newest]
     if as_json:
@@ -47,17 +69,64 @@ def journal(
         write_rows(JOURNAL.columns, [row.with_cells(at=zoned(row.at)) for row in rows])
 
 
+def _verify(target: Target, *, as_json: bool) -> None:
+    """Exit status 1 where a line was changed, removed or put in."""
+    found = asyncio.run(_verified(target))
+    if as_json:
+        heads = [
+            {
+                "chain": it.chain,
+                "line": it.number,
+                "hash": it.hash,
+                "is_own": it.chain == found.own,
+            }
+            for it in found.heads.values()
+        ]
+        write_json({"lines": found.lines, "earlier": found.earlier, "heads": heads,
+                    "faults": found.faults})  # fmt: skip
+    else:
+        write_lines(*(f"✖ {fault}" for fault in found.faults))
+        older = f", and {found.earlier:,} older ones without links" if found.earlier else ""
+        write_lines(
+            f"{counted(found.lines, 'line')} in {counted(len(found.heads), 'chain')}{older}"
+        )
+        for head in found.heads.values():
+            whose = "this installation" if head.chain == found.own else "another installation"
+            write_lines(f"newest of {whose}: line {head.number:,}, hash {head.hash}")
+    if found.faults:
+        raise CommandError(
+            f"the journal is not whole: {counted(len(found.faults), 'fault')}. Compare it with a "
+            "backup of the data directory, and find out who may write to the bus"
+        )
+
+
+async def _verified(target: Target) -> Verified:
+    journal = _journal(target)
+    try:
+        # Read first: a line that is written meanwhile is no newer than the head.
+        found = await journal.verify(ChainFile(load_settings().chain_file).known())
+        if journal.unreadable:
+            note(journal.unreadable)
+        return found
+    finally:
+        await journal.close()
+
+
 async def _lines(target: Target) -> tuple[JournalLine, ...]:
+    journal = _journal(target)
+    try:
+        lines = await journal.lines()
+        if journal.unreadable:
+            note(journal.unreadable)
+        return lines
+    finally:
+        await journal.close()
+
+
+def _journal(target: Target) -> Journal:
     if target.bus is None:
         raise CommandError(
             "this cluster has no journal: `partiscope up --bootstrap` starts a bus",
             Exit.WRONG_USE,
         )
-    kept = Journal(target.bus, of=target.watched, who=whoami())
-    try:
-        lines = await kept.lines()
-        if kept.unreadable:
-            note(kept.unreadable)
-        return lines
-    finally:
-        await kept.close()
+    return Journal(target.bus, of=target.watched, who=whoami())

@@ -70,7 +70,7 @@ class OperationScreen(WorksWhileShown, ModalScreen[str]):
         """Topics and groups to choose from, and whether it may be done here at all."""
         snapshot = self._session.snapshot
         panel = self.query_one(FormPanel)
-        panel.show_denied(snapshot.denied_words(self._form.name))
+        panel.show_denied(self._session.denied_words(self._form.name))
         names = {
             FieldKind.TOPIC: {it for it in snapshot.cluster.topics if not it.startswith("__")},
             FieldKind.GROUP: set(snapshot.group_table["group_id"].to_pylist()),

@@ -29,6 +29,7 @@ from control.messages.message_search import LATEST, SCAN_RECORDS, MessageSearch
 from control.messages.result_pages import ResultPages
 from control.messages.starts import START_HELP
 from control.messages.whole_record import whole_record
+from control.operations.errors import OperationError
 from control.views.format import bytes_text, plural_text
 from control.views.messages.details import copied_text, message_facts, resend_path
 from control.views.next_links import explained
@@ -189,14 +190,15 @@ class BrowseScreen(ViewScreen):
     async def _work(self, wanted: MessageSearch, before: Browsed | None = None) -> None:
         """Runs a step; says in the title if it fails."""
         try:
-            self._decoder = wanted.chosen_decoder(self.session.operations.settings)
+            settings = self.session.operations.records(wanted.topic)
+            self._decoder = wanted.chosen_decoder(settings)
             if self._is_following:
                 await self._follow(wanted)
             else:
                 await self._read(wanted, before)
         except ValueError as error:
             self.put("#browse-title", _title(self._wanted.topic, f"▲ {error}"))
-        except KafkaPortError as error:
+        except (KafkaPortError, OperationError) as error:
             self.put("#browse-title", _title(self._wanted.topic, f"✖ {explained(error)}"))
 
     async def _read(self, wanted: MessageSearch, before: Browsed | None) -> None:

@@ -1,0 +1,1 @@
+"""Logins and roles: the one judgement that all faces meet. Pure."""

@@ -1,0 +1,1 @@
+"""Logins of the page: who asks, for how long, and the page that asks for name and password."""
