@@ -13,7 +13,7 @@ from typing import Any
 from broker.config.errors import ConfigError
 from broker.config.listeners import WITH_LOGIN, WITH_TLS, Listeners, parse_listeners
 from broker.config.properties import PropertiesError, parse_properties
-from broker.config.sasl import SaslConfig, is_read_by_sasl
+from broker.config.sasl import BootstrapUser, SaslConfig, bootstrap_users, is_read_by_sasl
 from broker.config.tls import TlsConfig, is_read_by_tls
 from broker.config.without_effect import WITHOUT_EFFECT
 from broker.metrics_schema import JOB_ROWS_PER_S
@@ -38,6 +38,8 @@ class BrokerConfig:
     """Of each listener over TLS, by its name."""
     sasl: Mapping[str, SaslConfig]
     """Of each listener that asks for a login, by its name."""
+    bootstrap_users: tuple[BootstrapUser, ...]
+    """Those whom a new cluster lets in by SCRAM."""
     quorum_voters: str
     log_dir: str
     rack: str | None
@@ -184,6 +186,7 @@ class BrokerConfig:
                 for name, protocol in listeners.protocols.items()
                 if protocol in WITH_LOGIN
             },
+            bootstrap_users=bootstrap_users(properties),
             quorum_voters=_required(properties, "controller.quorum.voters"),
             log_dir=_parse_log_dir(properties),
             rack=properties.get("broker.rack") or None,

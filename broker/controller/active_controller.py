@@ -91,6 +91,7 @@ class ActiveController:
         settings: ControllerSettings,
         broker_config: NodeConfig,
         topic_defaults: TopicDefaults,
+        bootstrap: Sequence[MetadataRecord] = (),
     ) -> None:
         self.topic_defaults = topic_defaults
         self.quorum = quorum
@@ -103,6 +104,7 @@ class ActiveController:
         self._elections = PeriodicElections(settings, self.is_unclean_enabled)
         self._steps = Tasks(OWNER, log_failure)
         self._fencing: set[int] = set()
+        self._bootstrap = bootstrap
 
     @property
     def is_active(self) -> bool:
@@ -125,7 +127,16 @@ class ActiveController:
         self._sessions.begin(unfenced, now_ms, grace_ms=self._settings.first_grace_ms)
         self._elections.begin(now_ms)
         self._set_timer()
+        if self._bootstrap and not (image.brokers or image.topics or image.scram):
+            self._found_cluster()
         self._steps.start(self._elect_leaders(_only_clean))
+
+    def _found_cluster(self) -> None:
+        """No broker has ever registered: its first records are those that the file tells."""
+        try:
+            self.apply(lambda _: Decision(tuple(self._bootstrap), None))
+        except NotControllerError:
+            return  # another node founds it
 
     def deactivate(self) -> None:
         """Another node decides, or nobody."""

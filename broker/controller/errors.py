@@ -8,6 +8,8 @@ ControllerError
 │           UnknownTopicIdError, InvalidPartitionsError, InvalidReplicationFactorError,
 │           InvalidReplicaAssignmentError, PolicyViolationError, TopicDeletionDisabledError
 ├── configs: InvalidConfigError, InvalidConfigRequestError
+├── users: DuplicateResourceError, ResourceNotFoundError, UnacceptableCredentialError,
+│          UnsupportedMechanismError
 ├── brokers: InvalidRegistrationError, DuplicateBrokerError, StaleBrokerEpochError,
 │            BrokerNotRegisteredError, InconsistentClusterError
 ├── ISR: FencedLeaderEpochError, NewLeaderElectedError, InvalidUpdateVersionError,
@@ -85,6 +87,22 @@ class InvalidConfigError(ControllerError):
 
 class InvalidConfigRequestError(ControllerError):
     """A request about configs that makes no sense as a whole."""
+
+
+class DuplicateResourceError(ControllerError):
+    """One request names a user twice."""
+
+
+class ResourceNotFoundError(ControllerError):
+    """There is no such user."""
+
+
+class UnacceptableCredentialError(ControllerError):
+    """A user without a name, or too little or too much work to check the password."""
+
+
+class UnsupportedMechanismError(ControllerError):
+    """A SASL mechanism that nobody knows."""
 
 
 class InvalidRegistrationError(ControllerError):

@@ -16,8 +16,10 @@ from broker.metadata.image import (
     ImageDelta,
     MetadataImage,
     PartitionImage,
+    ScramUser,
     TopicImage,
 )
+from broker.protocol.scram import ScramCredential
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -46,6 +48,7 @@ class MetadataDelta:
         self._deleted: dict[UUID, TopicImage] = {}
         self._configs: dict[ConfigResource, dict[str, str]] = {}
         self.features: dict[str, int | None] = {}
+        self._scram: dict[ScramUser, ScramCredential | None] = {}
         self.next_producer_id = image.next_producer_id
 
     def broker(self, broker_id: int, epoch: int) -> BrokerImage:
@@ -101,6 +104,13 @@ class MetadataDelta:
             self._configs[resource] = dict(self._image.config(resource))
         return self._configs[resource]
 
+    def put_scram(self, user: ScramUser, credential: ScramCredential | None) -> None:
+        """Set a user's credential, or with None remove it, which must be there."""
+        known = self._scram.get(user, self._image.scram.get(user))
+        if credential is None and known is None:
+            raise ReplayError(f"{user[0].label} of {user[1]} is removed, but does not exist")
+        self._scram[user] = credential
+
     def build(self, *, offset: int, epoch: int) -> ReplayedBatch:
         """The next image and the summary of what changed."""
         topics, topics_by_id = self._build_topics()
@@ -114,6 +124,7 @@ class MetadataDelta:
             topics_by_id=topics_by_id,
             configs=_merged(self._image.configs, configs),
             features=_merged(self._image.features, self.features),
+            scram=_merged(self._image.scram, self._scram),
             next_producer_id=self.next_producer_id,
         )
         return ReplayedBatch(image=image, changed=self._summary())

@@ -13,6 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from broker.metadata.records import BrokerEndpoint
+from broker.protocol.scram import ScramCredential, ScramMechanism
 
 NO_LEADER: Final = -1
 UNKNOWN_OFFSET: Final = -1
@@ -119,6 +120,10 @@ class TopicImage:
     partitions: Mapping[int, PartitionImage]
 
 
+ScramUser = tuple[ScramMechanism, str]
+"""A mechanism and the name of a user who may log in by it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MetadataImage:
     """Everything the metadata log says up to `offset` (inclusive; -1 before any record).
@@ -136,6 +141,7 @@ class MetadataImage:
     topics_by_id: Mapping[UUID, TopicImage] = field(default_factory=_empty)
     configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=_empty)
     features: Mapping[str, int] = field(default_factory=_empty)
+    scram: Mapping[ScramUser, ScramCredential] = field(default_factory=_empty)
     next_producer_id: int = 0
 
     def topic_name(self, topic_id: UUID) -> str | None:

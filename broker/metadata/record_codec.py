@@ -64,6 +64,10 @@ BOOL: Final = Type(lambda out, v: out.append(int(v)), lambda cursor: bool(cursor
 STRING: Final = Type(
     lambda out, v: out.extend(encode_string(v, True)), lambda cursor: cursor.nullable_string(True)
 )
+BYTES: Final = Type(
+    lambda out, v: out.extend(encode_length(len(v), True) + v),
+    lambda cursor: bytes(cursor.take(cursor.length(True))),
+)
 UUID_: Final = Type(lambda out, v: out.extend(v.bytes), lambda cursor: UUID(bytes=cursor.uuid()))
 INT32S: Final = _array(INT32)
 UUIDS: Final = _array(UUID_)
@@ -205,6 +209,23 @@ SCHEMAS: Final = (
             ("name", STRING),
             ("value", STRING),
         ),
+    ),
+    Schema(
+        record=records.UserScramCredentialRecord,
+        api_key=11,
+        fields=(
+            ("name", STRING),
+            ("mechanism", INT8),
+            ("salt", BYTES),
+            ("stored_key", BYTES),
+            ("server_key", BYTES),
+            ("iterations", INT32),
+        ),
+    ),
+    Schema(
+        record=records.RemoveUserScramCredentialRecord,
+        api_key=22,
+        fields=(("name", STRING), ("mechanism", INT8)),
     ),
     Schema(
         record=records.ProducerIdsRecord,

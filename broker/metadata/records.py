@@ -9,7 +9,7 @@ RecordError
 └── UnknownRecordError   a type or version that this build does not know
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
@@ -142,6 +142,26 @@ class ConfigRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UserScramCredentialRecord:
+    """A user may log in by a SCRAM mechanism; the password itself is nowhere."""
+
+    name: str
+    mechanism: int
+    salt: bytes = field(repr=False)
+    stored_key: bytes = field(repr=False)
+    server_key: bytes = field(repr=False)
+    iterations: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveUserScramCredentialRecord:
+    """A user no longer logs in by a SCRAM mechanism."""
+
+    name: str
+    mechanism: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerIdsRecord:
     """Producer ids below `next_producer_id` are given away, the last block to this broker."""
 
@@ -172,6 +192,8 @@ MetadataRecord = (
     | PartitionRecord
     | PartitionChangeRecord
     | ConfigRecord
+    | UserScramCredentialRecord
+    | RemoveUserScramCredentialRecord
     | ProducerIdsRecord
     | FeatureLevelRecord
     | NoOpRecord

@@ -17,6 +17,7 @@ from broker.metadata.image import (
     topic_resource,
 )
 from broker.metadata.records import NO_LEADER_CHANGE, MetadataRecord
+from broker.protocol.scram import ScramCredential, ScramMechanism
 
 
 def replay(image: MetadataImage, record: MetadataRecord) -> MetadataImage:
@@ -137,6 +138,20 @@ def _set_config(delta: MetadataDelta, record: records.ConfigRecord) -> None:
         configs[record.name] = record.value
 
 
+def _set_scram(delta: MetadataDelta, record: records.UserScramCredentialRecord) -> None:
+    credential = ScramCredential(
+        salt=record.salt,
+        stored_key=record.stored_key,
+        server_key=record.server_key,
+        iterations=record.iterations,
+    )
+    delta.put_scram((ScramMechanism(record.mechanism), record.name), credential)
+
+
+def _remove_scram(delta: MetadataDelta, record: records.RemoveUserScramCredentialRecord) -> None:
+    delta.put_scram((ScramMechanism(record.mechanism), record.name), None)
+
+
 def _set_producer_ids(delta: MetadataDelta, record: records.ProducerIdsRecord) -> None:
     delta.next_producer_id = record.next_producer_id
 
@@ -158,6 +173,8 @@ _REPLAY: Final[dict[type, Callable[[MetadataDelta, Any], None]]] = {
     records.PartitionRecord: _create_partition,
     records.PartitionChangeRecord: _change_partition,
     records.ConfigRecord: _set_config,
+    records.UserScramCredentialRecord: _set_scram,
+    records.RemoveUserScramCredentialRecord: _remove_scram,
     records.ProducerIdsRecord: _set_producer_ids,
     records.FeatureLevelRecord: _set_feature,
     records.NoOpRecord: _no_op,

@@ -14,6 +14,7 @@ from broker.metadata.records import (
     ProducerIdsRecord,
     RegisterBrokerRecord,
     TopicRecord,
+    UserScramCredentialRecord,
 )
 from broker.metadata.replay import replay_batch
 
@@ -43,6 +44,15 @@ def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
             yield ConfigRecord(
                 resource_type=resource.type, resource_name=resource.name, name=name, value=value
             )
+    for (mechanism, user), credential in image.scram.items():
+        yield UserScramCredentialRecord(
+            name=user,
+            mechanism=mechanism,
+            salt=credential.salt,
+            stored_key=credential.stored_key,
+            server_key=credential.server_key,
+            iterations=credential.iterations,
+        )
     if image.next_producer_id:
         yield ProducerIdsRecord(
             broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id

@@ -4,7 +4,8 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, TypeVar
+from secrets import token_bytes
+from typing import Final, Protocol, TypeVar
 from uuid import UUID, uuid4
 
 from broker.clock import Clock
@@ -14,6 +15,7 @@ from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerChannel
 from broker.controller.internal_topics import internal_topics
 from broker.controller.periodic_elections import ControllerSettings
+from broker.controller.scram_control import scram_record
 from broker.controller.topics import TopicDefaults
 from broker.coordinator.config import GroupConfig
 from broker.coordinator.group_coordinator import GroupCoordinator
@@ -32,9 +34,10 @@ from broker.metadata.effective_configs import (
     effective_topic_config,
 )
 from broker.metadata.metadata_service import MetadataService
-from broker.metadata.records import BrokerEndpoint
+from broker.metadata.records import BrokerEndpoint, MetadataRecord
 from broker.protocol import codec
 from broker.protocol.frames import RequestMemory
+from broker.protocol.scram import ScramCredential, salted_password
 from broker.raft.config import QuorumConfig, Voter, parse_voters
 from broker.raft.damaged_log import open_metadata_log
 from broker.raft.metadata_log import MetadataLog
@@ -46,7 +49,10 @@ from broker.server.broker_lifecycle import BrokerIdentity, BrokerLifecycle
 from broker.server.dispatch import ListenerContext
 from broker.server.listener import ListenerServer
 from broker.server.peers import PeerClient
+from broker.server.sasl import ScramUsers
 from broker.server.tls import TlsContext, client_context, server_context
+
+SALT_BYTES: Final = 26
 
 T = TypeVar("T")
 Dial = Callable[..., PeerClient]
@@ -307,6 +313,7 @@ def _build_controller(
             new_id=uuid4,
             is_deletion_enabled=config.delete_topic_enable,
         ),
+        bootstrap=_bootstrap_records(config),
     )
     return ControllerChannel(
         quorum=quorum,
@@ -392,6 +399,7 @@ def _build_listener(
         reserve=shares.reserve if listener is Listener.CLIENT else 0,
         is_peer=lambda frame: _is_broker(frame, services.metadata),
         memory=RequestMemory(queued_bytes_max if queued_bytes_max > 0 else None),
+        scram=ScramUsers(services.metadata),
     )
     return ListenerServer(
         endpoints,
@@ -404,3 +412,14 @@ def _build_listener(
         },
         sasl=config.sasl,
     )
+
+
+def _bootstrap_records(config: BrokerConfig) -> tuple[MetadataRecord, ...]:
+    """The first users of a new cluster."""
+    found = []
+    for user in config.bootstrap_users:
+        salt, kind = token_bytes(SALT_BYTES), user.mechanism
+        salted = salted_password(kind, user.password, salt=salt, iterations=user.iterations)
+        credential = ScramCredential.of(kind, salted, salt=salt, iterations=user.iterations)
+        found.append(scram_record(user.name, kind, credential))
+    return tuple(found)

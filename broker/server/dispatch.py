@@ -34,6 +34,7 @@ from broker.server.sasl import (
     SASL_HANDSHAKE,
     Login,
     LoginError,
+    ScramUsers,
 )
 from broker.server.tls import TlsContext
 
@@ -57,6 +58,8 @@ class ListenerContext:
     """None where nothing is encrypted."""
     sasl: SaslConfig | None = None
     """None where nobody logs in."""
+    scram: ScramUsers | None = None
+    """Where there is SASL."""
     reserve: int = 0
     """Connections beyond the limit, for those whose first request is a broker's."""
     is_peer: Callable[[memoryview], bool] = lambda _: False
@@ -102,7 +105,10 @@ class Dispatcher:
         self._is_busy = False
         self._is_resuming = False
         self._is_open = True
-        self._login = None if context.sasl is None else Login(context.sasl)
+        self._login: Login | None = None
+        if context.sasl is not None:
+            assert context.scram is not None
+            self._login = Login(context.sasl, context.scram)
 
     def open(self, requests: RequestContext) -> None:
         """The connection stands; `requests` is the context of those that come over it."""

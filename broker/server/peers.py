@@ -18,13 +18,14 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from broker.background import Tasks, Timer, leave_to_caller
-from broker.config.sasl import PLAIN
+from broker.config.sasl import OwnLogin
 from broker.host_name import address_text, is_host_name
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frames import ReceiveBuffer
+from broker.protocol.scram import ScramError
 from broker.server.connection import tune_socket
-from broker.server.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE, plain_token
+from broker.server.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE, tokens
 from broker.server.tls import TlsContext
 
 REQUEST_TIMEOUT_S = 5.0
@@ -134,7 +135,7 @@ class PeerClient:
         port: int,
         client_id: str | None = None,
         tls: TlsContext | None = None,
-        login: tuple[str, str] | None = None,
+        login: OwnLogin | None = None,
     ) -> None:
         self.host = host
         self.port = port
@@ -256,20 +257,26 @@ class PeerClient:
         self._connection = connection
         return connection
 
-    async def _log_in(self, connection: _PeerConnection, login: tuple[str, str]) -> None:
-        steps: tuple[tuple[int, int, dict[str, Any]], ...] = (
-            (SASL_HANDSHAKE, 1, {"mechanism": PLAIN}),
-            (SASL_AUTHENTICATE, 2, {"auth_bytes": plain_token(login)}),
-        )
+    async def _log_in(self, connection: _PeerConnection, login: OwnLogin) -> None:
+        async def ask(api_key: int, version: int, **fields: Any) -> Any:
+            build = self._frame_of(codec.build_request(api_key, version, **fields))
+            future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+            self._write(connection, build, _Pending(future, None), CONNECT_TIMEOUT_S)
+            answer = self._decoded(api_key, version, await future)
+            if answer.error_code is not ErrorCode.none:
+                why = getattr(answer, "error_message", None) or answer.error_code.name
+                raise PeerUnavailableError(f"{self._name} refuses our login: {why}")
+            return answer
+
+        async def send(token: bytes) -> bytes:
+            return bytes((await ask(SASL_AUTHENTICATE, 2, auth_bytes=token)).auth_bytes)
+
         try:
-            for api_key, version, fields in steps:
-                build = self._frame_of(codec.build_request(api_key, version, **fields))
-                future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-                self._write(connection, build, _Pending(future, None), CONNECT_TIMEOUT_S)
-                answer = self._decoded(api_key, version, await future)
-                if answer.error_code is not ErrorCode.none:
-                    why = getattr(answer, "error_message", None) or answer.error_code.name
-                    raise PeerUnavailableError(f"{self._name} refuses our login: {why}")
+            await ask(SASL_HANDSHAKE, 1, mechanism=login.mechanism)
+            await tokens(login, send)
+        except ScramError as error:
+            connection.abort()
+            raise PeerUnavailableError(f"{self._name} cannot log us in: {error}") from error
         except BaseException:
             connection.abort()  # nobody else knows of it yet
             raise

@@ -60,6 +60,19 @@ def rich_image() -> MetadataImage:
             ),
             records.ProducerIdsRecord(broker_id=1, broker_epoch=100, next_producer_id=3_000),
             records.FeatureLevelRecord(name="metadata.version", feature_level=27),
+            *(
+                records.UserScramCredentialRecord(
+                    name=name,
+                    mechanism=mechanism,
+                    salt=b"salt",
+                    stored_key=b"stored",
+                    server_key=b"server",
+                    iterations=8_192,
+                )
+                for name in ("alice", "bob")
+                for mechanism in (1, 2)
+            ),
+            records.RemoveUserScramCredentialRecord(name="bob", mechanism=1),
             records.RemoveTopicRecord(topic_id=topic_id("u")),
         ],
     )

@@ -11,6 +11,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from kio.schema.errors import ErrorCode
 
+from broker.config.sasl import OwnLogin
 from broker.protocol import codec
 from broker.server.peers import PeerClient, PeerError
 from tests.support.patience import WAIT_S
@@ -189,8 +190,11 @@ async def test_a_broker_with_a_wrong_password_does_not_join(tmp_path: Path) -> N
         await nodes[0].stop()
 
 
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
 @pytest.mark.parametrize("answer", [b"", b"\0\0\0\x05\0\0\0\x01\xff"], ids=["none", "nonsense"])
-async def test_a_node_that_answers_no_login_loses_the_connection(answer: bytes) -> None:
+async def test_a_node_that_answers_no_login_loses_the_connection(
+    answer: bytes, mechanism: str
+) -> None:
     ended = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -203,7 +207,9 @@ async def test_a_node_that_answers_no_login_loses_the_connection(answer: bytes) 
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    peer = PeerClient(host="127.0.0.1", port=port, login=("node", "node-secret"))
+    peer = PeerClient(
+        host="127.0.0.1", port=port, login=OwnLogin(mechanism=mechanism, name="node", password="p")
+    )
     with pytest.raises(PeerError):
         await peer.send(18, 0, codec.build_request(18, 0))
     async with asyncio.timeout(WAIT_S):
