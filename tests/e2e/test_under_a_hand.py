@@ -97,8 +97,12 @@ def server(figures: Figures) -> Iterator[PageServer]:
 
 COUNT_READINGS: Final = """() => {
     window.readings = 0;
-    const { partiscope } = window.dash_clientside, { tick } = partiscope;
-    partiscope.tick = (...given) => { window.readings += 1; return tick(...given); };
+    const { partiscope } = window.dash_clientside, { hear } = partiscope;
+    partiscope.hear = (...given) => {
+        const answer = hear(...given);
+        if (answer[0] !== window.dash_clientside.no_update) window.readings += 1;
+        return answer;
+    };
 }"""
 
 
