@@ -6,7 +6,10 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow.compute as pc
 
-from control.kafka.admin.group_details import (
+from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.admin.streams_topology import Subtopology
+from control.kafka.errors import KafkaPortError
+from control.kafka.records.group_details import (
     DeadLetters,
     ShareDetails,
     StreamsDetails,
@@ -14,9 +17,6 @@ from control.kafka.admin.group_details import (
     read_share_details,
     read_streams_details,
 )
-from control.kafka.admin.kafka_admin import KafkaAdmin
-from control.kafka.admin.streams_topology import Subtopology
-from control.kafka.errors import KafkaPortError
 from control.model.ids import TopicPartition
 from control.operations.operation_session import OperationSession
 from control.views.format import NA, age_text, count_text, plural_text

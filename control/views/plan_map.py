@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Final
 
 from control.views import format as text
-from control.views.cluster.overview import HeatMap
 from control.views.paths import ViewPath
+from control.views.snapshots.overview import HeatMap
 from planner.planned_map import KeptPlan, PlannedMap, plan_name, planned_map_of
 
 MEASURES: Final = {"size_bytes": "bytes", "replicas": "replicas", "leaders": "leaders"}

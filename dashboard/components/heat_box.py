@@ -15,8 +15,8 @@ from dash import html
 from numpy.typing import NDArray
 
 from control.views import format as text
-from control.views.cluster.overview import REST, HeatMap
 from control.views.plan_map import GROWS, SHRINKS, PlanCell, PlanMap
+from control.views.snapshots.overview import REST, HeatMap
 from dashboard.components.markup import still
 from dashboard.components.parts import attributes, empty
 from dashboard.components.raster import picture_of

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from control.kafka.admin.group_details import StreamsDetails, TopicLag, read_streams_details
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.ports import NewTopic
+from control.kafka.records.group_details import StreamsDetails, TopicLag, read_streams_details
 from control.model.ids import TopicPartition
 from control.views.group_facts import streams_facts
 from tests.contract.operations_rig import unique

@@ -13,10 +13,10 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Partition
 
-from control.kafka.admin.group_details import StreamsDetails, read_streams_details
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.admin.streams_topology import Subtopology
 from control.kafka.ports import NewTopic
+from control.kafka.records.group_details import StreamsDetails, read_streams_details
 from control.views.group_facts import streams_facts
 from tests.contract.operations_rig import unique
 from tests.contract.test_groups_of_every_type import TOOLS, counting

@@ -7,9 +7,9 @@ from rich.text import Text
 from textual.coordinate import Coordinate
 from textual.widgets import DataTable
 
-from control.views.cluster.overview import REST, HeatMap
 from control.views.format import NONE, ToText
 from control.views.paths import ViewPath
+from control.views.snapshots.overview import REST, HeatMap
 from tui.messages import PathChosen
 from tui.widgets.kept_cursor import KeptCursorTable
 

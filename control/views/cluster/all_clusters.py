@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from control.model.status import GROUP_SEVERITIES, Severity
 from control.model.watched_cluster import WatchedCluster
 from control.views import format as text
-from control.views.cluster.overview import trouble_cell
+from control.views.snapshots.overview import trouble_cell
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables import cells, units
 from control.views.tables.column import Table, column, name_column, worded

@@ -13,7 +13,7 @@ from control.model.columns import exploded, ints
 from control.model.finding import Finding, each_of
 from control.model.finding_rules import Evidence, find_all
 from control.views import format as text
-from control.views.cluster.overview import trouble_cell
+from control.views.snapshots.overview import trouble_cell
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables import units
 from control.views.tables.brokers import controller_cell

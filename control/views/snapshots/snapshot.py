@@ -21,13 +21,13 @@ from control.model.snapshot import ClusterSnapshot
 from control.model.status import BEHIND, INTERNAL_PREFIX, Severity
 from control.move.state import OperationState
 from control.views.alert_tables import NO_ALERTS, AlertsTold
-from control.views.cluster import overview
-from control.views.cluster.overview import Headline, HeatMap
 from control.views.format import plural_text
 from control.views.refusals import refusals
+from control.views.snapshots import overview
 from control.views.snapshots.collector_findings import watch_findings
 from control.views.snapshots.finding_dates import dated
 from control.views.snapshots.findings_by_kind import by_kind
+from control.views.snapshots.overview import Headline, HeatMap
 from control.views.snapshots.store import StoreReader
 from control.views.tables.brokers import BROKERS, broker_table
 from control.views.tables.column import Table

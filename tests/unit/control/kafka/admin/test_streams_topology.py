@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from control.kafka.admin.group_details import StreamsDetails
 from control.kafka.admin.streams_topology import (
     RestoringTask,
     StreamsTopology,
     Subtopology,
     streams_topology_of,
 )
+from control.kafka.records.group_details import StreamsDetails
 from control.model.ids import TopicPartition
 from control.views.group_facts import streams_document, streams_facts
 
