@@ -330,6 +330,8 @@ def hold(data: Path) -> None:
         data.mkdir(parents=True, exist_ok=True)
         lock = os.open(data / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(lock, 0)
+        os.write(lock, f"{os.getpid()}\n".encode())
     except BlockingIOError as error:
         raise LayoutError(
             f"data directory {data} is in use: `partiscope up` or `cluster` runs from it already "

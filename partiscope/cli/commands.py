@@ -46,6 +46,12 @@ COMMANDS: Final = (
         example="partiscope up --brokers 3 --data /tmp/demo",
     ),
     Command(
+        name="down",
+        folder="processes",
+        summary="End what runs; --purge removes what was made.",
+        example="partiscope down --data /tmp/demo",
+    ),
+    Command(
         name="cluster",
         folder="processes",
         is_service=True,

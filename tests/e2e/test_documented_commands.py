@@ -35,9 +35,10 @@ NOT_TYPED: Final = {
     "git clone ": "the checkout is there",
     "uv ": "installs from the network; tests/contract/test_kerberos.py and the notebook's test "
     "run what it installs",
-    "docker ": "needs a container runtime; the file of `docker compose` is read below",
+    "docker ": "needs a container runtime; tests/e2e/test_containers.py runs its files",
     "partiscope backup": "`up` runs; tests/contract/test_backups.py ends it first",
     "partiscope restore": "`up` runs; tests/contract/test_backups.py ends it first",
+    "partiscope down": "it ends `up`; tests/contract/test_down.py types it",
     "ssh ": "needs another machine; ssh itself reads its words below",
     "kafka-acls.sh ": "bundled brokers have no ACLs; tests/contract/test_told_rights.py grants by "
     "the commands that are told",
