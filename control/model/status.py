@@ -47,16 +47,16 @@ class Severity(IntEnum):
 OK: Final = "ok"
 NOT_KNOWN: Final = "not-known"
 BROKER_SEVERITIES: Final[Mapping[str, Severity]] = {
-    "alive": Severity.FINE,
-    "cordoned": Severity.NOTICE,
-    "no address": Severity.WARNING,
-    "silent": Severity.WARNING,
-    "disk failed": Severity.CRITICAL,
     "fenced": Severity.CRITICAL,
+    "disk failed": Severity.CRITICAL,
+    "silent": Severity.WARNING,
+    "no address": Severity.WARNING,
+    "cordoned": Severity.NOTICE,
+    "alive": Severity.FINE,
 }
-"""Mildest first. ``cordoned``: it receives no new replicas; ``no address``: it runs, but lacks the
-listener by which the cluster is asked; ``silent``: not fenced, but its figures do not come;
-``disk failed``: at least one of its log directories."""
+"""Worst first. ``disk failed``: at least one of its log directories; ``silent``: not fenced, but
+its figures do not come; ``no address``: it runs, but lacks the listener by which the cluster is
+asked; ``cordoned``: it receives no new replicas."""
 PARTITION_SEVERITIES: Final[Mapping[str, Severity]] = {
     "offline": Severity.CRITICAL,
     "under-min-isr": Severity.CRITICAL,

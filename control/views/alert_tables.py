@@ -63,11 +63,14 @@ class AlertsTold:
 
 NO_ALERTS: Final = AlertsTold()
 _TONES: Final = {"critical": Tone.CRITICAL, "warning": Tone.WARNING, "notice": Tone.MUTED}
-_STATUS_TONES: Final = {
+_SILENCED: Final = "silenced"
+_STATUS_TONES: Final[Mapping[str, Tone]] = {
     AlertStatus.FIRING: Tone.CRITICAL,
     AlertStatus.PENDING: Tone.WARNING,
+    _SILENCED: Tone.MUTED,
     AlertStatus.RESOLVED: Tone.FINE,
 }
+"""Worst first."""
 
 
 def _time_cell(at_ms: int | None) -> Cell:
@@ -76,9 +79,10 @@ def _time_cell(at_ms: int | None) -> Cell:
 
 def _status_cell(told: ToldAlert) -> Cell:
     status = told.alert.status
-    if told.silence and told.alert.is_open:
-        return Cell("silenced", f"silenced ({status})", Tone.MUTED)
-    return Cell(str(status), str(status), _STATUS_TONES[status])
+    is_silenced = bool(told.silence) and told.alert.is_open
+    word = _SILENCED if is_silenced else str(status)
+    shown = f"{word} ({status})" if is_silenced else word
+    return Cell(list(_STATUS_TONES).index(word), shown, _STATUS_TONES[word])
 
 
 def _told_cell(told: ToldAlert) -> Cell:

@@ -193,13 +193,13 @@ def load_columns(loads: BrokerLoads) -> dict[str, pa.Array]:
     }
 
 
-_STATES: Final = {"open": Tone.PLAIN, "cordoned": Tone.NOTICE, "failed": Tone.CRITICAL}
-"""Mildest first."""
+_STATES: Final = {"failed": Tone.CRITICAL, "cordoned": Tone.NOTICE, "open": Tone.PLAIN}
+"""Worst first."""
 
 
 def _state_cell(record: Record) -> Cell:
     word = record["state"]
-    return Cell(word, word, _STATES[word])
+    return Cell(list(_STATES).index(word), word, _STATES[word])
 
 
 def _shared_cell(record: Record) -> Cell:

@@ -31,19 +31,20 @@ WAITS: Final = "waits"
 _COPIED_HELP: Final = "Data copied so far"
 _ENDS_HELP: Final = "An interval, not a promise"
 _TONES: Final = {
-    "running": Tone.NOTICE,
-    "waiting": Tone.MUTED,
-    "submitted": Tone.MUTED,
-    WAITS: Tone.MUTED,
-    YIELDS: Tone.WARNING,
-    "pausing": Tone.WARNING,
-    "paused": Tone.WARNING,
-    "cancelling": Tone.WARNING,
-    "done": Tone.FINE,
-    "cancelled": Tone.WARNING,
     "failed": Tone.CRITICAL,
     "refused": Tone.CRITICAL,
+    "cancelled": Tone.WARNING,
+    "cancelling": Tone.WARNING,
+    "paused": Tone.WARNING,
+    "pausing": Tone.WARNING,
+    YIELDS: Tone.WARNING,
+    "running": Tone.NOTICE,
+    WAITS: Tone.MUTED,
+    "waiting": Tone.MUTED,
+    "submitted": Tone.MUTED,
+    "done": Tone.FINE,
 }
+"""Worst first."""
 
 
 class _Seen(NamedTuple):
@@ -89,7 +90,7 @@ def _running(move: OperationState) -> MoveProgress | None:
 
 def _move_status_cell(seen: _Seen) -> Cell:
     word = status_word(seen.move)
-    return Cell(word, word, _TONES.get(word, Tone.PLAIN))
+    return Cell(list(_TONES).index(word), word, _TONES[word])
 
 
 def _rate_cell(seen: _Seen) -> Cell:
