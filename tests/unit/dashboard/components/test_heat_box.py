@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from control.views.snapshots.overview import REST, HeatMap
 from control.views.plan_map import PlanCell, PlanMap, plan_map
+from control.views.snapshots.overview import REST, HeatMap
 from dashboard.components.heat_box import (
     COLUMN_NAMES_MAX,
     MEASURES,
