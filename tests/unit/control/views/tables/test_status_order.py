@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 import pytest
-from control.operations.bus.events import Outcome
-from control.operations.bus.state import Phase
 
 from control.model.status import (
     BROKER_SEVERITIES,
@@ -14,6 +12,8 @@ from control.model.status import (
     PARTITION_SEVERITIES,
     Severity,
 )
+from control.move.events import Outcome
+from control.move.state import Phase
 from control.views import alert_tables
 from control.views.tables import brokers, moves
 from control.views.tables.rows import Tone
