@@ -151,5 +151,5 @@ def cut_middle(text: str, width: int, *, cells: Callable[[str], int] = len) -> s
 
 
 def _fitting(lengths: range, room: int, cells: Callable[[int], int]) -> int:
-    """The largest of the lengths that takes no more cells than there is room; 0: none."""
+    """The largest of the lengths that fits into the room; 0: none does."""
     return bisect_right(lengths, room, key=cells)
