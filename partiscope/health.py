@@ -1,17 +1,25 @@
-"""Asks the page whether it answers: a process that hangs is alive, and serves nobody."""
+"""Asks a part whether it answers: a process that hangs is alive, and serves nobody.
+
+``up`` asks the page. Health checks of containers and pods ask page and brokers:
+``python -m partiscope.health page HOST:PORT``, or ``broker HOST:PORT``; status 1 without an answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from broker.host_name import address_text
+from broker.host_name import address_text, bare_host
 
 HEALTH_PATH: Final = "/health"
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # asked, not bound
 _ANSWER_BYTES_MAX: Final = 4096
+_API_VERSIONS: Final = bytes.fromhex("0000000e 0012 0000 00000001 0004") + b"ping"
+"""Size, API key, version, correlation id, client id: what every Kafka client asks first."""
+_SIZE_BYTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,3 +63,30 @@ class Health:
     @property
     def _asked_host(self) -> str:
         return _EVERYWHERE.get(self.host, self.host)
+
+
+async def broker_answers(host: str, port: int, timeout_s: float = 5.0) -> bool:
+    """Whether a broker answers on that listener in time; it needs no login for that."""
+    with suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
+        async with asyncio.timeout(timeout_s):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                writer.write(_API_VERSIONS)
+                return len(await reader.readexactly(_SIZE_BYTES)) == _SIZE_BYTES
+            finally:
+                writer.transport.abort()
+    return False
+
+
+def main(part: str, address: str) -> int:
+    """Ask a ``page`` or a ``broker`` once; the exit status."""
+    host, _, port = address.rpartition(":")
+    if part == "broker":
+        asked = broker_answers(bare_host(host), int(port))
+    else:
+        asked = Health(host=bare_host(host), port=int(port)).answers()
+    return 0 if asyncio.run(asked) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,5 +1,6 @@
 """Builds Go programs for tests: a client of confluent-kafka-go, and servers of other projects."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -41,7 +42,7 @@ def install_go_program(package: str, version: str, *, tags: str = "") -> Path:
         GoUnavailableError: with what is missing.
     """
     folder = cache_folder() / "go" / version
-    program = folder / package.rpartition("/")[2]
+    program = folder / re.sub(r"/v\d+$", "", package).rpartition("/")[2]
     if not program.exists():
         folder.mkdir(parents=True, exist_ok=True)
         _go("install", "-tags", tags, f"{package}@{version}", folder=folder)
