@@ -76,7 +76,7 @@ class Login:
             return ""
         has = "no role" if role is None else f"the role {role.name}"
         where = f" on {cluster}" if cluster else ""
-        return f"✖ {self.name} has {has}{where}: {lacks}; who keeps the users file gives roles"
+        return f"✖ {self.name} has {has}{where}; {lacks}"
 
 
 class Users(Protocol):

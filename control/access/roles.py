@@ -38,7 +38,7 @@ class Role:
         """Why an operation on ``topics`` is not in this role; empty: it is. ``topics`` None: it
         names none, or all; only a brake is in a role of some topics then."""
         if operation not in self.operations:
-            return f"it takes the role {least_role(operation)}"
+            return f"this takes the role {least_role(operation)}"
         if self.topics == EVERY_TOPIC or is_brake:
             return ""
         if topics is None:
@@ -48,7 +48,7 @@ class Role:
     def lacks_records(self, topic: str) -> str:
         """Why records of a topic may not be read; empty: they may."""
         if not self.may_read_records:
-            return "it takes a role that reads records, such as operator"
+            return "this takes a role that reads records, such as operator"
         return self._outside((topic,))
 
     def _outside(self, topics: Iterable[str]) -> str:

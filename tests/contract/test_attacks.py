@@ -25,6 +25,8 @@ from tests.support.page_server import PageServer
 from tests.support.patience import WAIT_S
 from tests.support.store_builder import StoreBuilder, SyntheticSizes
 
+pytestmark = pytest.mark.thorough
+
 SECRET: Final = "correct horse battery"
 SECRETS: Final = ("/rows/topics", "/export/topics.csv", "/export/journal.csv", "/_dash-layout",
                   "/_dash-dependencies", "/metrics", "/messages/orders.jsonl",
