@@ -72,7 +72,7 @@ def test_the_page_that_asks_is_for_everybody(browser: Browser, server: PageServe
     for scheme in ("light", "dark"):
         for width in (390, 1440):
             with case(scheme, width):
-                page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                page.emulate_media(color_scheme=scheme)
                 page.set_viewport_size({"width": width, "height": 700})
                 assert serious_findings(page) == []
                 wide = "document.documentElement.scrollWidth > window.innerWidth"

@@ -6,6 +6,8 @@ from typing import cast
 import pytest
 from textual.widgets import Static
 
+from control.access.login import TERMINAL, Login, acting_as
+from control.access.roles import EVERYWHERE, OPERATOR
 from control.collector.report_writer import WatchReport
 from control.move.events import MoveProgress, Outcome
 from control.move.state import OperationState, Phase
@@ -18,7 +20,7 @@ from tui.app import PartiscopeApp
 from tui.screens.base import ViewScreen
 from tui.screens.dialogs.confirm import ConfirmScreen
 from tui.screens.reassignments.moves import MoveScreen
-from tui.terminal_session import Services
+from tui.terminal_session import Services, TerminalSession
 from tui.widgets.form import FormPanel
 
 REPORT = WatchReport(
@@ -41,6 +43,14 @@ MOVED = OperationState(
 NOTHING_MOVED = MoveProgress(
     bytes_done=0, bytes_total=9, partitions_done=0, partitions_total=3, wave=1, waves=1
 )
+
+
+def test_a_role_greys_what_it_lacks(services: Services) -> None:
+    session = TerminalSession(services)
+    assert not session.denied_words("create_topic")
+    with acting_as(Login(name="victor", face=TERMINAL, roles={EVERYWHERE: OPERATOR})):
+        assert "victor has the role operator" in session.denied_words("create_topic")
+        assert not session.denied_words("reassign")
 
 
 async def test_a_form_says_which_right_lacks_until_it_comes(services: Services) -> None:
