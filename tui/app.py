@@ -183,7 +183,7 @@ class PartiscopeApp(TerminalApp):
 
     def _refresh(self, snapshot: OperatorSnapshot) -> None:
         self._shown = snapshot
-        if (denied := self.session.denied) != self._denied:
+        if (denied := self.session.denied_in(snapshot)) != self._denied:
             self._denied = denied
             self.refresh_bindings()
         for screen in _views(self.screen_stack):

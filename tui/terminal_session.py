@@ -126,9 +126,13 @@ class TerminalSession:
     @property
     def denied(self) -> Mapping[str, str]:
         """Per operation of the catalogue that may not be done here, why not."""
+        return self.denied_in(self.snapshot)
+
+    def denied_in(self, snapshot: OperatorSnapshot) -> Mapping[str, str]:
+        """The same by another snapshot, such as one that has just come."""
         login = acting()
         roles = {} if login is None else login.refusals(self.watched.name)
-        return {**self.snapshot.denied_operations, **roles}
+        return {**snapshot.denied_operations, **roles}
 
     def denied_words(self, operation: str) -> str:
         """Why an operation of the catalogue may not be done; empty: it may."""

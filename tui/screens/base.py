@@ -181,7 +181,7 @@ class ViewScreen(WorksWhileShown, Screen[Any]):
         self.tick()
         self.show(snapshot)
         for panel in map(_form_panel, self.query("FormPanel")):
-            panel.show_denied(self.session.denied_words(panel.form.name))
+            panel.show_denied(self.session.denied_in(snapshot).get(panel.form.name, ""))
 
     def put(self, selector: str, content: VisualType) -> None:
         """Show something in a line of the body, unless the view was left in the meantime.
