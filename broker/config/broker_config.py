@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from broker.config.authorizer import AuthorizerConfig, is_read_by_authorizer
 from broker.config.errors import ConfigError
 from broker.config.listeners import WITH_LOGIN, WITH_TLS, Listeners, parse_listeners
 from broker.config.properties import PropertiesError, parse_properties
@@ -38,6 +39,8 @@ class BrokerConfig:
     """Of each listener over TLS, by its name."""
     sasl: Mapping[str, SaslConfig]
     """Of each listener that asks for a login, by its name."""
+    authorizer: AuthorizerConfig | None
+    """None: everybody may do everything."""
     bootstrap_users: tuple[BootstrapUser, ...]
     """Those whom a new cluster lets in by SCRAM."""
     quorum_voters: str
@@ -186,6 +189,7 @@ class BrokerConfig:
                 for name, protocol in listeners.protocols.items()
                 if protocol in WITH_LOGIN
             },
+            authorizer=AuthorizerConfig.from_properties(properties),
             bootstrap_users=bootstrap_users(properties),
             quorum_voters=_required(properties, "controller.quorum.voters"),
             log_dir=_parse_log_dir(properties),
@@ -205,7 +209,7 @@ def _logs_in(listener: str, listeners: Listeners) -> str:
 
 
 def _is_of_security(name: str) -> bool:
-    return is_read_by_tls(name) or is_read_by_sasl(name)
+    return is_read_by_tls(name) or is_read_by_sasl(name) or is_read_by_authorizer(name)
 
 
 def _typed_fields() -> list[Any]:

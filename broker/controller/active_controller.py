@@ -35,6 +35,7 @@ from broker.controller.errors import NotControllerError, UnreplayableError
 from broker.controller.heartbeats import BrokerSessions
 from broker.controller.periodic_elections import ControllerSettings, PeriodicElections
 from broker.controller.topics import TopicDefaults
+from broker.metadata.authorization import Authorization
 from broker.metadata.effective_configs import (
     ConfigEntry,
     NodeConfig,
@@ -92,8 +93,10 @@ class ActiveController:
         broker_config: NodeConfig,
         topic_defaults: TopicDefaults,
         bootstrap: Sequence[MetadataRecord] = (),
+        authorization: Authorization | None = None,
     ) -> None:
         self.topic_defaults = topic_defaults
+        self.authorization = authorization or Authorization()
         self.quorum = quorum
         self._clock = clock
         self._settings = settings

@@ -29,7 +29,7 @@ from broker.metadata.record_codec import decode_record
 from broker.metadata.replay import replay_batch
 from broker.metadata.snapshot import build_image, image_difference
 from broker.protocol import codec
-from broker.protocol.request_context import RequestContext, address_bytes
+from broker.protocol.request_context import ITSELF, RequestContext, address_bytes
 from broker.raft.config import QuorumConfig, Voter
 from broker.raft.metadata_log import CommittedBatch
 from broker.raft.node import QuorumNode
@@ -94,7 +94,9 @@ class ControllerChannel:
         self._apis = apis
         self._internal_topics = internal_topics
         self._context = RequestContext(
-            listener_name=CONTROLLER_LISTENER, client_id=f"broker-{self._config.node_id}"
+            principal=ITSELF,
+            listener_name=CONTROLLER_LISTENER,
+            client_id=f"broker-{self._config.node_id}",
         )
         self._peers: dict[tuple[int, str], Peer] = {}
         self._snapshotter = SnapshotGenerator(quorum.log, quorum.fail)
@@ -283,11 +285,12 @@ class ControllerChannel:
 def _envelope(request: ControllerRequest) -> Any:
     context = request.context
     frame = codec.encode_request(request.message, correlation_id=0, client_id=context.client_id)
+    principal = None if context.principal is ITSELF else context.principal.to_bytes()
     return codec.build_request(
         ENVELOPE,
         ENVELOPE_VERSION,
         request_data=frame[SIZE_PREFIX_BYTES:],
-        request_principal=context.principal.to_bytes(),
+        request_principal=principal,
         client_host_address=address_bytes(context.client_host),
     )
 

@@ -7,6 +7,7 @@ ControllerError
 ├── topics: TopicAuthorizationError, InvalidTopicError, TopicExistsError, UnknownTopicError,
 │           UnknownTopicIdError, InvalidPartitionsError, InvalidReplicationFactorError,
 │           InvalidReplicaAssignmentError, PolicyViolationError, TopicDeletionDisabledError
+├── rights: ClusterAuthorizationError, GroupAuthorizationError
 ├── configs: InvalidConfigError, InvalidConfigRequestError
 ├── users: DuplicateResourceError, ResourceNotFoundError, UnacceptableCredentialError,
 │          UnsupportedMechanismError
@@ -42,7 +43,7 @@ class UnreplayableError(ControllerError):
 
 
 class TopicAuthorizationError(ControllerError):
-    """A topic that no client may make."""
+    """A topic that no client may make, or to which whoever asks lacks a right."""
 
 
 class InvalidTopicError(ControllerError):
@@ -103,6 +104,14 @@ class UnacceptableCredentialError(ControllerError):
 
 class UnsupportedMechanismError(ControllerError):
     """A SASL mechanism that nobody knows."""
+
+
+class ClusterAuthorizationError(ControllerError):
+    """A right to the cluster lacks."""
+
+
+class GroupAuthorizationError(ControllerError):
+    """A right to the group lacks."""
 
 
 class InvalidRegistrationError(ControllerError):

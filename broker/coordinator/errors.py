@@ -49,6 +49,8 @@ class CoordinatorError(StrEnum):
     PRODUCER_FENCED = "producer_fenced"
     TRANSACTIONAL_ID_NOT_FOUND = "transactional_id_not_found"
     TRANSACTION_ABORTABLE = "transaction_abortable"
+    TOPIC_AUTHORIZATION_FAILED = "topic_authorization_failed"
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = "transactional_id_authorization_failed"
 
     @property
     def code(self) -> ErrorCode:

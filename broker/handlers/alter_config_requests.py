@@ -7,31 +7,42 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
+from broker.background import Slices
 from broker.controller.active_controller import ActiveController
 from broker.controller.config_control import AlterResource, ConfigVerdicts, decide_alter_configs
+from broker.controller.controller_channel import ControllerRequest
 from broker.controller.decision import Accepted, Rejected, Verdict
 from broker.controller.errors import ControllerError, InvalidConfigRequestError
 from broker.handlers.broker_loggers import alter_loggers
+from broker.handlers.config_rights import config_denial
 from broker.handlers.controller_apis import Refuse, forward, run_in_steps, verdict_fields
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.acls import Operation
+from broker.metadata.authorization import CLUSTER
 from broker.metadata.cordons import CORDONED_CONFIG, problem_of_cordon
 from broker.metadata.image import ConfigResource, ResourceType
 from broker.protocol import codec
 
 INCREMENTAL_ALTER_CONFIGS: Final = 44
+_RIGHT: Final = Operation.ALTER_CONFIGS
 ReadResource = Callable[[ConfigResource, Any], AlterResource | None]
 """None: it asks for an operation that does not exist."""
 
 
-async def execute(
-    active: ActiveController, message: Any, api: tuple[int, int], read: ReadResource
-) -> Any:
-    """Alter configs as the active controller; `api` is key and version of the response."""
+async def execute(active: ActiveController, request: ControllerRequest, read: ReadResource) -> Any:
+    """Alter configs as the active controller."""
+    message = request.message
+    denials, slices = dict[tuple[int, str], ControllerError](), Slices()
+    for key in {(int(r.resource_type), r.resource_name) for r in message.resources}:
+        denial = config_denial(active.authorization, request.context, _RIGHT, key)
+        if denial is not None:
+            denials[key] = denial
+        await slices.pause()
     known = {type_.value: type_ for type_ in ResourceType}
     asked = [
         read(ConfigResource(type=known[int(r.resource_type)], name=r.resource_name), r)
         for r in message.resources
-        if int(r.resource_type) in known
+        if int(r.resource_type) in known and (int(r.resource_type), r.resource_name) not in denials
     ]
     wanted = [resource for resource in asked if resource is not None]
     run = active.dry_run if message.validate_only else active.run
@@ -44,13 +55,16 @@ async def execute(
         ),
         records=sum(len(resource.changes) for resource in wanted),
     )
-    answers = {(int(r.type), r.name): verdict for r, verdict in verdicts.items()}
+    answers: dict[tuple[int, str], Verdict[None]] = {
+        (int(r.type), r.name): verdict for r, verdict in verdicts.items()
+    }
+    answers |= {key: Rejected(denial) for key, denial in denials.items()}
     unknown = Rejected(InvalidConfigRequestError("Unknown resource type or operation"))
     responses = [
         _response(r, answers.get((int(r.resource_type), r.resource_name), unknown))
         for r in message.resources
     ]
-    return codec.build_response(*api, responses=responses)
+    return codec.build_response(request.api_key, request.api_version, responses=responses)
 
 
 async def forward_checked(request: Request, node: NodeServices, refuse_all: Refuse) -> Any:
@@ -64,7 +78,8 @@ async def forward_checked(request: Request, node: NodeServices, refuse_all: Refu
         for config in resource.configs
         if config.name == CORDONED_CONFIG and config.value is not None
     ]
-    for value in values:
+    may_ask = node.authorization.is_allowed(request.context, _RIGHT, CLUSTER, is_told=False)
+    for value in values if may_ask else ():
         problem = problem_of_cordon(value, node.logs.directory)
         if problem:
             error = ErrorCode.invalid_request
@@ -103,6 +118,10 @@ def _alter_loggers(
     resource: Any, request: Request, node: NodeServices, *, is_alone: bool
 ) -> Verdict[None]:
     try:
+        key = (int(resource.resource_type), resource.resource_name)
+        denial = config_denial(node.authorization, request.context, _RIGHT, key)
+        if denial is not None:
+            raise denial
         if not is_alone:
             raise InvalidConfigRequestError("Each resource must appear at most once.")
         validate_only = request.message.validate_only

@@ -24,15 +24,22 @@ from broker.controller.errors import (
     NotControllerError,
     PolicyViolationError,
 )
-from broker.handlers.authorization import Operation
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation
+from broker.metadata.authorization import CLUSTER
 from broker.metadata.image import MetadataImage
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
+NOT_AUTHORIZED: Final = {
+    ErrorCode.topic_authorization_failed: "Topic authorization failed.",
+    ErrorCode.group_authorization_failed: "Group authorization failed.",
+    ErrorCode.cluster_authorization_failed: "Cluster authorization failed.",
+}
+"""Kafka's words."""
 RECORDS_MAX: Final = 10_000
 STEP_ITEMS: Final = 250
 CONTROLLER_APIS: Final[dict[int, Execute]] = {}
@@ -63,6 +70,8 @@ ERROR_CODES: Final[dict[type[ControllerError], ErrorCode]] = {
     errors.ResourceNotFoundError: ErrorCode.resource_not_found,
     errors.UnacceptableCredentialError: ErrorCode.unacceptable_credential,
     errors.UnsupportedMechanismError: ErrorCode.unsupported_sasl_mechanism,
+    errors.ClusterAuthorizationError: ErrorCode.cluster_authorization_failed,
+    errors.GroupAuthorizationError: ErrorCode.group_authorization_failed,
     errors.InvalidRegistrationError: ErrorCode.invalid_registration,
     errors.DuplicateBrokerError: ErrorCode.duplicate_broker_registration,
     errors.StaleBrokerEpochError: ErrorCode.stale_broker_epoch,
@@ -136,8 +145,19 @@ async def forward(request: Request, node: NodeServices, refuse: Refuse) -> Any:
 Send = Callable[[Request, NodeServices, Refuse], Awaitable[Any]]
 
 
-def _add(api_key: int, versions: tuple[int, int], execute: Execute, refuse: Refuse) -> Execute:
+def _add(
+    api_key: int,
+    versions: tuple[int, int],
+    execute: Execute,
+    refuse: Refuse,
+    cluster_operation: Operation | None = None,
+) -> Execute:
     async def execute_or_refuse(active: ActiveController, request: ControllerRequest) -> Any:
+        if cluster_operation is not None and not active.authorization.is_allowed(
+            request.context, cluster_operation, CLUSTER
+        ):
+            code = ErrorCode.cluster_authorization_failed
+            return refuse(request.api_version, request.message, code, NOT_AUTHORIZED[code])
         try:
             return await execute(active, request)
         except NotControllerError:
@@ -152,11 +172,17 @@ def _add(api_key: int, versions: tuple[int, int], execute: Execute, refuse: Refu
 
 
 def controller_api(
-    api_key: int, *, versions: tuple[int, int], refuse: Refuse, send: Send = forward
+    api_key: int,
+    *,
+    versions: tuple[int, int],
+    refuse: Refuse,
+    send: Send = forward,
+    cluster_operation: Operation | None = None,
 ) -> Callable[[Execute], Execute]:
     """Serve an API to clients: the decorated function executes it on the active controller.
 
-    A ControllerError of it is answered by `refuse`.
+    A ControllerError of it is answered by `refuse`, and so are those who may not do
+    `cluster_operation` to the cluster.
     """
 
     def register(execute: Execute) -> Execute:
@@ -164,7 +190,7 @@ def controller_api(
         async def handle(request: Request, node: NodeServices) -> Any:
             return await send(request, node, refuse)
 
-        return _add(api_key, versions, execute, refuse)
+        return _add(api_key, versions, execute, refuse, cluster_operation)
 
     return register
 

@@ -13,7 +13,6 @@ that Produce adds none.
 
 from collections.abc import Callable
 from functools import partial
-from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
@@ -28,8 +27,10 @@ from broker.handlers.partition_errors import (
 )
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
+from broker.handlers.topic_view import topic_name
 from broker.log.errors import RecordsRejectedError
 from broker.log.log_validator import AppendInfo
+from broker.metadata.acls import Operation, ResourceKind
 from broker.metadata.topic_names import INTERNAL_TOPICS
 from broker.protocol.compression import ZSTD
 from broker.protocol.errors import RequestHeader
@@ -59,8 +60,12 @@ def handle_produce(request: Request, node: NodeServices, slot: ResponseSlot) -> 
     """Append everything, answer when every partition is done."""
     produce = decode_produce(request.header, request.frame)
     operation = _Operation(request.header, request.context, produce, node, slot)
+    denied = _denied(produce, request.context, node) if node.authorization.is_enabled else {}
     for topic, partitions in produce.topics:
-        operation.append_topic(topic, partitions)
+        if topic in denied:
+            operation.refuse_topic(topic, partitions, denied[topic])
+        else:
+            operation.append_topic(topic, partitions)
     operation.maybe_answer()
 
 
@@ -87,10 +92,17 @@ class _Operation:
         self._pending = partitions + 1
         slot.hold(partitions * PARTITION_BYTES)
 
+    def refuse_topic(
+        self, key: TopicKey, partitions: list[ProducedPartition], error: ErrorCode
+    ) -> None:
+        """Take no records of a topic."""
+        self._answers.append((key, [ProduceResult(it, int(error)) for it, _ in partitions]))
+        self._pending -= len(partitions)
+
     def append_topic(self, key: TopicKey, partitions: list[ProducedPartition]) -> None:
         """Append the records of one topic; answers fill `results` in the request's order."""
         image = self._node.metadata.image
-        name = key if isinstance(key, str) else image.topic_name(UUID(bytes=key))
+        name = topic_name(image, key)
         results = [ProduceResult(partition) for partition, _ in partitions]
         self._answers.append((key, results))
         for place, (partition, records) in enumerate(partitions):
@@ -207,6 +219,31 @@ class _Operation:
             self._slot.close_connection(f"a Produce request with acks=0 failed with {code}")
         else:
             self._slot.no_response()
+
+
+def _is_transactional(records: memoryview | None) -> bool:
+    if records is None or len(records) < HEADER_BYTES:
+        return False
+    header = parse_batch_header(records)
+    return header.magic == MAGIC_V2 and header.is_transactional
+
+
+def _denied(
+    request: ProduceRequest, context: RequestContext, node: NodeServices
+) -> dict[TopicKey, ErrorCode]:
+    """Topics whose records the principal may not write, and how that is told."""
+    authorization, image, id_ = node.authorization, node.metadata.image, request.transactional_id
+    keys = [key for key, _ in request.topics]
+    kind = ResourceKind.TRANSACTIONAL_ID
+    if any(_is_transactional(records) for _, rows in request.topics for _, records in rows) and (
+        id_ is None or authorization.is_refused(context, Operation.WRITE, kind, id_)
+    ):
+        return dict.fromkeys(keys, ErrorCode.transactional_id_authorization_failed)
+    names = {key: topic_name(image, key) for key in keys}
+    known = [name for name in names.values() if name is not None]
+    refused = authorization.refused_now(context, Operation.WRITE, ResourceKind.TOPIC, known)
+    error = ErrorCode.topic_authorization_failed
+    return {key: error for key, name in names.items() if name in refused}
 
 
 def _producer(header: BatchHeader) -> Producer:

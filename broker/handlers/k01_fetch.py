@@ -10,7 +10,8 @@ answers to followers carry the log's start and, as last stable offset, its end.
 """
 
 from functools import partial
-from uuid import UUID
+
+from kio.schema.errors import ErrorCode
 
 from broker.handlers.partition_errors import (
     leader_hint,
@@ -20,15 +21,22 @@ from broker.handlers.partition_errors import (
 )
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
+from broker.handlers.topic_view import topic_name
+from broker.metadata.acls import Operation, ResourceKind
+from broker.metadata.authorization import CLUSTER
 from broker.metadata.image import MetadataImage
 from broker.protocol.errors import RequestHeader
 from broker.protocol.hot.fetch import (
+    FetchRequest,
     FetchResult,
+    PartitionData,
     TopicKey,
+    TopicPartitionKey,
     decode_fetch,
     encode_fetch_response,
 )
 from broker.protocol.request_context import RequestContext
+from broker.replication.leader.fetch_reader import CONSUMER
 from broker.replication.leader.fetch_session import FetchAnswer
 
 API_KEY = 1
@@ -41,7 +49,15 @@ def handle_fetch(request: Request, node: NodeServices, slot: ResponseSlot) -> No
     """Read now, or when there is enough, or when time is up."""
     fetch = decode_fetch(request.header, request.frame)
     slot.hold(len(fetch.positions) * PARTITION_BYTES)
-    answer = partial(_answer, request.header, request.context, node, slot)
+    refused: list[TopicPartitionKey] = []
+    if node.authorization.is_enabled:
+        refused = _refused(fetch, request.context, node)
+        allowed = {key: it for key, it in fetch.positions.items() if key not in set(refused)}
+        fetch = fetch._replace(positions=allowed)
+    answer = partial(_answer, request.header, request.context, node, slot, refused=refused)
+    if fetch.replica_id != CONSUMER and refused:
+        answer(FetchAnswer({}))
+        return
     operation = node.replicas.fetches.fetch(fetch, answer)
     if operation is not None:
         slot.when_gone(operation.expire)  # its max_wait may be weeks
@@ -53,6 +69,8 @@ def _answer(
     node: NodeServices,
     slot: ResponseSlot,
     answer: FetchAnswer,
+    *,
+    refused: list[TopicPartitionKey],
 ) -> None:
     image = node.metadata.image
     topics: dict[TopicKey, list[FetchResult]] = {}
@@ -61,6 +79,9 @@ def _answer(
         if data.error is not None:
             result = _with_error(image, topic, result)
         topics.setdefault(topic, []).append(result)
+    for topic, partition in refused:
+        denied = FetchResult(partition, PartitionData(), ErrorCode.topic_authorization_failed)
+        topics.setdefault(topic, []).append(denied)
     hints = {r.leader for results in topics.values() for r in results if r.leader is not None}
     parts = encode_fetch_response(
         header,
@@ -72,8 +93,22 @@ def _answer(
     slot.complete(parts)
 
 
+def _refused(
+    fetch: FetchRequest, context: RequestContext, node: NodeServices
+) -> list[TopicPartitionKey]:
+    """Partitions that the principal may not read; followers need a right of their own."""
+    authorization, image = node.authorization, node.metadata.image
+    if fetch.replica_id != CONSUMER:
+        is_allowed = authorization.is_allowed(context, Operation.CLUSTER_ACTION, CLUSTER)
+        return [] if is_allowed else list(fetch.positions)
+    names = {topic: topic_name(image, topic) for topic, _ in fetch.positions}
+    known = [name for name in names.values() if name is not None]
+    refused = authorization.refused_now(context, Operation.READ, ResourceKind.TOPIC, known)
+    return [key for key in fetch.positions if names[key[0]] in refused]
+
+
 def _with_error(image: MetadataImage, topic: TopicKey, result: FetchResult) -> FetchResult:
-    name = topic if isinstance(topic, str) else image.topic_name(UUID(bytes=topic)) or ""
+    name = topic_name(image, topic) or ""
     error = located_error(image, name, result.partition, result.data.error)
     return result._replace(
         error_code=int(partition_error_code(error)),

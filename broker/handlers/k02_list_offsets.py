@@ -20,6 +20,7 @@ from broker.handlers.partition_errors import located_error, partition_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
 from broker.log.errors import LogError
+from broker.metadata.acls import Operation, ResourceKind
 from broker.replication.errors import UnknownPartitionError
 from broker.replication.leader.fetch_reader import CONSUMER, check_leader
 from broker.replication.partition.partition import FetchIsolation, Partition
@@ -46,11 +47,17 @@ async def handle_list_offsets(request: Request, node: NodeServices) -> LargeAnsw
         partitions = topics.setdefault(topic.name, {})
         for asked in topic.partitions:
             partitions.setdefault(asked.partition_index, []).append(asked)
+    refused = await node.authorization.refused(
+        request.context, Operation.DESCRIBE, ResourceKind.TOPIC, topics
+    )
     slices, answers = Slices(), dict[str, list[dict[str, Any]]]()
     for name, partitions in topics.items():
         rows = answers[name] = []
         for named in partitions.values():
-            rows.append(_answer(node, name, named, request.api_version, isolation))
+            if name in refused:
+                rows.append(_row(named[0], ErrorCode.topic_authorization_failed, UNKNOWN))
+            else:
+                rows.append(_answer(node, name, named, request.api_version, isolation))
             await slices.pause()
     return LargeAnswer(
         sum(map(len, answers.values())),
@@ -66,6 +73,10 @@ def _answer(
     error, found = ErrorCode.invalid_request, UNKNOWN
     if len(named) == 1:
         error, found = _find(node, topic, asked, version, isolation)
+    return _row(asked, error, found)
+
+
+def _row(asked: Any, error: ErrorCode, found: tuple[int, int, int]) -> dict[str, Any]:
     timestamp, offset, leader_epoch = found
     return {
         "partition_index": asked.partition_index,

@@ -15,18 +15,14 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from broker.background import Slices
-from broker.handlers.authorization import (
-    CLUSTER,
-    OPERATIONS_OMITTED,
-    Resource,
-    ResourceKind,
-)
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import (
     view_brokers,
     view_controller,
 )
+from broker.metadata.acls import Operation, ResourceKind
+from broker.metadata.authorization import CLUSTER, OPERATIONS_OMITTED, Resource
 from broker.metadata.image import MetadataImage, TopicImage
 from broker.metadata.topic_names import (
     INTERNAL_TOPICS,
@@ -49,10 +45,10 @@ CREATE_WAIT_STEPS = 200
 async def handle_metadata(request: Request, node: NodeServices) -> bytes:
     """Brokers, controller and topics as this node's image has them."""
     message, version = request.message, request.api_version
-    created: dict[str, ErrorCode] = {}
-    missing = _missing_names(message, node)
+    created = dict.fromkeys(await _hidden(request, node), ErrorCode.topic_authorization_failed)
+    missing = [name for name in _missing_names(message, node) if name not in created]
     if missing and _may_create(message, node):
-        created = await _create(missing, node, request.context)
+        created |= await _create(missing, node, request.context)
     image = node.metadata.image
     listener_name = request.context.listener_name
     with_cluster = getattr(message, "include_cluster_authorized_operations", False)
@@ -67,7 +63,7 @@ async def handle_metadata(request: Request, node: NodeServices) -> bytes:
         cluster_id=image.cluster_id,
         controller_id=view_controller(image, listener_name),
         cluster_authorized_operations=(
-            node.authorization.operations(request.context, CLUSTER)
+            node.authorization.cluster_operations(request.context)
             if with_cluster
             else OPERATIONS_OMITTED
         ),
@@ -82,7 +78,10 @@ async def _encode_topics(
     with_operations = getattr(message, "include_topic_authorized_operations", False)
     found: Iterable[TopicImage | dict[str, Any]]
     if _wants_all(message, version):
-        found = [topic for _, topic in sorted(image.topics.items())]
+        hidden = await node.authorization.refused(
+            request.context, Operation.DESCRIBE, ResourceKind.TOPIC, image.topics, is_told=False
+        )
+        found = [topic for name, topic in sorted(image.topics.items()) if name not in hidden]
     else:
         asked_once = {(it.name, getattr(it, "topic_id", None)): it for it in message.topics}
         found = [_find(asked, node, created) for asked in asked_once.values()]
@@ -119,10 +118,14 @@ def _find(
     if asked.name is None:
         topic_id = getattr(asked, "topic_id", None)
         by_id = None if topic_id is None else image.topics_by_id.get(topic_id)
+        if by_id is not None and by_id.name in created:
+            return _refusal(None, topic_id, created[by_id.name])
         return by_id or _refusal(None, topic_id, ErrorCode.unknown_topic_id)
     topic = image.topics.get(asked.name)
+    if created.get(asked.name) is ErrorCode.topic_authorization_failed:
+        topic = None
     error = created.get(asked.name, ErrorCode.unknown_topic_or_partition)
-    if problem_of_topic_name(asked.name):
+    if asked.name not in created and problem_of_topic_name(asked.name):
         error = ErrorCode.invalid_topic_exception
     return topic or _refusal(asked.name, None, error)
 
@@ -132,9 +135,22 @@ def _refusal(name: str | None, topic_id: Any, error: ErrorCode) -> dict[str, Any
         "error_code": error,
         "name": name,
         "topic_id": topic_id,
-        "is_internal": name in INTERNAL_TOPICS,
+        "is_internal": name in INTERNAL_TOPICS
+        and error is not ErrorCode.topic_authorization_failed,
         "partitions": (),
     }
+
+
+async def _hidden(request: Request, node: NodeServices) -> frozenset[str]:
+    """Topics asked for that the principal may not see, whether they exist or not."""
+    image, asked = node.metadata.image, request.message.topics or ()
+    if not node.authorization.is_enabled:
+        return frozenset()
+    names = [it.name for it in asked if it.name is not None]
+    ids = [it.topic_id for it in asked if it.name is None and getattr(it, "topic_id", None)]
+    by_id = [image.topics_by_id[it].name for it in ids if it in image.topics_by_id]
+    kind, known = ResourceKind.TOPIC, [*names, *by_id]
+    return await node.authorization.refused(request.context, Operation.DESCRIBE, kind, known)
 
 
 def _missing_names(message: Any, node: NodeServices) -> list[str]:
@@ -165,7 +181,7 @@ async def _create(
     refused: dict[str, ErrorCode] = {}
     try:
         async with asyncio.timeout(CREATE_WAIT_S):
-            if OFFSETS_TOPIC in names:
+            if OFFSETS_TOPIC in names and _may_create_internal(node, context):
                 await node.controller.ensure_internal_topic(OFFSETS_TOPIC)
             if own:
                 answer = await node.controller.submit(
@@ -177,6 +193,14 @@ async def _create(
         # No time or no controller (it may be electing): the client asks again.
         pass
     return refused
+
+
+def _may_create_internal(node: NodeServices, context: RequestContext) -> bool:
+    rights = ((CLUSTER.kind, CLUSTER.name), (ResourceKind.TOPIC, OFFSETS_TOPIC))
+    return any(
+        node.authorization.is_allowed(context, Operation.CREATE, Resource(kind=kind, name=name))
+        for kind, name in rights
+    )
 
 
 def _refused(answer: Any) -> dict[str, ErrorCode]:

@@ -22,6 +22,7 @@ from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import asked_topic_name
+from broker.metadata.acls import Operation, ResourceKind
 
 API_KEY = 8
 
@@ -32,8 +33,10 @@ async def handle_offset_commit(request: Request, node: NodeServices) -> LargeAns
     message = request.message
     image = node.metadata.image
     names = [asked_topic_name(image, topic) for topic in message.topics]
+    refused = await _refused(request, names, node)
     slices = Slices()
-    known = dict(await slices.all(_known_offsets(message, names, node)))
+    allowed = [None if name in refused else name for name in names]
+    known = dict(await slices.all(_known_offsets(message, allowed, node)))
     verdicts: Mapping[TopicPartition, CoordinatorError] = {}
     if known:
         verdicts = await node.groups.offsets.commit(
@@ -49,11 +52,25 @@ async def handle_offset_commit(request: Request, node: NodeServices) -> LargeAns
         {
             "name": name or "",
             "topic_id": getattr(topic, "topic_id", None),
-            "partitions": await slices.all(_partition_answers(topic, name, verdicts)),
+            "partitions": await slices.all(
+                _partition_answers(topic, name, refused.get(name or "") or verdicts)
+            ),
         }
         for topic, name in zip(message.topics, names, strict=True)
     ]
     return LargeAnswer(sum(len(topic["partitions"]) for topic in topics), topics=topics)
+
+
+async def _refused(
+    request: Request, names: list[str | None], node: NodeServices
+) -> dict[str, ErrorCode]:
+    """Topics whose offsets the principal may not commit, and how that is told."""
+    authorization, context = node.authorization, request.context
+    known, group = [name for name in names if name is not None], request.message.group_id
+    if authorization.is_refused(context, Operation.READ, ResourceKind.GROUP, group):
+        return dict.fromkeys(["", *known], ErrorCode.group_authorization_failed)
+    refused = await authorization.refused(context, Operation.READ, ResourceKind.TOPIC, known)
+    return dict.fromkeys(refused, ErrorCode.topic_authorization_failed)
 
 
 def _known_offsets(
@@ -85,8 +102,12 @@ def _expire_ms(message: Any, now_ms: int) -> int:
 
 
 def _partition_answers(
-    topic: Any, name: str | None, verdicts: Mapping[TopicPartition, CoordinatorError]
+    topic: Any, name: str | None, verdicts: Mapping[TopicPartition, CoordinatorError] | ErrorCode
 ) -> Iterator[dict[str, Any]]:
+    if isinstance(verdicts, ErrorCode):
+        for partition in topic.partitions:
+            yield {"partition_index": partition.partition_index, "error_code": verdicts}
+        return
     missing = ErrorCode.unknown_topic_or_partition if name else ErrorCode.unknown_topic_id
     for partition in topic.partitions:
         verdict = verdicts.get((name or "", partition.partition_index))

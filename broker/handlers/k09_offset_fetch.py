@@ -7,7 +7,7 @@ answer is UNSTABLE_OFFSET_COMMIT, which clients retry), v9 member id and epoch, 
 (KIP-848). Before v2 a group's error is repeated for each partition.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -20,6 +20,7 @@ from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import asked_topic_name
+from broker.metadata.acls import Operation, ResourceKind
 
 API_KEY = 9
 TOPIC_IDS_VERSION = 10
@@ -33,9 +34,9 @@ async def handle_offset_fetch(request: Request, node: NodeServices) -> LargeAnsw
     if version >= 8:
         groups = list[dict[str, Any]]()
         for group in message.groups:
-            groups.append(await _group_answer(group, message, node, version, slices))
+            groups.append(await _group_answer(group, request, node, slices))
         return LargeAnswer(sum(map(_entries, groups)), groups=groups)
-    answer = await _group_answer(message, message, node, version, slices)
+    answer = await _group_answer(message, request, node, slices)
     # The single group's topics are another entity of the schema, which never knew topic ids.
     topics = [{"name": t["name"], "partitions": t["partitions"]} for t in answer["topics"]]
     error_code = answer["error_code"]
@@ -47,8 +48,13 @@ def _entries(group: dict[str, Any]) -> int:
 
 
 async def _group_answer(
-    group: Any, message: Any, node: NodeServices, version: int, slices: Slices
+    group: Any, request: Request, node: NodeServices, slices: Slices
 ) -> dict[str, Any]:
+    message, version, context = request.message, request.api_version, request.context
+    answer: dict[str, Any] = {"group_id": group.group_id, "topics": []}
+    authorization, kind = node.authorization, ResourceKind.GROUP
+    if authorization.is_refused(context, Operation.DESCRIBE, kind, group.group_id):
+        return _refuse(group, answer, version)
     names: list[str | None] | None = None
     wanted = None
     if group.topics is not None:
@@ -63,21 +69,51 @@ async def _group_answer(
         group.group_id, wanted, is_stable_required=getattr(message, "require_stable", False)
     )
     await slices.pause()
-    answer: dict[str, Any] = {"group_id": group.group_id, "topics": []}
     answer["error_code"] = fetched.error.code
     if fetched.error is not CoordinatorError.NONE and version >= 2:
         return answer
     if names is None:
-        answer["topics"] = _all_topics(fetched, node, version)
+        found = [topic for topic, _ in fetched.offsets]
+        hidden = await authorization.refused(
+            context, Operation.DESCRIBE, ResourceKind.TOPIC, found, is_told=False
+        )
+        topics = _all_topics(fetched, node, version)
+        answer["topics"] = [topic for topic in topics if topic["name"] not in hidden]
     else:
+        known = [name for name in names if name is not None]
+        refused = await authorization.refused(
+            context, Operation.DESCRIBE, ResourceKind.TOPIC, known
+        )
         for topic, name in zip(group.topics, names, strict=True):
-            answer["topics"].append(_topic_answer(topic, name, fetched))
+            answer["topics"].append(_topic_answer(topic, name, fetched, refused))
             await slices.pause()
     return answer
 
 
-def _topic_answer(topic: Any, name: str | None, fetched: FetchedOffsets) -> dict[str, Any]:
+def _refuse(group: Any, answer: dict[str, Any], version: int) -> dict[str, Any]:
+    """Before version 2 only partitions can tell an error."""
+    error = ErrorCode.group_authorization_failed
+    nothing = FetchedOffsets()
+    if version < 2:
+        answer["topics"] = [
+            {
+                "name": topic.name,
+                "partitions": [
+                    _partition_answer((topic.name, it), nothing, error)
+                    for it in topic.partition_indexes
+                ],
+            }
+            for topic in group.topics or ()
+        ]
+    return {**answer, "error_code": error}
+
+
+def _topic_answer(
+    topic: Any, name: str | None, fetched: FetchedOffsets, refused: Container[str]
+) -> dict[str, Any]:
     error = fetched.error.code if name is not None else ErrorCode.unknown_topic_id
+    if name in refused:
+        fetched, error = FetchedOffsets(), ErrorCode.topic_authorization_failed
     partitions = [
         _partition_answer((name or "", index), fetched, error) for index in topic.partition_indexes
     ]

@@ -16,6 +16,7 @@ from kio.schema.errors import ErrorCode
 from broker.coordinator.config import partition_for
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
 from broker.metadata.topic_names import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from broker.protocol import codec
 
@@ -23,6 +24,10 @@ API_KEY = 10
 GROUP_KEY_TYPE = 0
 CREATE_TIMEOUT_S = 3.0
 _TOPICS = {GROUP_KEY_TYPE: OFFSETS_TOPIC, 1: TRANSACTION_TOPIC}
+_KINDS = {
+    GROUP_KEY_TYPE: (ResourceKind.GROUP, ErrorCode.group_authorization_failed),
+    1: (ResourceKind.TRANSACTIONAL_ID, ErrorCode.transactional_id_authorization_failed),
+}
 _KEY_TYPE_NAMES = {2: "share groups"}
 
 
@@ -32,9 +37,17 @@ async def handle_find_coordinator(request: Request, node: NodeServices) -> Any:
     message, version = request.message, request.api_version
     key_type = getattr(message, "key_type", GROUP_KEY_TYPE)
     keys = message.coordinator_keys if version >= 4 else (message.key,)
-    if key_type in _TOPICS:
+    kind, error = _KINDS.get(key_type, _KINDS[GROUP_KEY_TYPE])
+    refused = await node.authorization.refused(request.context, Operation.DESCRIBE, kind, keys)
+    if key_type in _TOPICS and not refused.issuperset(keys):
         await ensure_topic(node, _TOPICS[key_type])
-    answers = [_coordinator(key, key_type, node, request.context.listener_name) for key in keys]
+    listener_name = request.context.listener_name
+    answers = [
+        _refusal(key, error, error.name.upper())
+        if key in refused
+        else _coordinator(key, key_type, node, listener_name)
+        for key in keys
+    ]
     if version >= 4:
         # Of what Kafka serves, it gives messages only in the older versions, and there in any case.
         answers = [it if _is_not_served(it) else {**it, "error_message": ""} for it in answers]

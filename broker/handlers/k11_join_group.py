@@ -11,8 +11,9 @@ from typing import Any
 from uuid import uuid4
 
 from broker.coordinator.groups.group_events import GroupProtocol, JoinRequested
-from broker.handlers.registry import handles
+from broker.handlers.registry import Right, handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
 from broker.protocol import codec
 
 API_KEY = 11
@@ -21,7 +22,11 @@ NULLABLE_PROTOCOL_VERSION = 7
 SKIP_ASSIGNMENT_VERSION = 9
 
 
-@handles(api_key=API_KEY, versions=(0, 9))
+@handles(
+    api_key=API_KEY,
+    versions=(0, 9),
+    rights=(Right(Operation.READ, ResourceKind.GROUP, "group_id"),),
+)
 async def handle_join_group(request: Request, node: NodeServices) -> Any:
     """Wait for the generation that this member is part of."""
     message, version = request.message, request.api_version

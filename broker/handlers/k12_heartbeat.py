@@ -7,14 +7,19 @@ Notes: v3 adds the group instance id, which fences a replaced static member.
 from typing import Any
 
 from broker.coordinator.groups.group_events import HeartbeatReceived
-from broker.handlers.registry import handles
+from broker.handlers.registry import Right, handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
 from broker.protocol import codec
 
 API_KEY = 12
 
 
-@handles(api_key=API_KEY, versions=(0, 4))
+@handles(
+    api_key=API_KEY,
+    versions=(0, 4),
+    rights=(Right(Operation.READ, ResourceKind.GROUP, "group_id"),),
+)
 def handle_heartbeat(request: Request, node: NodeServices) -> Any:
     """A sign of life, answered at once."""
     message = request.message

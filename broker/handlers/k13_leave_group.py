@@ -10,15 +10,20 @@ from typing import Any
 
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.group_events import LeaveRequested, LeaveResult, MemberIdentity
-from broker.handlers.registry import handles
+from broker.handlers.registry import Right, handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
 from broker.protocol import codec
 
 API_KEY = 13
 BATCHED_VERSION = 3
 
 
-@handles(api_key=API_KEY, versions=(0, 5))
+@handles(
+    api_key=API_KEY,
+    versions=(0, 5),
+    rights=(Right(Operation.READ, ResourceKind.GROUP, "group_id"),),
+)
 def handle_leave_group(request: Request, node: NodeServices) -> Any:
     """Take members out of their group."""
     message, version = request.message, request.api_version

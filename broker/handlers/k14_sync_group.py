@@ -9,15 +9,20 @@ from typing import Any
 
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.group_events import SyncRequested, SyncResult
-from broker.handlers.registry import handles
+from broker.handlers.registry import Right, handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
 from broker.protocol import codec
 
 API_KEY = 14
 MANDATORY_PROTOCOL_VERSION = 5
 
 
-@handles(api_key=API_KEY, versions=(0, 5))
+@handles(
+    api_key=API_KEY,
+    versions=(0, 5),
+    rights=(Right(Operation.READ, ResourceKind.GROUP, "group_id"),),
+)
 async def handle_sync_group(request: Request, node: NodeServices) -> Any:
     """Wait for the assignment of the running generation."""
     message, version = request.message, request.api_version

@@ -3,7 +3,7 @@
 Behaviour: state, protocol and members of each group, in the order asked; members' metadata and
 assignments are shown while the group is Stable.
 Notes: an unknown group is Dead without error up to v5, GROUP_ID_NOT_FOUND from v6 (KIP-1043).
-Without an authorizer every operation on a group is allowed, and is listed when asked (v3).
+What the principal may do to a group is listed when asked (v3).
 """
 
 from typing import Any
@@ -13,10 +13,11 @@ from kio.schema.errors import ErrorCode
 from broker.background import Slices
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.groups.describe_groups import GroupDescription, MemberDescription
-from broker.handlers.authorization import OPERATIONS_OMITTED, Resource, ResourceKind
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
+from broker.metadata.authorization import OPERATIONS_OMITTED, Resource
 
 API_KEY = 15
 NOT_FOUND_VERSION = 6
@@ -28,7 +29,13 @@ async def handle_describe_groups(request: Request, node: NodeServices) -> LargeA
     message, version = request.message, request.api_version
     is_asked = getattr(message, "include_authorized_operations", False)
     slices, groups = Slices(), list[dict[str, Any]]()
+    refused = await node.authorization.refused(
+        request.context, Operation.DESCRIBE, ResourceKind.GROUP, message.groups
+    )
     for group_id in message.groups:
+        if group_id in refused:
+            groups.append(_refuse(group_id))
+            continue
         answer = _group_answer(node.groups.views.describe(group_id), version)
         resource = Resource(kind=ResourceKind.GROUP, name=group_id)
         operations = OPERATIONS_OMITTED
@@ -38,6 +45,12 @@ async def handle_describe_groups(request: Request, node: NodeServices) -> LargeA
         await slices.pause()
     entries = len(groups) + sum(len(group["members"]) for group in groups)
     return LargeAnswer(entries, groups=groups)
+
+
+def _refuse(group_id: str) -> dict[str, Any]:
+    empty = dict.fromkeys(("group_state", "protocol_type", "protocol_data"), "")
+    error = ErrorCode.group_authorization_failed
+    return {"error_code": error, "group_id": group_id, "members": [], **empty}
 
 
 def _group_answer(group: GroupDescription, version: int) -> dict[str, Any]:

@@ -21,11 +21,25 @@ from broker.controller.topics import (
     TopicDefaults,
     decide_create_topics,
 )
-from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
+from broker.handlers.controller_apis import (
+    NOT_AUTHORIZED,
+    controller_api,
+    run_in_steps,
+    verdict_fields,
+)
+from broker.metadata.acls import Operation, ResourceKind
+from broker.metadata.authorization import CLUSTER
 from broker.metadata.effective_configs import ConfigEntry
 from broker.protocol import codec
 
 API_KEY: Final = 19
+_HIDDEN: Final = {
+    "num_partitions": -1,
+    "replication_factor": -1,
+    "topic_config_error_code": ErrorCode.topic_authorization_failed,
+    "configs": [],
+}
+"""What a new topic is like, for who may not describe its configs."""
 
 
 def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
@@ -38,8 +52,12 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 async def execute_create_topics(active: ActiveController, request: ControllerRequest) -> Any:
     """Create topics as the active controller."""
     message, version = request.message, request.api_version
-    topics = [_new_topic(topic) for topic in message.topics]
+    refused = await _refused(active, request)
+    topics = [_new_topic(topic) for topic in message.topics if topic.name not in refused]
     configs = {topic.name: topic.configs for topic in topics}
+    hidden = await active.authorization.refused(
+        *(request.context, Operation.DESCRIBE_CONFIGS, ResourceKind.TOPIC, configs), is_told=False
+    )
     run = active.dry_run if message.validate_only else active.run
     verdicts = await run_in_steps(
         run,
@@ -53,13 +71,29 @@ async def execute_create_topics(active: ActiveController, request: ControllerReq
     for name in configs:
         verdict = verdicts[name]
         result = {"name": name, **verdict_fields(verdict), **_created_fields(verdict)}
-        if isinstance(verdict, Accepted):
+        if isinstance(verdict, Accepted) and name in hidden:
+            result |= _HIDDEN
+        elif isinstance(verdict, Accepted):
             own = tuple(configs[name].items())
             if own not in described:
                 described[own] = [_config_fields(e) for e in active.describe_topic(configs[name])]
             result["configs"] = described[own]
         results.append(result)
+    denied = ErrorCode.topic_authorization_failed
+    unknown = {"num_partitions": -1, "replication_factor": -1, "configs": []}
+    results += [{"name": it, "error_code": denied, "error_message": why, **unknown}
+                for it, why in refused.items()]  # fmt: skip
     return codec.build_response(API_KEY, version, topics=results)
+
+
+async def _refused(active: ActiveController, request: ControllerRequest) -> dict[str, str]:
+    """Topics that the principal may not create, and why; who may create any may create these."""
+    authorization, context = active.authorization, request.context
+    names = [topic.name for topic in request.message.topics]
+    if authorization.is_allowed(context, Operation.CREATE, CLUSTER, is_told=False):
+        return {}
+    refused = await authorization.refused(context, Operation.CREATE, ResourceKind.TOPIC, names)
+    return dict.fromkeys(sorted(refused), NOT_AUTHORIZED[ErrorCode.topic_authorization_failed])
 
 
 def _records_of(topic: NewTopic, defaults: TopicDefaults) -> int:

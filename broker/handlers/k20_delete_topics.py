@@ -13,7 +13,13 @@ from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerRequest
 from broker.controller.decision import Accepted, Verdict
 from broker.controller.topics import decide_delete_topics
-from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
+from broker.handlers.controller_apis import (
+    NOT_AUTHORIZED,
+    controller_api,
+    run_in_steps,
+    verdict_fields,
+)
+from broker.metadata.acls import Operation, ResourceKind
 from broker.protocol import codec
 
 API_KEY: Final = 20
@@ -33,7 +39,9 @@ async def execute_delete_topics(active: ActiveController, request: ControllerReq
     """Delete topics as the active controller."""
     message, version = request.message, request.api_version
     ambiguous = _ambiguous(message, version)
-    wanted = _wanted(message, version)
+    named = _wanted(message, version)
+    refused = await _refused(active, request, named)
+    wanted = [key for key in named if key not in refused]
     topics = active.image.topics
 
     def topic_id(key: str | UUID) -> str | UUID:
@@ -49,7 +57,30 @@ async def execute_delete_topics(active: ActiveController, request: ControllerReq
         {**_key_fields(key, verdict), **verdict_fields(verdict)}
         for key, verdict in ((key, verdicts[key]) for key in dict.fromkeys(wanted))
     ]
-    return codec.build_response(API_KEY, version, responses=[*responses, *ambiguous])
+    answers = [*responses, *refused.values(), *ambiguous]
+    return codec.build_response(API_KEY, version, responses=answers)
+
+
+async def _refused(
+    active: ActiveController, request: ControllerRequest, named: list[str | UUID]
+) -> dict[str | UUID, dict[str, Any]]:
+    """Answers about topics that the principal may not delete; a name that only the id led to is
+    told to who may describe the topic."""
+    authorization, context = active.authorization, request.context
+    image, kind = active.image, ResourceKind.TOPIC
+    names = {key: image.topic_name(key) if isinstance(key, UUID) else key for key in named}
+    known = [name for name in names.values() if name is not None]
+    hidden = await authorization.refused(context, Operation.DESCRIBE, kind, known)
+    kept = await authorization.refused(context, Operation.DELETE, kind, known)
+    error = ErrorCode.topic_authorization_failed
+    told = {"error_code": error, "error_message": NOT_AUTHORIZED[error]}
+    answers: dict[str | UUID, dict[str, Any]] = {}
+    for key, name in names.items():
+        if name in hidden or name in kept:
+            is_told = name not in hidden or not isinstance(key, UUID)
+            id_ = key if isinstance(key, UUID) else None
+            answers[key] = {"name": name if is_told else None, "topic_id": id_, **told}
+    return answers
 
 
 def _ambiguous(message: Any, version: int) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from kio.schema.errors import ErrorCode
 from broker.handlers.partition_errors import located_error, partition_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
 from broker.metadata.topic_names import INTERNAL_TOPICS
 from broker.protocol import codec
 
@@ -32,9 +33,15 @@ async def handle_delete_records(request: Request, node: NodeServices) -> Any:
         for topic in message.topics
         for asked in topic.partitions
     }
+    names = dict.fromkeys(topic for topic, _ in offsets)
+    refused = await node.authorization.refused(
+        request.context, Operation.DELETE, ResourceKind.TOPIC, names
+    )
     answers = await asyncio.gather(
         *(
-            _delete(node, topic, number, offset, timeout_ms)
+            _refuse(number)
+            if topic in refused
+            else _delete(node, topic, number, offset, timeout_ms)
             for (topic, number), offset in offsets.items()
         )
     )
@@ -46,6 +53,10 @@ async def handle_delete_records(request: Request, node: NodeServices) -> Any:
         request.api_version,
         topics=[{"name": name, "partitions": rows} for name, rows in topics.items()],
     )
+
+
+async def _refuse(number: int) -> dict[str, Any]:
+    return _answer(number, ErrorCode.topic_authorization_failed)
 
 
 async def _delete(

@@ -17,6 +17,8 @@ from broker.coordinator.producer_ids import ProducerIdsUnavailableError
 from broker.coordinator.transactions.transaction_metadata import Producer
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
+from broker.metadata.authorization import CLUSTER
 from broker.protocol import codec
 
 API_KEY = 22
@@ -27,6 +29,9 @@ FENCED_SINCE = 4
 async def handle_init_producer_id(request: Request, node: NodeServices) -> Any:
     """A producer id for an idempotent producer."""
     message = request.message
+    denial = _denial(request, node)
+    if denial is not None:
+        return _build(request, denial)
     if message.transactional_id is not None:
         return await _init_transactional(request, node)
     try:
@@ -34,6 +39,19 @@ async def handle_init_producer_id(request: Request, node: NodeServices) -> Any:
     except ProducerIdsUnavailableError:
         return _build(request, ErrorCode.coordinator_load_in_progress)
     return _build(request, ErrorCode.none, producer_id=producer_id, producer_epoch=0)
+
+
+def _denial(request: Request, node: NodeServices) -> ErrorCode | None:
+    """Why the principal gets no id. A right to write to some topic is enough for idempotence."""
+    authorization, context = node.authorization, request.context
+    if (id_ := request.message.transactional_id) is not None:
+        kind = ResourceKind.TRANSACTIONAL_ID
+        is_refused = authorization.is_refused(context, Operation.WRITE, kind, id_)
+        return ErrorCode.transactional_id_authorization_failed if is_refused else None
+    is_allowed = authorization.is_allowed(
+        context, Operation.IDEMPOTENT_WRITE, CLUSTER, is_told=False
+    ) or authorization.is_allowed_some(context, Operation.WRITE, ResourceKind.TOPIC)
+    return None if is_allowed else ErrorCode.cluster_authorization_failed
 
 
 async def _init_transactional(request: Request, node: NodeServices) -> Any:

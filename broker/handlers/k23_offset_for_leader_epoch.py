@@ -14,6 +14,8 @@ from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.partition_errors import located_error, partition_error_code
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
+from broker.metadata.authorization import CLUSTER
 from broker.replication.errors import UnknownPartitionError
 from broker.replication.leader.fetch_reader import check_leader
 
@@ -23,14 +25,28 @@ API_KEY = 23
 @handles(api_key=API_KEY, versions=(2, 4), listener=Listener.CLIENT)
 async def handle_offset_for_leader_epoch(request: Request, node: NodeServices) -> LargeAnswer:
     """Where epochs ended, for every partition named; others go on in between."""
+    refused = await _refused(request, node)
     slices, topics = Slices(), list[dict[str, Any]]()
     for topic in request.message.topics:
         rows = list[dict[str, Any]]()
         for asked in topic.partitions:
-            rows.append(_answer(node, topic.topic, asked))
+            if topic.topic in refused:
+                error = ErrorCode.topic_authorization_failed
+                rows.append({"error_code": error, "partition": asked.partition})
+            else:
+                rows.append(_answer(node, topic.topic, asked))
             await slices.pause()
         topics.append({"topic": topic.topic, "partitions": rows})
     return LargeAnswer(sum(len(topic["partitions"]) for topic in topics), topics=topics)
+
+
+async def _refused(request: Request, node: NodeServices) -> frozenset[str]:
+    """Topics that the principal may not see; brokers may see all."""
+    authorization, context = node.authorization, request.context
+    if authorization.is_allowed(context, Operation.CLUSTER_ACTION, CLUSTER, is_told=False):
+        return frozenset()
+    names = [topic.topic for topic in request.message.topics]
+    return await authorization.refused(context, Operation.DESCRIBE, ResourceKind.TOPIC, names)
 
 
 def _answer(node: NodeServices, topic: str, asked: Any) -> dict[str, Any]:

@@ -15,10 +15,11 @@ from kio.schema.errors import ErrorCode
 
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.transactions.transaction_metadata import Producer, TopicPartition
-from broker.handlers.authorization import CLUSTER, Operation
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
+from broker.metadata.authorization import CLUSTER
 from broker.protocol import codec
 
 API_KEY = 24
@@ -33,12 +34,11 @@ async def handle_add_partitions_to_txn(request: Request, node: NodeServices) -> 
     message, version = request.message, request.api_version
     if version < OF_BROKERS:
         producer = Producer(message.v3_and_below_producer_id, message.v3_and_below_producer_epoch)
-        verdicts = await _add(
-            node,
-            str(message.v3_and_below_transactional_id),
-            producer,
-            _partitions(message.v3_and_below_topics),
-        )
+        partitions = _partitions(message.v3_and_below_topics)
+        verdicts = await _refused(request, node, partitions)
+        if not verdicts:
+            id_ = str(message.v3_and_below_transactional_id)
+            verdicts = await _add(node, id_, producer, partitions)
         topics = _topic_results(verdicts, version)
         return LargeAnswer(len(verdicts), results_by_topic_v3_and_below=topics)
     if not node.authorization.is_allowed(request.context, Operation.CLUSTER_ACTION, CLUSTER):
@@ -55,6 +55,25 @@ async def handle_add_partitions_to_txn(request: Request, node: NodeServices) -> 
             }
         )
     return LargeAnswer(entries, error_code=ErrorCode.none, results_by_transaction=results)
+
+
+async def _refused(
+    request: Request, node: NodeServices, keys: Sequence[TopicPartition]
+) -> Mapping[TopicPartition, CoordinatorError]:
+    """Verdicts where the principal lacks a right to the transaction or to one of the topics."""
+    authorization, context, right = node.authorization, request.context, Operation.WRITE
+    id_ = str(request.message.v3_and_below_transactional_id)
+    if authorization.is_refused(context, right, ResourceKind.TRANSACTIONAL_ID, id_):
+        return dict.fromkeys(keys, CoordinatorError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    names = [topic for topic, _ in keys]
+    refused = await authorization.refused(context, right, ResourceKind.TOPIC, names)
+    if not refused:
+        return {}
+    denied, other = (
+        CoordinatorError.TOPIC_AUTHORIZATION_FAILED,
+        CoordinatorError.OPERATION_NOT_ATTEMPTED,
+    )
+    return {key: denied if key[0] in refused else other for key in keys}
 
 
 async def _answer(node: NodeServices, asked: Any) -> Mapping[TopicPartition, CoordinatorError]:

@@ -13,15 +13,24 @@ from broker.coordinator.config import partition_for
 from broker.coordinator.transactions.transaction_metadata import Producer
 from broker.handlers.k10_find_coordinator import ensure_topic
 from broker.handlers.k24_add_partitions_to_txn import FENCED_SINCE, fenced_code
-from broker.handlers.registry import handles
+from broker.handlers.registry import Right, handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
 from broker.metadata.topic_names import OFFSETS_TOPIC
 from broker.protocol import codec
 
 API_KEY = 25
 
 
-@handles(api_key=API_KEY, versions=(0, 4), listener=Listener.CLIENT)
+@handles(
+    api_key=API_KEY,
+    versions=(0, 4),
+    rights=(
+        Right(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, "transactional_id"),
+        Right(Operation.READ, ResourceKind.GROUP, "group_id"),
+    ),
+    listener=Listener.CLIENT,
+)
 async def handle_add_offsets_to_txn(request: Request, node: NodeServices) -> Any:
     """Add the partition that keeps the group."""
     message, version = request.message, request.api_version

@@ -11,14 +11,20 @@ from typing import Any
 
 from broker.coordinator.transactions.transaction_metadata import Producer
 from broker.handlers.k24_add_partitions_to_txn import FENCED_SINCE, fenced_code
-from broker.handlers.registry import handles
+from broker.handlers.registry import Right, handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
 from broker.protocol import codec
 
 API_KEY = 26
 
 
-@handles(api_key=API_KEY, versions=(0, 4), listener=Listener.CLIENT)
+@handles(
+    api_key=API_KEY,
+    versions=(0, 4),
+    rights=(Right(Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, "transactional_id"),),
+    listener=Listener.CLIENT,
+)
 async def handle_end_txn(request: Request, node: NodeServices) -> Any:
     """Commit or abort the producer's transaction."""
     message, version = request.message, request.api_version

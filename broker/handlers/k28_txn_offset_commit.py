@@ -18,8 +18,9 @@ from broker.coordinator.offsets.offset_manager import CommitRequested, OpenTrans
 from broker.coordinator.records import CommittedOffset
 from broker.coordinator.transactions.transaction_metadata import Producer
 from broker.handlers.large_answer import LargeAnswer
-from broker.handlers.registry import handles
+from broker.handlers.registry import NOT_AUTHORIZED, handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
 
 API_KEY = 28
 
@@ -28,7 +29,12 @@ API_KEY = 28
 async def handle_txn_offset_commit(request: Request, node: NodeServices) -> LargeAnswer:
     """Commit what exists within the transaction, one verdict per partition."""
     message, slices = request.message, Slices()
-    known = dict(await slices.all(_known_offsets(message, node)))
+    refused = await _refused(request, node)
+    known = {
+        key: offset
+        for key, offset in await slices.all(_known_offsets(message, node))
+        if key[0] not in refused
+    }
     verdicts = {}
     if known:
         producer = Producer(message.producer_id, message.producer_epoch)
@@ -49,12 +55,27 @@ async def handle_txn_offset_commit(request: Request, node: NodeServices) -> Larg
         rows = []
         for partition in topic.partitions:
             verdict = verdicts.get((str(topic.name), partition.partition_index))
-            missing = ErrorCode.unknown_topic_or_partition
+            missing = refused.get(str(topic.name), ErrorCode.unknown_topic_or_partition)
             code = missing if verdict is None else verdict.code
             rows.append({"partition_index": partition.partition_index, "error_code": code})
             await slices.pause()
         topics.append({"name": topic.name, "partitions": rows})
     return LargeAnswer(sum(len(topic["partitions"]) for topic in topics), topics=topics)
+
+
+async def _refused(request: Request, node: NodeServices) -> dict[str, ErrorCode]:
+    """Topics whose offsets the principal may not commit, and how that is told."""
+    authorization, message, context = node.authorization, request.message, request.context
+    names = [str(topic.name) for topic in message.topics]
+    whole = (
+        (Operation.WRITE, ResourceKind.TRANSACTIONAL_ID, str(message.transactional_id)),
+        (Operation.READ, ResourceKind.GROUP, str(message.group_id)),
+    )
+    for right, kind, name in whole:
+        if authorization.is_refused(context, right, kind, name):
+            return dict.fromkeys(names, NOT_AUTHORIZED[kind])
+    refused = await authorization.refused(context, Operation.READ, ResourceKind.TOPIC, names)
+    return dict.fromkeys(refused, NOT_AUTHORIZED[ResourceKind.TOPIC])
 
 
 def _known_offsets(

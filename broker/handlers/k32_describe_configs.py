@@ -21,10 +21,12 @@ from broker.controller.errors import (
     UnknownTopicError,
 )
 from broker.handlers.broker_loggers import broker_loggers, check_node
+from broker.handlers.config_rights import config_denial
 from broker.handlers.controller_apis import error_code
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.acls import Operation
 from broker.metadata.effective_configs import (
     ConfigEntry,
     ConfigSource,
@@ -54,14 +56,19 @@ async def handle_describe_configs(request: Request, node: NodeServices) -> Large
     """Describe configs of topics and of this broker; others go on in between."""
     slices, results = Slices(), list[dict[str, Any]]()
     for resource in request.message.resources:
-        results.append(_describe(resource, request.message, request.api_version, node))
+        results.append(_describe(resource, request, node))
         await slices.pause()
     return LargeAnswer(sum(len(result["configs"]) for result in results), results=results)
 
 
-def _describe(resource: Any, message: Any, version: int, node: NodeServices) -> dict[str, Any]:
+def _describe(resource: Any, request: Request, node: NodeServices) -> dict[str, Any]:
+    message, version = request.message, request.api_version
     named = {"resource_type": resource.resource_type, "resource_name": resource.resource_name}
+    key = (int(resource.resource_type), resource.resource_name)
     try:
+        denial = config_denial(node.authorization, request.context, Operation.DESCRIBE_CONFIGS, key)
+        if denial is not None:
+            raise denial
         entries = _entries(resource, node)
     except ControllerError as error:
         refused = {"error_code": error_code(error), "error_message": error.reason}

@@ -17,6 +17,8 @@ from broker.background import Slices
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation
+from broker.metadata.authorization import CLUSTER
 from broker.metadata.cordons import is_cordoned
 from broker.replication.partition.partition import Partition
 
@@ -26,6 +28,8 @@ API_KEY = 35
 @handles(api_key=API_KEY, versions=(1, 5), listener=Listener.CLIENT)
 async def handle_describe_log_dirs(request: Request, node: NodeServices) -> LargeAnswer:
     """The one directory of this node; others go on in between."""
+    if not node.authorization.is_allowed(request.context, Operation.DESCRIBE, CLUSTER):
+        return LargeAnswer(0, error_code=ErrorCode.cluster_authorization_failed, results=[])
     topics: dict[str, list[dict[str, Any]]] = {}
     slices = Slices()
     for partition in _asked(node, request.message.topics):

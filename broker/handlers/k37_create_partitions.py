@@ -11,7 +11,13 @@ from kio.schema.errors import ErrorCode
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerRequest
 from broker.controller.topics import NewPartitions, decide_create_partitions
-from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
+from broker.handlers.controller_apis import (
+    NOT_AUTHORIZED,
+    controller_api,
+    run_in_steps,
+    verdict_fields,
+)
+from broker.metadata.acls import Operation, ResourceKind
 from broker.protocol import codec
 
 API_KEY: Final = 37
@@ -27,7 +33,11 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 async def execute_create_partitions(active: ActiveController, request: ControllerRequest) -> Any:
     """Add partitions as the active controller."""
     message, version = request.message, request.api_version
-    wanted = [_wanted(topic) for topic in message.topics]
+    names = dict.fromkeys(topic.name for topic in message.topics)
+    refused = await active.authorization.refused(
+        request.context, Operation.ALTER, ResourceKind.TOPIC, names
+    )
+    wanted = [_wanted(topic) for topic in message.topics if topic.name not in refused]
     run = active.dry_run if message.validate_only else active.run
     verdicts = await run_in_steps(
         run,
@@ -35,8 +45,12 @@ async def execute_create_partitions(active: ActiveController, request: Controlle
         lambda topic: topic.topic,
         lambda step, image: decide_create_partitions(step, image, active.topic_defaults),
     )
-    names = dict.fromkeys(topic.topic for topic in wanted)
-    results = [{"name": name, **verdict_fields(verdicts[name])} for name in names]
+    error = ErrorCode.topic_authorization_failed
+    told = {"error_code": error, "error_message": NOT_AUTHORIZED[error]}
+    results = [
+        {"name": name, **(told if name in refused else verdict_fields(verdicts[name]))}
+        for name in names
+    ]
     return codec.build_response(API_KEY, version, results=results)
 
 

@@ -22,6 +22,7 @@ from broker.controller.elections import (
     decide_elect_leaders,
 )
 from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
+from broker.metadata.acls import Operation
 from broker.metadata.image import MetadataImage
 from broker.protocol import codec
 
@@ -50,7 +51,7 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
     )
 
 
-@controller_api(API_KEY, versions=(0, 2), refuse=_refuse)
+@controller_api(API_KEY, versions=(0, 2), cluster_operation=Operation.ALTER, refuse=_refuse)
 async def execute_elect_leaders(active: ActiveController, request: ControllerRequest) -> Any:
     """Elect leaders as the active controller."""
     message, version = request.message, request.api_version

@@ -29,8 +29,7 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
 )
 async def execute_incremental_alter(active: ActiveController, request: ControllerRequest) -> Any:
     """Change configs as the active controller."""
-    message, version = request.message, request.api_version
-    return await alter_config_requests.execute(active, message, (API_KEY, version), _read)
+    return await alter_config_requests.execute(active, request, _read)
 
 
 def _read(resource: ConfigResource, entry: Any) -> AlterResource | None:

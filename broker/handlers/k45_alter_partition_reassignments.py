@@ -17,6 +17,7 @@ from broker.controller.reassignment import (
     decide_alter_reassignments,
 )
 from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
+from broker.metadata.acls import Operation
 from broker.protocol import codec
 
 API_KEY: Final = 45
@@ -28,7 +29,7 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
     )
 
 
-@controller_api(API_KEY, versions=(0, 1), refuse=_refuse)
+@controller_api(API_KEY, versions=(0, 1), cluster_operation=Operation.ALTER, refuse=_refuse)
 async def execute_alter_reassignments(active: ActiveController, request: ControllerRequest) -> Any:
     """Begin, replace or cancel moves as the active controller."""
     message, version = request.message, request.api_version

@@ -12,11 +12,12 @@ from broker.controller.reassignment import list_reassignments
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.acls import Operation
 
 API_KEY: Final = 46
 
 
-@handles(api_key=API_KEY, versions=(0, 0))
+@handles(api_key=API_KEY, versions=(0, 0), cluster_operation=Operation.DESCRIBE)
 async def handle_list_reassignments(request: Request, node: NodeServices) -> LargeAnswer:
     """List moves in flight; others go on in between."""
     wanted = None

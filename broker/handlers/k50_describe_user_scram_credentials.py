@@ -13,11 +13,12 @@ from kio.schema.errors import ErrorCode
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.acls import Operation
 
 API_KEY: Final = 50
 
 
-@handles(api_key=API_KEY, versions=(0, 0))
+@handles(api_key=API_KEY, versions=(0, 0), cluster_operation=Operation.DESCRIBE)
 async def handle_describe_scram(request: Request, node: NodeServices) -> LargeAnswer:
     """Users who log in by SCRAM."""
     infos: dict[str, list[dict[str, int]]] = defaultdict(list)

@@ -18,6 +18,7 @@ from broker.controller.scram_control import (
     decide_alter_scram,
 )
 from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
+from broker.metadata.acls import Operation
 from broker.protocol import codec
 
 API_KEY: Final = 51
@@ -29,7 +30,7 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
     return codec.build_response(API_KEY, version, results=results)
 
 
-@controller_api(API_KEY, versions=(0, 0), refuse=_refuse)
+@controller_api(API_KEY, versions=(0, 0), cluster_operation=Operation.ALTER, refuse=_refuse)
 async def execute_alter_scram(active: ActiveController, request: ControllerRequest) -> Any:
     """Alter users as the active controller."""
     message = request.message

@@ -8,9 +8,9 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.handlers.authorization import Operation
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation
 from broker.protocol import codec
 from broker.raft import wire
 from broker.raft.errors import NotLeaderError

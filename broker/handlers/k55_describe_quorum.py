@@ -13,6 +13,7 @@ from kio.schema.errors import ErrorCode
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerRequest
 from broker.handlers.controller_apis import controller_api
+from broker.metadata.acls import Operation
 from broker.metadata.topic_names import METADATA_TOPIC
 from broker.protocol import codec
 from broker.raft.states.progress import Fetched
@@ -26,7 +27,7 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
     )
 
 
-@controller_api(API_KEY, versions=(0, 2), refuse=_refuse)
+@controller_api(API_KEY, versions=(0, 2), cluster_operation=Operation.DESCRIBE, refuse=_refuse)
 async def execute_describe_quorum(active: ActiveController, request: ControllerRequest) -> Any:
     """Describe the quorum as its leader."""
     version = request.api_version

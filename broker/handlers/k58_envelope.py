@@ -14,10 +14,11 @@ from typing import Any, Final
 from kio.schema.errors import ErrorCode
 
 from broker.controller.errors import NotControllerError
-from broker.handlers.authorization import CLUSTER, Operation
 from broker.handlers.controller_apis import NODE_APIS, VERSIONS
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation
+from broker.metadata.authorization import CLUSTER
 from broker.protocol import codec
 from broker.protocol.errors import MalformedRequestError, ProtocolError, RequestHeader
 from broker.protocol.request_context import Principal, RequestContext, address_text

@@ -10,13 +10,13 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.handlers.authorization import CLUSTER, OPERATIONS_OMITTED
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import (
     view_brokers,
     view_controller,
 )
+from broker.metadata.authorization import OPERATIONS_OMITTED
 from broker.protocol import codec
 
 API_KEY = 60
@@ -51,7 +51,7 @@ def handle_describe_cluster(request: Request, node: NodeServices) -> Any:
             for broker, endpoint in view_brokers(image, listener_name, with_fenced=with_fenced)
         ],
         cluster_authorized_operations=(
-            node.authorization.operations(request.context, CLUSTER)
+            node.authorization.cluster_operations(request.context)
             if with_operations
             else OPERATIONS_OMITTED
         ),

@@ -6,6 +6,8 @@ begin. A partition that is led elsewhere is NOT_LEADER_OR_FOLLOWER.
 
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from broker.background import Slices
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.partition_errors import located_error, partition_error_code
@@ -13,6 +15,7 @@ from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
 from broker.log.errors import StorageError
 from broker.log.producer.producer_state import ProducerEntry
+from broker.metadata.acls import Operation, ResourceKind
 from broker.replication.errors import UnknownPartitionError
 from broker.replication.leader.fetch_reader import check_leader
 
@@ -23,10 +26,20 @@ API_KEY = 61
 async def handle_describe_producers(request: Request, node: NodeServices) -> LargeAnswer:
     """Producers of each partition named."""
     slices, topics, entries = Slices(), list[dict[str, Any]](), 0
+    names = [str(topic.name) for topic in request.message.topics]
+    refused = await node.authorization.refused(
+        request.context, Operation.READ, ResourceKind.TOPIC, names
+    )
     for topic in request.message.topics:
-        rows = []
+        rows = list[dict[str, Any]]()
         for index in topic.partition_indexes:
-            rows.append(await _partition(node, str(topic.name), int(index), slices))
+            if topic.name in refused:
+                error = ErrorCode.topic_authorization_failed
+                rows.append(
+                    {"partition_index": int(index), "error_code": error, "active_producers": []}
+                )
+            else:
+                rows.append(await _partition(node, str(topic.name), int(index), slices))
             entries += 1 + len(rows[-1]["active_producers"])
         topics.append({"name": topic.name, "partitions": rows})
     return LargeAnswer(entries, topics=topics)

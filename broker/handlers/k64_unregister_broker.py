@@ -12,6 +12,7 @@ from broker.controller.active_controller import ActiveController
 from broker.controller.brokers import decide_unregister
 from broker.controller.controller_channel import ControllerRequest
 from broker.handlers.controller_apis import controller_api
+from broker.metadata.acls import Operation
 from broker.protocol import codec
 
 API_KEY: Final = 64
@@ -21,7 +22,7 @@ def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
     return codec.build_response(API_KEY, version, error_code=error, error_message=reason)
 
 
-@controller_api(API_KEY, versions=(0, 0), refuse=_refuse)
+@controller_api(API_KEY, versions=(0, 0), cluster_operation=Operation.ALTER, refuse=_refuse)
 async def execute_unregister(active: ActiveController, request: ControllerRequest) -> Any:
     """Forget a broker as the active controller."""
     message, version = request.message, request.api_version

@@ -8,12 +8,15 @@ NOT_COORDINATOR.
 import datetime
 from typing import Any
 
+from kio.schema.errors import ErrorCode
+
 from broker.background import Slices
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.transactions.transaction_metadata import TransactionMetadata
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
 
 API_KEY = 65
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -32,17 +35,25 @@ async def handle_describe_transactions(request: Request, node: NodeServices) -> 
     """Each transactional id that is asked for."""
     slices = Slices()
     states = await slices.all(
-        _answer(node, str(asked)) for asked in dict.fromkeys(request.message.transactional_ids)
+        _answer(request, node, str(asked))
+        for asked in dict.fromkeys(request.message.transactional_ids)
     )
     return LargeAnswer(len(states), transaction_states=states)
 
 
-def _answer(node: NodeServices, transactional_id: str) -> dict[str, Any]:
+def _answer(request: Request, node: NodeServices, transactional_id: str) -> dict[str, Any]:
+    authorization, context, right = node.authorization, request.context, Operation.DESCRIBE
+    kind = ResourceKind.TRANSACTIONAL_ID
+    if authorization.is_refused(context, right, kind, transactional_id):
+        error = ErrorCode.transactional_id_authorization_failed
+        return {**_UNKNOWN, "transactional_id": transactional_id, "error_code": error}
     known = node.transactions.coordinator.describe(transactional_id)
     if isinstance(known, CoordinatorError):
         return {**_UNKNOWN, "transactional_id": transactional_id, "error_code": known.code}
     topics: dict[str, list[int]] = {}
-    for topic, index in sorted(known.partitions):
+    names = [topic for topic, _ in known.partitions]
+    hidden = authorization.refused_now(context, right, ResourceKind.TOPIC, names, is_told=False)
+    for topic, index in sorted(it for it in known.partitions if it[0] not in hidden):
         topics.setdefault(topic, []).append(index)
     return {
         **_row(known),

@@ -18,6 +18,8 @@ from broker.coordinator.transactions.transaction_metadata import (
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
+from broker.metadata.acls import Operation, ResourceKind
+from broker.metadata.authorization import Resource
 
 API_KEY = 66
 _STATES = {str(state): state for state in TransactionState}
@@ -40,7 +42,7 @@ async def handle_list_transactions(request: Request, node: NodeServices) -> Larg
     for known in coordinator.transactions():
         await slices.pause()
         is_named = expression is None or expression.fullmatch(known.transactional_id)
-        if is_named and _passes(known, message, now_ms):
+        if is_named and _passes(known, message, now_ms) and _is_seen(known, request, node):
             rows.append(
                 {
                     "transactional_id": known.transactional_id,
@@ -58,6 +60,13 @@ async def handle_list_transactions(request: Request, node: NodeServices) -> Larg
 
 def _failed(error: ErrorCode, unknown: list[str]) -> LargeAnswer:
     return LargeAnswer(0, error_code=error, unknown_state_filters=unknown, transaction_states=[])
+
+
+def _is_seen(known: TransactionMetadata, request: Request, node: NodeServices) -> bool:
+    kind = ResourceKind.TRANSACTIONAL_ID
+    resource = Resource(kind=kind, name=known.transactional_id)
+    authorization, right = node.authorization, Operation.DESCRIBE
+    return authorization.is_allowed(request.context, right, resource, is_told=False)
 
 
 def _passes(known: TransactionMetadata, message: Any, now_ms: int) -> bool:

@@ -11,13 +11,14 @@ from kio.schema.errors import ErrorCode
 
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.acls import Operation
 from broker.metadata.image import ResourceType
 from broker.protocol import codec
 
 API_KEY: Final = 74
 
 
-@handles(api_key=API_KEY, versions=(0, 1))
+@handles(api_key=API_KEY, versions=(0, 1), cluster_operation=Operation.DESCRIBE_CONFIGS)
 def handle_list_config_resources(request: Request, node: NodeServices) -> Any:
     """List what can have configs."""
     wanted = {int(type_) for type_ in getattr(request.message, "resource_types", ())}

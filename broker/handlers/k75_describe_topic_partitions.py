@@ -13,11 +13,12 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.handlers.authorization import Resource, ResourceKind
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import NodeServices, Request
 from broker.handlers.topic_view import view_partition, view_topic_head
+from broker.metadata.acls import Operation, ResourceKind
+from broker.metadata.authorization import Resource
 from broker.metadata.image import MetadataImage, TopicImage
 from broker.metadata.topic_names import problem_of_topic_name
 from broker.protocol.request_context import RequestContext
@@ -36,7 +37,12 @@ async def handle_describe_topic_partitions(request: Request, node: NodeServices)
     """One page of topics and partitions."""
     message = request.message
     image = node.metadata.image
-    names = sorted({topic.name for topic in message.topics} or image.topics)
+    asked = {topic.name for topic in message.topics}
+    hidden = await node.authorization.refused(
+        *(request.context, Operation.DESCRIBE, ResourceKind.TOPIC, asked or image.topics),
+        is_told=bool(asked),
+    )
+    names = sorted((asked or image.topics.keys()) - hidden)
     first_partition = 0
     if message.cursor is not None:
         names = [name for name in names if name >= message.cursor.topic_name]
@@ -45,6 +51,8 @@ async def handle_describe_topic_partitions(request: Request, node: NodeServices)
     limit = min(max(message.response_partition_limit, 1), PARTITIONS_MAX)
     view = partial(_describe, node, request.context)
     topics, cursor = _page(image, view, names, first_partition, limit)
+    denied = ErrorCode.topic_authorization_failed
+    topics += [_refusal(name, denied) for name in sorted(hidden) if asked]
     entries = sum(len(topic["partitions"]) for topic in topics)
     return LargeAnswer(entries, topics=topics, next_cursor=cursor)
 
@@ -84,8 +92,7 @@ def _describe(
     }
 
 
-def _refusal(name: str) -> dict[str, Any]:
-    error = ErrorCode.unknown_topic_or_partition
-    if problem_of_topic_name(name):
+def _refusal(name: str, error: ErrorCode = ErrorCode.unknown_topic_or_partition) -> dict[str, Any]:
+    if error is ErrorCode.unknown_topic_or_partition and problem_of_topic_name(name):
         error = ErrorCode.invalid_topic_exception
     return {"error_code": error, "name": name, "partitions": ()}

@@ -15,13 +15,24 @@ import pkgutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from broker.handlers.authorization import Operation
+from kio.schema.errors import ErrorCode
+
 from broker.handlers.services import Listener
+from broker.metadata.acls import Operation, ResourceKind
 
 Handler = Callable[..., Any]
 AnyHandler = TypeVar("AnyHandler", bound=Handler)
+
+
+NOT_AUTHORIZED: Final = {
+    ResourceKind.TOPIC: ErrorCode.topic_authorization_failed,
+    ResourceKind.GROUP: ErrorCode.group_authorization_failed,
+    ResourceKind.CLUSTER: ErrorCode.cluster_authorization_failed,
+    ResourceKind.TRANSACTIONAL_ID: ErrorCode.transactional_id_authorization_failed,
+}
+"""The error of who lacks a right, by what it is about."""
 
 
 class HandlerKind(Enum):
@@ -30,6 +41,16 @@ class HandlerKind(Enum):
     PLAIN = "returns it"
     TASK = "returns it from a coroutine"
     SLOT = "puts it into its slot"
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """An operation that a principal must be allowed, or the whole request is refused."""
+
+    operation: Operation
+    kind: ResourceKind = ResourceKind.CLUSTER
+    field: str = ""
+    """The field of the request with the name of the resource; the cluster has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +64,8 @@ class Api:
     listener: Listener
     handler: Handler
     kind: HandlerKind
-    cluster_operation: Operation | None = None
-    """Refused as a whole to those who may not do this to the cluster."""
+    rights: tuple[Right, ...] = ()
+    """Refused as a whole to those who lack one of them."""
 
     def serves(self, version: int) -> bool:
         """Whether requests of this version are answered."""
@@ -61,6 +82,7 @@ def handles(
     listener: Listener = Listener.CLIENT,
     advertised_min: int | None = None,
     cluster_operation: Operation | None = None,
+    rights: tuple[Right, ...] = (),
 ) -> Callable[[AnyHandler], AnyHandler]:
     """Declare the handler of an API; versions are inclusive.
 
@@ -79,7 +101,7 @@ def handles(
             listener=listener,
             handler=handler,
             kind=_kind_of(handler),
-            cluster_operation=cluster_operation,
+            rights=rights if cluster_operation is None else (Right(cluster_operation), *rights),
         )
         return handler
 

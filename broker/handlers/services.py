@@ -11,9 +11,9 @@ from broker.controller.controller_channel import ControllerChannel
 from broker.coordinator.group_coordinator import GroupCoordinator
 from broker.coordinator.producer_ids import ProducerIdAllocator
 from broker.coordinator.transactions.transactions import Transactions
-from broker.handlers.authorization import Authorization
 from broker.handlers.metadata_blobs import MetadataBlobs
 from broker.log.log_manager import LogManager
+from broker.metadata.authorization import Authorization
 from broker.metadata.metadata_service import MetadataService
 from broker.protocol import codec
 from broker.protocol.errors import RequestHeader

@@ -1,10 +1,11 @@
 """How the image's topics and brokers look in Metadata and DescribeTopicPartitions; pure."""
 
 from typing import Any
+from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from broker.handlers.authorization import OPERATIONS_OMITTED
+from broker.metadata.authorization import OPERATIONS_OMITTED
 from broker.metadata.image import (
     NO_LEADER,
     BrokerImage,
@@ -90,6 +91,11 @@ def view_topic(
 def asked_topic_name(image: MetadataImage, topic: Any) -> str | None:
     """The name of a topic of a request that names it, or gives its id; None for an unknown id."""
     return str(topic.name) if hasattr(topic, "name") else image.topic_name(topic.topic_id)
+
+
+def topic_name(image: MetadataImage, key: str | bytes) -> str | None:
+    """The name of a topic that a request names, or whose id's bytes it gives."""
+    return key if isinstance(key, str) else image.topic_name(UUID(bytes=key))
 
 
 def view_topic_head(topic: TopicImage, operations: int) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TypeVar
 from uuid import UUID
 
+from broker.metadata.acls import Acl
 from broker.metadata.image import (
     BrokerImage,
     ConfigResource,
@@ -48,6 +49,7 @@ class MetadataDelta:
         self._deleted: dict[UUID, TopicImage] = {}
         self._configs: dict[ConfigResource, dict[str, str]] = {}
         self.features: dict[str, int | None] = {}
+        self._acls: dict[UUID, Acl | None] = {}
         self._scram: dict[ScramUser, ScramCredential | None] = {}
         self.next_producer_id = image.next_producer_id
 
@@ -111,6 +113,12 @@ class MetadataDelta:
             raise ReplayError(f"{user[0].label} of {user[1]} is removed, but does not exist")
         self._scram[user] = credential
 
+    def put_acl(self, id_: UUID, acl: Acl | None) -> None:
+        """Set an entry, or with None remove it, which must be there."""
+        if acl is None and self._acls.get(id_, self._image.acls.get(id_)) is None:
+            raise ReplayError(f"the access control entry {id_} is removed, but does not exist")
+        self._acls[id_] = acl
+
     def build(self, *, offset: int, epoch: int) -> ReplayedBatch:
         """The next image and the summary of what changed."""
         topics, topics_by_id = self._build_topics()
@@ -124,6 +132,7 @@ class MetadataDelta:
             topics_by_id=topics_by_id,
             configs=_merged(self._image.configs, configs),
             features=_merged(self._image.features, self.features),
+            acls=_merged(self._image.acls, self._acls),
             scram=_merged(self._image.scram, self._scram),
             next_producer_id=self.next_producer_id,
         )

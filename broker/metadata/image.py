@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
+from broker.metadata.acls import Acls
 from broker.metadata.records import BrokerEndpoint
 from broker.protocol.scram import ScramCredential, ScramMechanism
 
@@ -142,6 +143,7 @@ class MetadataImage:
     configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=_empty)
     features: Mapping[str, int] = field(default_factory=_empty)
     scram: Mapping[ScramUser, ScramCredential] = field(default_factory=_empty)
+    acls: Acls = field(default_factory=_empty)
     next_producer_id: int = 0
 
     def topic_name(self, topic_id: UUID) -> str | None:

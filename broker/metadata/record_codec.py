@@ -228,6 +228,21 @@ SCHEMAS: Final = (
         fields=(("name", STRING), ("mechanism", INT8)),
     ),
     Schema(
+        record=records.AccessControlEntryRecord,
+        api_key=18,
+        fields=(
+            ("id", UUID_),
+            ("resource_type", INT8),
+            ("resource_name", STRING),
+            ("pattern_type", INT8),
+            ("principal", STRING),
+            ("host", STRING),
+            ("operation", INT8),
+            ("permission_type", INT8),
+        ),
+    ),
+    Schema(record=records.RemoveAccessControlEntryRecord, api_key=19, fields=(("id", UUID_),)),
+    Schema(
         record=records.ProducerIdsRecord,
         api_key=15,
         fields=(("broker_id", INT32), ("broker_epoch", INT64), ("next_producer_id", INT64)),

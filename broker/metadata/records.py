@@ -162,6 +162,27 @@ class RemoveUserScramCredentialRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccessControlEntryRecord:
+    """Somebody may, or may not, do something."""
+
+    id: UUID
+    resource_type: int
+    resource_name: str
+    pattern_type: int
+    principal: str
+    host: str
+    operation: int
+    permission_type: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoveAccessControlEntryRecord:
+    """An entry is gone."""
+
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerIdsRecord:
     """Producer ids below `next_producer_id` are given away, the last block to this broker."""
 
@@ -194,6 +215,8 @@ MetadataRecord = (
     | ConfigRecord
     | UserScramCredentialRecord
     | RemoveUserScramCredentialRecord
+    | AccessControlEntryRecord
+    | RemoveAccessControlEntryRecord
     | ProducerIdsRecord
     | FeatureLevelRecord
     | NoOpRecord

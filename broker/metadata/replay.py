@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from broker.metadata import records
+from broker.metadata.acls import Acl, Operation, PatternType, Permission, ResourceKind
 from broker.metadata.delta import MetadataDelta, ReplayedBatch, ReplayError
 from broker.metadata.image import (
     BrokerImage,
@@ -152,6 +153,23 @@ def _remove_scram(delta: MetadataDelta, record: records.RemoveUserScramCredentia
     delta.put_scram((ScramMechanism(record.mechanism), record.name), None)
 
 
+def _create_acl(delta: MetadataDelta, record: records.AccessControlEntryRecord) -> None:
+    acl = Acl(
+        kind=ResourceKind(record.resource_type),
+        name=record.resource_name,
+        pattern=PatternType(record.pattern_type),
+        principal=record.principal,
+        host=record.host,
+        operation=Operation(record.operation),
+        permission=Permission(record.permission_type),
+    )
+    delta.put_acl(record.id, acl)
+
+
+def _remove_acl(delta: MetadataDelta, record: records.RemoveAccessControlEntryRecord) -> None:
+    delta.put_acl(record.id, None)
+
+
 def _set_producer_ids(delta: MetadataDelta, record: records.ProducerIdsRecord) -> None:
     delta.next_producer_id = record.next_producer_id
 
@@ -175,6 +193,8 @@ _REPLAY: Final[dict[type, Callable[[MetadataDelta, Any], None]]] = {
     records.ConfigRecord: _set_config,
     records.UserScramCredentialRecord: _set_scram,
     records.RemoveUserScramCredentialRecord: _remove_scram,
+    records.AccessControlEntryRecord: _create_acl,
+    records.RemoveAccessControlEntryRecord: _remove_acl,
     records.ProducerIdsRecord: _set_producer_ids,
     records.FeatureLevelRecord: _set_feature,
     records.NoOpRecord: _no_op,

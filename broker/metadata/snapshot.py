@@ -4,9 +4,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 from uuid import UUID
 
+from broker.metadata.acls import Acl
 from broker.metadata.image import ImageDelta, MetadataImage, PartitionImage, TopicImage
 from broker.metadata.record_codec import decode_record
 from broker.metadata.records import (
+    AccessControlEntryRecord,
     ConfigRecord,
     FeatureLevelRecord,
     MetadataRecord,
@@ -53,10 +55,25 @@ def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
             server_key=credential.server_key,
             iterations=credential.iterations,
         )
+    yield from (acl_record(id_, acl) for id_, acl in image.acls.items())
     if image.next_producer_id:
         yield ProducerIdsRecord(
             broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id
         )
+
+
+def acl_record(id_: UUID, acl: Acl) -> AccessControlEntryRecord:
+    """The record that makes an entry."""
+    return AccessControlEntryRecord(
+        id=id_,
+        resource_type=acl.kind,
+        resource_name=acl.name,
+        pattern_type=acl.pattern,
+        principal=acl.principal,
+        host=acl.host,
+        operation=acl.operation,
+        permission_type=acl.permission,
+    )
 
 
 def build_image(

@@ -40,9 +40,14 @@ class Principal:
         cursor.i16()  # later versions append fields
         return cls(type=cursor.string(True), name=cursor.string(True))
 
+    def __str__(self) -> str:
+        return f"{self.type}:{self.name}"
+
 
 ANONYMOUS: Final = Principal(type="User", name="ANONYMOUS")
 """Whoever comes through a listener that asks for no identity."""
+ITSELF: Final = Principal(type="Node", name="itself")
+"""The node, where it asks for its own sake. Compared by identity: no bytes make another one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

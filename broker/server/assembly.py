@@ -27,6 +27,7 @@ from broker.handlers.services import Listener, NodeServices
 from broker.log.config import LogConfig
 from broker.log.disk.durable import force_file
 from broker.log.log_manager import LogManager
+from broker.metadata.authorization import Authorization, StandardAuthorizer
 from broker.metadata.cordons import is_cordoned
 from broker.metadata.effective_configs import (
     broker_config_value,
@@ -145,7 +146,10 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
     connect_to_voter = partial(dial, listeners.controller_name)
     connect_to_broker = partial(dial, listeners.inter_broker)
     quorum = _build_quorum(config, clock, logs, connect_to_voter)
-    controller = _build_controller(config, clock, quorum, metadata, connect_to_voter)
+    authorization = _authorization(config, metadata)
+    controller = _build_controller(
+        config, clock, quorum, metadata, connect_to_voter, authorization=authorization
+    )
     replicas = ReplicaManager(
         config=config,
         clock=clock,
@@ -177,6 +181,7 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         groups=groups,
         producer_ids=producer_ids,
         transactions=transactions,
+        authorization=authorization,
     )
     return NodeParts(
         config=config,
@@ -204,6 +209,17 @@ def _build_producer_ids(
         broker_epoch=lambda: metadata.broker_epoch,
         controller=controller,
     )
+
+
+def _authorization(config: BrokerConfig, metadata: MetadataService) -> Authorization:
+    if config.authorizer is None:
+        return Authorization()
+    authorizer = StandardAuthorizer(
+        lambda: metadata.image.acls,
+        super_users=config.authorizer.super_users,
+        allows_unlisted=config.authorizer.allows_unlisted,
+    )
+    return Authorization(authorizer, authorizer.allows_some)
 
 
 def _name(config: BrokerConfig) -> str:
@@ -293,6 +309,8 @@ def _build_controller(
     quorum: QuorumNode,
     metadata: MetadataService,
     connect_to_voter: Callable[[Voter], PeerClient],
+    *,
+    authorization: Authorization,
 ) -> ControllerChannel:
     active = ActiveController(
         quorum=quorum,
@@ -314,6 +332,7 @@ def _build_controller(
             is_deletion_enabled=config.delete_topic_enable,
         ),
         bootstrap=_bootstrap_records(config),
+        authorization=authorization,
     )
     return ControllerChannel(
         quorum=quorum,

@@ -17,11 +17,11 @@ from kio.schema.errors import ErrorCode
 
 from broker.background import LARGE_BYTES, Tasks, in_thread_if_large, log_failure
 from broker.config.sasl import SaslConfig
-from broker.handlers.authorization import CLUSTER
 from broker.handlers.k18_api_versions import build_api_versions
 from broker.handlers.large_answer import LargeAnswer
-from broker.handlers.registry import Api, HandlerKind, HandlerRegistry
+from broker.handlers.registry import NOT_AUTHORIZED, Api, HandlerKind, HandlerRegistry
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.authorization import CLUSTER
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError, RequestHeader, UnsupportedVersionError
 from broker.protocol.frames import FRAME_BYTES_MAX, RequestMemory
@@ -198,8 +198,10 @@ class Dispatcher:
         if self._login is not None and not self._may_pass(self._login, request):
             return
         slot = self._queue.new_slot()
-        if not self._is_allowed(api):
-            self._answer_error(request, slot, ErrorCode.cluster_authorization_failed)
+        is_decoded_later = api.kind is HandlerKind.TASK and len(frame) >= LARGE_BYTES
+        denial = None if is_decoded_later else self._denial(api, request)
+        if denial is not None:
+            self._answer_error(request, slot, denial)
         elif api.kind is HandlerKind.TASK:
             self._start(api, request, slot)
         else:
@@ -264,9 +266,16 @@ class Dispatcher:
         slot.complete((answer,))
         self._queue.new_slot().close_connection(f"login: {why}")
 
-    def _is_allowed(self, api: Api) -> bool:
-        operation, authorization = api.cluster_operation, self._context.node.authorization
-        return operation is None or authorization.is_allowed(self._requests, operation, CLUSTER)
+    def _denial(self, api: Api, request: Request) -> ErrorCode | None:
+        """Why the request is refused as a whole."""
+        authorization = self._context.node.authorization
+        if not api.rights or not authorization.is_enabled:
+            return None
+        for right in api.rights:
+            name = getattr(request.message, right.field) if right.field else CLUSTER.name
+            if authorization.is_refused(request.context, right.operation, right.kind, name):
+                return NOT_AUTHORIZED[right.kind]
+        return None
 
     def _start(self, api: Api, request: Request, slot: Slot) -> None:
         size_bytes = len(request.frame)
@@ -308,6 +317,11 @@ class Dispatcher:
         try:
             if request.frame:
                 await _decode_large(request, self._context.memory)
+                denial = self._denial(api, request)
+                if denial is not None:
+                    self._answer_error(request, slot, denial)
+                    self._go_on()
+                    return
             answer = await api.handler(request, self._context.node)
             if isinstance(answer, LargeAnswer) and answer.is_large:
                 size_bytes = max(size_bytes, LARGE_BYTES)

@@ -160,6 +160,7 @@ class Node:
         """Retention, delayed deletions and flushes that are due."""
         assert self._parts is not None
         parts = self._parts
+        parts.services.authorization.tell_denials()
         return parts.logs.upkeep(self._clock.wall_ms(), parts.replicas.high_watermarks())
 
     async def stop(self) -> None:

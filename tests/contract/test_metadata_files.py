@@ -51,6 +51,8 @@ def test_kafka_reads_every_record_of_our_metadata_log(tmp_path: Path) -> None:
     assert '"brokerId":1,"brokerEpoch":7,"cordonedLogDirs":[]' in printed
     assert '"name":"alice","mechanism":1,"salt":"c2FsdA=="' in printed
     assert '"serverKey":"c2VydmVy","iterations":8192' in printed
+    assert '"resourceName":"orders","patternType":4,"principal":"User:alice"' in printed
+    assert '"host":"*","operation":3,"permissionType":2' in printed
     assert '"isr":[3,1],"leader":3,"replicas":[3,1,2],"removingReplicas":[2]' in printed
 
 

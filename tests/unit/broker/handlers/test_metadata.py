@@ -10,13 +10,13 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from broker.handlers import metadata_blobs
-from broker.handlers.authorization import OPERATIONS_OMITTED
 from broker.handlers.k03_metadata import handle_metadata
 from broker.handlers.k60_describe_cluster import handle_describe_cluster
 from broker.handlers.k75_describe_topic_partitions import handle_describe_topic_partitions
 from broker.handlers.large_answer import LARGE_ENTRIES
 from broker.handlers.metadata_blobs import MetadataBlobs
 from broker.handlers.services import NodeServices, Request
+from broker.metadata.authorization import OPERATIONS_OMITTED
 from broker.protocol import codec
 from broker.protocol.hot.metadata import encode_topic
 from broker.protocol.request_context import RequestContext

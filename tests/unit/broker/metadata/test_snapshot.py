@@ -73,6 +73,20 @@ def rich_image() -> MetadataImage:
                 for mechanism in (1, 2)
             ),
             records.RemoveUserScramCredentialRecord(name="bob", mechanism=1),
+            *(
+                records.AccessControlEntryRecord(
+                    id=topic_id(name),
+                    resource_type=2,
+                    resource_name=name,
+                    pattern_type=4,
+                    principal="User:alice",
+                    host="*",
+                    operation=3,
+                    permission_type=2,
+                )
+                for name in ("kept", "gone")
+            ),
+            records.RemoveAccessControlEntryRecord(id=topic_id("gone")),
             records.RemoveTopicRecord(topic_id=topic_id("u")),
         ],
     )
