@@ -38,13 +38,14 @@ from control.kafka.connection.settings import KafkaSettings, quoted
 from control.model.ids import ClusterId
 from control.model.units import parse_duration
 from control.model.watched_cluster import COLORS, JOURNAL_HOLD_S, is_of_any
-from partiscope.access_settings import (
+from partiscope.access.access_settings import (
     ROLES_MAX,
     USERS_FILE,
     AccessSettings,
     RoleSettings,
     roles_of,
 )
+from partiscope.access.users_file import UsersFile
 from partiscope.alert_settings import AlertsSettings
 from partiscope.connections import ConnectionSettings, SchemaRegistryConnection
 from partiscope.journal_chain import CHAIN_FILE
@@ -56,7 +57,6 @@ from partiscope.setting_types import (
     Text,
     require_plain_texts,
 )
-from partiscope.users_file import UsersFile
 from spark_metrics.window.store_url import require_no_password
 
 ENV_PREFIX: Final = "PARTISCOPE_"

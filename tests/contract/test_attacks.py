@@ -19,7 +19,7 @@ from websockets.typing import Origin
 from control.access.roles import BUILT_IN, EVERYWHERE
 from dashboard.server.login.sessions import NAME_ATTEMPTS_MAX
 from dashboard.server.request_bounds import HEAD_BYTES_MAX, HEAD_S_MAX
-from partiscope.users_file import User, UsersFile, hashed
+from partiscope.access.users_file import User, UsersFile, hashed
 from tests.support.cases import case
 from tests.support.page_server import PageServer
 from tests.support.patience import WAIT_S

@@ -22,9 +22,9 @@ from control.operations.bus.topics import EVENTS
 from control.operations.catalogue.topics.create_topic import CreateTopic
 from control.operations.errors import ChainFileError
 from control.operations.operation_session import OperationSession
+from partiscope.access.users_file import User, UsersFile
 from partiscope.cli.shared.exits import Exit
 from partiscope.journal_chain import ChainFile
-from partiscope.users_file import User, UsersFile
 from tests.contract.operations_rig import unique
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from playwright.sync_api import Browser, Page, expect
 
 from control.access.roles import BUILT_IN, EVERYWHERE
-from partiscope.users_file import User, UsersFile, hashed
+from partiscope.access.users_file import User, UsersFile, hashed
 from tests.contract.operations_rig import unique
 from tests.support.axe import serious_findings
 from tests.support.browser import dialog_of, open_page

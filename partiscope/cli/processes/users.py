@@ -9,14 +9,14 @@ from typing import Annotated
 import typer
 
 from control.access.roles import EVERYWHERE
-from partiscope.access_settings import roles_of
+from partiscope.access.access_settings import roles_of
+from partiscope.access.users_file import NAME, User, hashed
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
 from partiscope.cli.shared.options import Data, Json, note, settings_with, write_json
 from partiscope.cli.shared.streams import is_piped
 from partiscope.cli.shared.tables import words, write_table
 from partiscope.settings import Settings
-from partiscope.users_file import NAME, User, hashed
 
 app = typer.Typer(
     cls=ListByDefault,

@@ -13,11 +13,11 @@ from control.kafka.errors import (
 from control.model.command_line import typed
 from control.operations.errors import InvalidInputError, OperationError
 from control.views.next_links import explained
+from partiscope.access.users_file import UsersFileError
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.layout import LayoutError
 from partiscope.settings import SettingsError
 from partiscope.supervisor import PartFailedError
-from partiscope.users_file import UsersFileError
 
 
 def exit_status_of(error: Exception) -> Exit | None:

@@ -13,7 +13,7 @@ import pytest
 
 from control.access.login import OPERATING_SYSTEM, PASSWORD
 from control.access.roles import ADMIN, BUILT_IN, EVERYWHERE, VIEWER
-from partiscope.users_file import User, UsersFile, UsersFileError, hashed
+from partiscope.access.users_file import User, UsersFile, UsersFileError, hashed
 
 SECRET = "correct horse battery"
 

@@ -1,0 +1,1 @@
+"""Users of the page and roles of the settings: files and sections."""
