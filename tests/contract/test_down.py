@@ -1,5 +1,6 @@
 """`down` ends what runs; `down --purge` removes what brokers have made, once it was confirmed."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -59,3 +60,13 @@ def test_a_folder_that_is_not_ours_is_left_alone(tmp_path: Path) -> None:
 def test_where_nothing_runs_that_is_told(tmp_path: Path) -> None:
     told = down(tmp_path)
     assert (told.returncode, told.stdout) == (Exit.DONE, f"nothing runs from {tmp_path}\n")
+
+
+def test_a_script_is_told_what_would_go(tmp_path: Path) -> None:
+    with BundledCluster(tmp_path / "data", brokers=1) as cluster:
+        assert cluster.process is not None
+        told = json.loads(down(tmp_path / "data", "--purge", "--dry-run", "--json").stdout)
+        assert told["process"] == cluster.process.pid
+        assert told["bytes"] > 0
+        assert str(tmp_path / "data/broker-101") in told["removed"]
+        assert cluster.process.poll() is None

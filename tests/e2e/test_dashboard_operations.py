@@ -227,7 +227,7 @@ def test_a_preview_that_another_client_makes_stale_is_refused(
     dialog.get_by_role("button", name="Change").click()
     expect(dialog).to_contain_text("changed since its preview")
     dialog.get_by_role("button", name="Preview").click()
-    expect(dialog).to_contain_text("7 (7 ms) → 3600000 (1 h)")
+    expect(dialog).to_contain_text("7 (7.0 ms) → 3600000 (1 h)")
 
 
 def test_back_and_a_reload_leave_nothing_to_confirm(page: Page, server: PageServer) -> None:

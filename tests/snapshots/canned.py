@@ -181,6 +181,9 @@ class CannedSession:
     async def __aexit__(self, *_: object) -> None:
         return None
 
+    def records(self, topic: str) -> KafkaSettings:
+        return self.settings
+
     async def _lines(self) -> tuple[JournalLine, ...]:
         return LINES
 

@@ -49,6 +49,7 @@ def _of_type(dice: random.Random, hint: Any) -> Any:
         bool: dice.random() < 0.5,
         int: dice.choice(INTEGERS) if dice.random() < 0.3 else dice.choice((0, 1, 101)),
         str: random_text(dice),
+        bytes: dice.randbytes(dice.randrange(40)),
         UUID: dice.choice(UUIDS),
     }
     return drawn[hint]

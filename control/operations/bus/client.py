@@ -39,7 +39,13 @@ from control.move.conflicts import check_others
 from control.move.events import Event, EventKind
 from control.move.rollback_plan import SETTLED_WITHIN_S, RollbackPlan
 from control.move.state import OperationState, apply_event
-from control.move.throttle import RATE_MIN_BYTES_PER_S, THROTTLE_AUTO, Throttle, why_too_long
+from control.move.throttle import (
+    RATE_MIN_BYTES_PER_S,
+    THROTTLE_AUTO,
+    THROTTLE_NONE,
+    Throttle,
+    why_too_long,
+)
 from control.move.window import MoveWindow
 from control.move.yields import NEVER_YIELDS, YieldRules
 from control.operations.bus.ledger import Ledger, Slices
@@ -336,7 +342,7 @@ class OperationsClient(MovesReader):
         state = await self.get(operation_id)
         _, waves = _asked(operation_id, (await self._bus.read_commands(of=operation_id))[0])
         too_long = why_too_long(plan_waves(state.changes, waves))
-        if rate is not None and too_long:
+        if throttle != THROTTLE_NONE and too_long:
             raise InvalidInputError({"throttle": f"{operation_id}: {too_long}"})
 
     async def rollback_plan(

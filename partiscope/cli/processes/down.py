@@ -10,9 +10,11 @@ from partiscope.cli.shared.confirm import require_typed
 from partiscope.cli.shared.options import (
     Data,
     DryRun,
+    Json,
     Yes,
     check_data_directory,
     note,
+    write_json,
     write_lines,
 )
 from partiscope.removal import Removal, end, find_holder, find_made, remove
@@ -25,7 +27,11 @@ Purge = Annotated[
 
 
 def down(
-    data: Data = None, purge: Purge = False, yes: Yes = False, dry_run: DryRun = False
+    data: Data = None,
+    purge: Purge = False,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
 ) -> None:
     """End the `up` or `cluster` that runs from the data directory.
 
@@ -35,10 +41,11 @@ def down(
     check_data_directory(folder)
     runs = find_holder(folder)
     removal = find_made(folder) if purge else None
-    if removal is not None:
+    if removal is not None and not as_json:
         _tell(removal)
     if dry_run:
-        write_lines(f"process {runs} would be ended" if runs else f"nothing runs from {folder}")
+        told = f"process {runs} would be ended" if runs else f"nothing runs from {folder}"
+        _write(told, runs, removal, as_json=as_json)
         return
     if removal is not None:
         what = f"{bytes_text(removal.size_bytes)} in {folder} are removed for good"
@@ -47,13 +54,29 @@ def down(
         note(f"ending process {runs}")
         end(folder, runs)
     if removal is None:
-        write_lines(f"ended; {folder} stays" if runs else f"nothing runs from {folder}")
+        told = f"ended; {folder} stays" if runs else f"nothing runs from {folder}"
+        _write(told, runs, None, as_json=as_json)
         return
     found = find_made(folder)  # its end may have written more
     remove(found)
-    write_lines(f"removed {found.files:,} files, {bytes_text(found.size_bytes)}")
-    if folder.exists():
-        write_lines(f"{folder} stays: it holds other files")
+    told = f"removed {found.files:,} files, {bytes_text(found.size_bytes)}"
+    stays = f"\n{folder} stays: it holds other files" if folder.exists() else ""
+    _write(told + stays, runs, found, as_json=as_json)
+
+
+def _write(words: str, process: int | None, removal: Removal | None, *, as_json: bool) -> None:
+    if not as_json:
+        write_lines(words)
+        return
+    write_json(
+        {
+            "process": process,
+            "removed": [str(it) for it in removal.made] if removal else [],
+            "left": [str(it) for it in removal.others] if removal else [],
+            "files": removal.files if removal else 0,
+            "bytes": removal.size_bytes if removal else 0,
+        }
+    )
 
 
 def _tell(removal: Removal) -> None:

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from getpass import getpass
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -50,6 +50,38 @@ def list_users(*, data: Data = None, as_json: Json = False) -> None:
     write_table([words(title) for title in ("user", "logs in by", "roles")], rows)
 
 
+@app.command(epilog="Example: partiscope users describe alice")
+def describe(*, name: Name, data: Data = None, as_json: Json = False) -> None:
+    """A user's roles, and what each of them allows."""
+    settings = _settings(data)
+    user, known = _known(settings.users_file.users(), name), roles_of(settings.roles)
+    roles: list[dict[str, Any]] = [
+        {
+            "cluster": where,
+            "role": role,
+            "operations": sorted(known[role].operations) if role in known else [],
+            "topics": list(known[role].topics) if role in known else [],
+            "reads_records": role in known and known[role].may_read_records,
+        }
+        for where, role in user.roles.items()
+    ]
+    if as_json:
+        write_json({"name": user.name, "password": bool(user.password), "roles": roles})
+        return
+    titles = ("cluster", "role", "operations", "topics", "reads records")
+    rows = [
+        [
+            "all" if it["cluster"] == EVERYWHERE else it["cluster"],
+            it["role"],
+            ", ".join(it["operations"]) or "none",
+            ", ".join(it["topics"]),
+            "yes" if it["reads_records"] else "no",
+        ]
+        for it in roles
+    ]
+    write_table([words(title) for title in titles], rows)
+
+
 @app.command(epilog="Example: partiscope users add alice --role operator")
 def add(
     *,
@@ -62,6 +94,7 @@ def add(
         bool, typer.Option(help="Ask for a password; without, the user comes by a proxy or SSH.")
     ] = True,
     data: Data = None,
+    as_json: Json = False,
 ) -> None:
     """Add a user, or give one a new password; its sessions end.
 
@@ -75,27 +108,44 @@ def add(
         known = users.get(name, User(name=name))
         roles = {**known.roles, cluster: role}
         users[name] = replace(known, password=secret, roles=roles)
-    note(f"{name} may log in: {_roles_text(roles)}")
+    _told(f"{name} may log in: {_roles_text(roles)}", users[name], as_json=as_json)
     if is_first:
         note("the page asks for logins once it is started again (`partiscope up` or `dashboard`)")
 
 
 @app.command(epilog="Example: partiscope users role alice viewer --on prod")
-def role(*, name: Name, role: RoleName, cluster: OnCluster = EVERYWHERE, data: Data = None) -> None:
+def role(
+    *,
+    name: Name,
+    role: RoleName,
+    cluster: OnCluster = EVERYWHERE,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
     """Give a user another role; sessions that it had end."""
     settings = _checked(data, name, role, cluster)
     with settings.users_file.changing() as users:
         known = _known(users, name)
         users[name] = replace(known, roles={**known.roles, cluster: role})
-    note(f"{name}: {_roles_text(users[name].roles)}")
+    _told(f"{name}: {_roles_text(users[name].roles)}", users[name], as_json=as_json)
 
 
 @app.command(epilog="Example: partiscope users remove alice")
-def remove(*, name: Name, data: Data = None) -> None:
+def remove(*, name: Name, data: Data = None, as_json: Json = False) -> None:
     """Remove a user; its sessions end at once."""
     with _settings(data).users_file.changing() as users:
         del users[_known(users, name).name]
-    note(f"{name} is removed; {len(users)} left")
+    if as_json:
+        write_json({"name": name, "left": len(users)})
+    else:
+        note(f"{name} is removed; {len(users)} left")
+
+
+def _told(line: str, user: User, *, as_json: bool) -> None:
+    if as_json:
+        write_json({"name": user.name, "roles": dict(user.roles)})
+    else:
+        note(line)
 
 
 def _settings(data: Data) -> Settings:

@@ -113,9 +113,10 @@ def show_list(page_of: Callable[[TableQuery], Page], wish: Wish) -> None:
 
 
 def cells_of(row: Row) -> dict[str, Any]:
-    """Values of a row of a small table by its columns' ids; words for a status."""
+    """Values of a row of a small table by its columns' ids; words for a status or a state."""
     return {
-        name: cell.text if name == "status" else _plain(cell) for name, cell in row.cells.items()
+        name: cell.text if name in ("status", "state") else _plain(cell)
+        for name, cell in row.cells.items()
     }
 
 

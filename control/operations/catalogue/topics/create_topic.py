@@ -178,15 +178,20 @@ class CreateTopic(Operation):
             *_placement_changes(wanted.assignment),
         )
         notes = () if wanted.assignment else ("the cluster chooses the brokers of the replicas",)
-        return Effect(command=wanted, changes=changes, notes=notes, facts=brokers)
+        holders = {it for replicas in wanted.assignment.values() for it in replicas}
+        facts = frozenset((it.id, it.rack) for it in brokers if it.id in holders)
+        return Effect(command=wanted, changes=changes, notes=notes, facts=facts)
 
     async def require_fresh(self, context: OperationContext, facts: Hashable) -> None:
-        """The brokers that get replicas are still those that take some.
+        """The brokers that get replicas still take some, in the same racks. One that came is no
+        reason to ask anew.
 
-        :raises StalePreviewError: a broker came, left, or takes no new replicas any more.
+        :raises StalePreviewError: one left, takes no new replicas any more, or is in another rack.
         """
-        if self.assignment and facts != await _open_brokers(context.admin):
-            why = "brokers came, left, or take no new replicas any more"
+        now = {(it.id, it.rack) for it in await _open_brokers(context.admin)}
+        if self.assignment and isinstance(facts, frozenset) and not facts <= now:
+            gone = ", ".join(str(broker) for broker, _ in sorted(facts - now))
+            why = f"broker {gone} left, takes no new replicas any more, or is in another rack"
             raise StalePreviewError(self.what, why)
 
     async def perform(self, context: OperationContext) -> Done:

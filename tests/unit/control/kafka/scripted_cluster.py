@@ -214,6 +214,8 @@ class ScriptedCluster:
         self._has_ended = True
         others = asyncio.all_tasks() - {asyncio.current_task()}
         await asyncio.gather(*others, return_exceptions=True)
+        closed = (writer.wait_closed() for writer in self._writers)
+        await asyncio.gather(*closed, return_exceptions=True)
 
     async def _serve(
         self, broker: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
