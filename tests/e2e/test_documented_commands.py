@@ -41,8 +41,8 @@ NOT_TYPED: Final = {
     "partiscope down": "it ends `up`; tests/contract/test_down.py types it",
     "ssh ": "needs another machine; ssh itself reads its words below",
     "partiscope users": "others would lack a role then; tests/unit/partiscope/cli/test_users.py",
-    "kafka-acls.sh ": "brokers of `up` have no authorizer; tests/contract/test_told_rights.py grants "
-    "by the commands that are told",
+    "kafka-acls.sh ": "brokers of `up` have no authorizer; tests/contract/test_told_rights.py "
+    "grants by the commands that are told",
     "python -m spark_metrics.job.set_up": "`make setup` ran it, or no test of Spark runs",
     "python -m spark_metrics.buckets.": "tests/spark/test_submitted_job.py submits what it writes",
     "python -m benchmarks.": "hours; its words are read below",
