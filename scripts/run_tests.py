@@ -24,7 +24,7 @@ SIDE_BY_SIDE: Final = (
     "-n", "3", "--dist", "loadgroup", "--no-loadscope-reorder", "--durations=25",
 )  # fmt: skip
 TESTS_FAILED: Final = 1
-FILES_MAX: Final = 5
+FILES_MAX: Final = 10
 
 
 def main(suite: str, *arguments: str) -> int:

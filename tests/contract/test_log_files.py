@@ -4,11 +4,12 @@ import random
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -26,6 +27,9 @@ from broker.log.log_reader import LogReader
 from broker.log.partition_log import PartitionLog
 from broker.protocol.records import NewRecord, Record, build_batch, iter_batch_headers, iter_records
 from tests.support.kafka_oracle import KafkaCluster, run_tool
+from tests.support.ledger import log_end
+from tests.support.patience import WAIT_S
+from tests.support.settle import wait_until
 from tests.unit.broker.log.transactions import begin, committed, end
 
 pytestmark = pytest.mark.kafka_oracle
@@ -35,7 +39,6 @@ NOW_MS = 1_700_000_000_000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 CONFIG = LogConfig(segment_bytes=30_000, index_interval_bytes=1000)
 CLUSTER_ID = "cGFydGlzY29wZS10ZXN0cw"
-WAIT_S = 30
 
 
 def _dump(files: list[Path], *options: str) -> str:
@@ -245,6 +248,10 @@ def test_we_read_transactions_that_kafka_wrote(kafka_cluster: KafkaCluster, tmp_
         producer.produce(topic, value=b"%d" % number, partition=0)
         assert producer.flush(WAIT_S) == 0
         (producer.commit_transaction if number % 2 else producer.abort_transaction)(WAIT_S)
+    # A commit is answered once it is decided; its marker comes to the partition later.
+    with closing(Consumer({**where, "group.id": topic})) as consumer:
+        place = TopicPartition(topic, 0)
+        wait_until(lambda: log_end(consumer, place) == 2 * 6, "records and markers are written")
     (original,) = kafka_cluster.base_dir.glob(f"*/{topic}-0")
     for is_clean in (True, False):
         copy = tmp_path / f"{is_clean}" / f"{topic}-0"

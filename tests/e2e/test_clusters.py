@@ -1,5 +1,6 @@
 """One page for several clusters: a tab is about one of them, its addresses say which."""
 
+import re
 import time
 from collections.abc import Iterator
 from typing import Final
@@ -74,13 +75,13 @@ def test_a_tab_is_about_one_cluster_and_switches(browser: Browser, server: PageS
     errors: list[str] = []
     page = open_page(browser, f"{server.url}/topics", errors)
     _shows(page, "prod", 3)
-    assert page.url.endswith("/topics?cluster=prod"), "the first one, and the address says so"
+    expect(page, "of the first one").to_have_url(re.compile(r"/topics\?cluster=prod$"))
     band = page.locator(".cluster-band")
     expect(band).to_have_text("PRODUCTION prod")
     assert band.evaluate("it => getComputedStyle(it).backgroundColor") == "rgb(224, 49, 49)"
     page.locator("#nav-brokers").click()
     expect(page.locator("h1")).to_have_text("Brokers")
-    assert page.url.endswith("/brokers?cluster=prod"), "links carry it on"
+    expect(page, "links carry it on").to_have_url(re.compile(r"/brokers\?cluster=prod$"))
     page.go_back()
     _shows(page, "prod", 3)
 

@@ -1,6 +1,7 @@
 """One page follows a topic while another sends it the lines of a file; on brokers of ours."""
 
 import json
+import re
 import time
 from functools import partial
 from pathlib import Path
@@ -187,13 +188,13 @@ def test_a_message_is_decoded_kept_as_a_file_and_sent_again(page: Page, server: 
     page.get_by_role("option", name="hex", exact=True).click()
     page.locator("#browse-read").click()
     expect(first).to_contain_text("0x7b226e223a20377d")
-    assert "vf=hex" in page.url
+    expect(page).to_have_url(re.compile("vf=hex"))
     page.goto(f"{server.url}/browse/{SLOW}?partition=0&offset=7&limit=1")
     expect(first).to_contain_text("0x7b226e223a20377d")
     first.locator("summary").first.click()
     first.get_by_text("send again, with edits").click()
     expect(page.locator("#produce-value, [id*=value]").first).to_be_visible()
-    assert f"/produce/{SLOW}" in page.url
+    expect(page).to_have_url(re.compile(f"/produce/{SLOW}"))
 
 
 def _is_copied(page: Page, value: str) -> bool:

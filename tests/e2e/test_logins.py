@@ -88,7 +88,7 @@ def test_the_page_that_asks_is_for_everybody(browser: Browser, server: PageServe
 
 def test_every_view_works_under_the_policy(browser: Browser, server: PageServer) -> None:
     with logged_in(browser, server, "victor", "topics?q=lag>0") as page:
-        assert page.url == f"{server.url}/topics?q=lag%3E0"
+        expect(page).to_have_url(f"{server.url}/topics?q=lag%3E0")
         for view in VIEWS:
             with case(view):
                 page.goto(f"{server.url}/{view}")

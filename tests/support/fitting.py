@@ -1,11 +1,14 @@
 """What does not fit on a page: figures that are cut, texts that lie on each other, and the like."""
 
+import time
 from typing import Final
 
 from playwright.sync_api import Page
 
+from tests.support.patience import patience_s
+
 WIDTHS: Final = (1440, 1024, 390)
-LOOKS: Final = 20
+SETTLED_S: Final = 10.0
 FAULTS: Final = """() => {
   const found = [];
   const drawn = "svg, .heat, .bars, pre, .message-value, .unseen, .name-head";
@@ -77,10 +80,9 @@ FAULTS: Final = """() => {
 
 def lasting_faults(page: Page, *, names: str = "") -> list[str]:
     """Those that stay: tables move for a moment when their rows come. ``names`` may be cut."""
-    faults: list[str] = []
-    for _ in range(LOOKS):
+    until_s = time.monotonic() + patience_s(SETTLED_S)
+    while True:
         page.wait_for_timeout(200)
         faults = [it for it in page.evaluate(FAULTS) if not names or names not in it]
-        if not faults:
-            break
-    return faults
+        if not faults or time.monotonic() > until_s:
+            return faults

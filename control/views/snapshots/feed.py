@@ -139,9 +139,12 @@ class SnapshotFeed:
                 loop.call_soon_threadsafe(changed.set)
 
         unsubscribe = self.subscribe(wake)
+        taken: OperatorSnapshot | None = None
         try:
             while True:
-                yield self.current
+                if (current := self.current) is not taken:  # It may be taken before it is told.
+                    taken = current
+                    yield current
                 await changed.wait()
                 changed.clear()
         finally:

@@ -35,7 +35,7 @@ def test_a_new_version_arrives_by_itself(feed: SnapshotFeed, tmp_path: Path) -> 
     feed.start()
     manifest = StoreBuilder(tmp_path).write_synthetic(SIZES, history_s=0)
 
-    found = feed.wait_for(lambda snapshot: not snapshot.is_empty, timeout_s=5)
+    found = feed.wait_for(lambda snapshot: not snapshot.is_empty, timeout_s=WAIT_S)
 
     assert found.version == manifest.version
     assert found.headline.partitions.value == 6
@@ -158,7 +158,7 @@ def test_an_unexpected_error_at_the_first_look_leaves_the_feed_running(tmp_path:
     assert feed.current.is_empty
     assert feed.current.health.text == "figures cannot be read"
     reader.error = None
-    assert not feed.wait_for(lambda it: not it.is_empty, timeout_s=5).is_empty
+    assert not feed.wait_for(lambda it: not it.is_empty, timeout_s=WAIT_S).is_empty
     feed.stop()
 
 
@@ -174,7 +174,7 @@ def test_a_listener_that_fails_does_not_stop_the_others(
     feed.subscribe(lambda snapshot: heard.append(snapshot.version))
     feed.start()
     manifest = StoreBuilder(tmp_path).write_synthetic(SIZES, history_s=0)
-    feed.wait_for(lambda snapshot: snapshot.version > 0, timeout_s=5)
+    feed.wait_for(lambda snapshot: snapshot.version > 0, timeout_s=WAIT_S)
     feed.stop()
 
     assert heard[0] == manifest.version
@@ -196,7 +196,7 @@ def test_who_unsubscribed_hears_no_more(feed: SnapshotFeed, tmp_path: Path) -> N
     feed.subscribe(lambda snapshot: heard.append(snapshot.version))()
     feed.start()
     StoreBuilder(tmp_path).write_synthetic(SIZES, history_s=0)
-    feed.wait_for(lambda snapshot: snapshot.version > 0, timeout_s=5)
+    feed.wait_for(lambda snapshot: snapshot.version > 0, timeout_s=WAIT_S)
     feed.stop()
 
     assert heard == []
@@ -209,6 +209,8 @@ async def test_snapshots_come_as_they_appear(feed: SnapshotFeed, tmp_path: Path)
 
     async with asyncio.timeout(WAIT_S):
         async for snapshot in feed.snapshots():
+            if [snapshot.version] == versions[-1:]:
+                continue  # the same one, judged anew as time goes by
             versions.append(snapshot.version)
             if len(versions) == 3:
                 break
