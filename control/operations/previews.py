@@ -39,7 +39,11 @@ class Previewed:
         that says why it does not."""
         if not typed or before is None:
             return "", ""
-        return (typed, "") if self._told == before._told else ("", CHANGED)
+        return (typed, "") if self.repeats(before) else ("", CHANGED)
+
+    def repeats(self, before: "Previewed | None") -> bool:
+        """Whether an operator read the same under the preview ``before``."""
+        return before is not None and self._told == before._told
 
     @property
     def _told(self) -> tuple[Hashable, ...]:

@@ -255,9 +255,7 @@ def confirmation(
     form, word = previewed.form, previewed.word
     told = [html.P(changed, className="note", role="status")] if changed else []
     label = f"Type {word} to confirm"
-    # Told once it is typed: a value that came back meanwhile would take the last letters away.
-    typing = text_field(ids.OPERATION_TYPED, label, word, typed, debounce=True)
-    asks = [*told, typing] if word else []
+    asks = [*told, text_field(ids.OPERATION_TYPED, label, word, typed)] if word else []
     color = "red" if asks else "blue"
     label = form.title if asks else form.submit_label
     asked = [

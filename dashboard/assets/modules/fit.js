@@ -108,11 +108,12 @@ export function fitTable(api, box, chosen) {
   const ids = new Set(shown.map((it) => it.column.getColId()));
   const widths = shown.map((it) => ({ key: it.column.getColId(), newWidth: it.width }));
   const wanted = JSON.stringify(widths);
-  if (wanted === state.applied) return state.fitted;
-  state.applied = wanted;
   const all = columns.map(({ column }) => column.getColId());
   const isOther = ({ column }) => column.isVisible() !== ids.has(column.getColId());
+  // A table that is drawn late shows columns again that were hidden before.
   const others = columns.filter(isOther).map(({ column }) => column.getColId());
+  if (wanted === state.applied && !others.length) return state.fitted;
+  state.applied = wanted;
   api.setColumnsVisible(others.filter((id) => ids.has(id)), true);
   api.setColumnsVisible(others.filter((id) => !ids.has(id)), false);
   api.setColumnWidths(widths);

@@ -112,11 +112,7 @@ function typedKey(event) {
   const target = event.target;
   if (target.id === "palette-query") return paletteKey(event);
   if (event.key === "Enter" && !event.repeat && submitsByEnter(target)) {
-    if (target.id === "operation-typed") {
-      // A field tells its value a moment later than a key can follow.
-      window.dash_clientside.set_props(target.id, { value: target.value });
-      return click("operation-confirm");
-    }
+    if (target.id === "operation-typed") return click("operation-confirm");
     const form = target.closest(".operation-form");
     const button = form && form.querySelector("button.submit");
     if (button) button.click();

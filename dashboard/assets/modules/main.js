@@ -6,6 +6,7 @@ import "./large.js";
 import "./tables.js";
 import "./markup.js";
 import "./tips.js";
+import "./typed.js";
 import "./keys.js";
 import "./replica_board.js";
 import { columnsChosen } from "./columns.js";

@@ -266,6 +266,7 @@ def _register_review(app: Dash, context: PageContext) -> None:
     @app.callback(
         Output(ids.PLAN_REVIEW, "children"),
         Output(ids.PLAN_TYPE, "children"),
+        Output(ids.PLAN_REVIEWED, "data"),
         Output(ids.PLAN_CONFIRM, "children"),
         Output(ids.PLAN_CONFIRM, "disabled"),
         Output(ids.PLAN_CONFIRM, "color"),
@@ -274,7 +275,7 @@ def _register_review(app: Dash, context: PageContext) -> None:
         *reviewed,
         State(ids.PLAN_CHOICES, "data"),
         State(ids.SCHEME, "data"),
-        State(ids.PLAN_REVIEWED, "data", allow_optional=True),
+        State(ids.PLAN_REVIEWED, "data"),
         State(ids.PLAN_TYPED, "value", allow_optional=True),
         *fields.every_value(fields.PLAN),
         running=[(Output(ids.PLAN_LAST, "className"), "actions waits", "actions")],
@@ -296,7 +297,9 @@ def _register_review(app: Dash, context: PageContext) -> None:
         shown = review(preview, scheme or "light", why, given) if preview else None
         was = context.actions.known_preview({"name": (before or {}).get("preview", "")})
         kept = previewed.keeps(typed or "", was)
-        return shown, *last_words(previewed, choices.reviewed(given), *kept), False
+        asks, *words = last_words(previewed, choices.reviewed(given), *kept)
+        # A field that stays loses nothing of what is typed into it meanwhile.
+        return shown, no_update if previewed.repeats(was) else asks, *words, False
 
 
 def _register_confirm(app: Dash, context: PageContext) -> None:
@@ -305,7 +308,7 @@ def _register_confirm(app: Dash, context: PageContext) -> None:
         State(ids.PLAN_CHOICE, "value", allow_optional=True),
         State(ids.PLAN_CHOICES, "data"),
         State(ids.PLAN_TYPED, "value", allow_optional=True),
-        State(ids.PLAN_REVIEWED, "data", allow_optional=True),
+        State(ids.PLAN_REVIEWED, "data"),
         State(ids.PLAN_ENTRIES, "value"),
         State(ids.PLAN_CONFIRM, "disabled"),
         *fields.every_value(fields.PLAN),

@@ -103,6 +103,7 @@ def last_step() -> Any:
         html.Div(id=ids.PLAN_TYPE, style={"display": "contents"}),
         button,
         html.P(id=ids.PLAN_NOTE, className="note"),
+        dcc.Store(id=ids.PLAN_REVIEWED),
     ]
     return html.Div(actions, id=ids.PLAN_LAST, className="actions")
 
@@ -127,19 +128,19 @@ def last_words(
     reviewed: Mapping[str, str] = NO_VALUES,
     typed: str = "",
     changed: str = "",
-) -> tuple[list[Any], str, bool, str, str]:
-    """The word to type; the button's words, whether it is off, its colour; the words beside it.
-    None: there is nothing to confirm. ``reviewed``: what the review is of.
+) -> tuple[list[Any], dict[str, str] | None, str, bool, str, str]:
+    """The word to type; what the review is of, with ``reviewed``; the button's words, whether it
+    is off, its colour; the words beside it. None: there is nothing to confirm.
     ``typed`` and ``changed`` are as ``Previewed.keeps`` has them."""
     if previewed is None or previewed.effect.review is None:
-        return [dcc.Store(id=ids.PLAN_REVIEWED)], "Move", True, "red", _REFUSED
+        return [], None, "Move", True, "red", _REFUSED
     proposal = previewed.effect.review.proposal
     label = f"Move {text.plural_text(len(proposal.changes), 'partition')}"
-    store = dcc.Store(id=ids.PLAN_REVIEWED, data={"preview": previewed.name, **reviewed})
+    of = {"preview": previewed.name, **reviewed}
     if previewed.effect.refusal is not None:
-        return [store], label, True, "red", _REFUSED
+        return [], of, label, True, "red", _REFUSED
     word = previewed.word
     asked = f"Type {word} to confirm"
     asks = [text_field(ids.PLAN_TYPED, asked, word, typed)] if word else []
     words = changed or "It goes on when you leave; it can be cancelled and rolled back."
-    return [*asks, store], label, False, "blue", words
+    return asks, of, label, False, "blue", words
