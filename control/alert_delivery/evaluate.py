@@ -26,7 +26,6 @@ from control.views.tables.filters import (
     filter_truth,
     parse_filter,
 )
-from control.views.tables.findings import finding_row
 
 FINDINGS: Final = "findings"
 WORDS_MAX: Final = 2_000
@@ -96,21 +95,21 @@ def _rule_reading(
     is_old = snapshot.evidence.freshness.are_all_unheard
     is_old |= not snapshot.is_past and snapshot.is_stale(at_ms)
     if rule.condition.table == FINDINGS:
-        return _of_findings(snapshot.findings, rule, open_ones, is_old=is_old)
+        return _of_findings(snapshot, rule, open_ones, is_old=is_old)
     if snapshot.is_empty or is_old:
         return RuleReading(is_known=False)
     return _of_rows(snapshot, rule, open_ones, keeps_words=keeps_words)
 
 
 def _of_findings(
-    findings: Sequence[Finding], rule: AlertRule, open_ones: Collection[str], *, is_old: bool
+    snapshot: OperatorSnapshot, rule: AlertRule, open_ones: Collection[str], *, is_old: bool
 ) -> RuleReading:
     """A finding that is gone while figures are old has not ended: nobody looks."""
-    findings = [it for it in each_of(findings) if it.kind != FIRING_KIND]
+    findings = [it for it in each_of(snapshot.findings) if it.kind != FIRING_KIND]
     table = _finding_table(findings)
     mask = filter_mask(table, rule.condition.filter, FINDING_FIELDS, name_column="subject")
     told = [findings[place] for place in np.flatnonzero(mask).tolist()]
-    matches = {it.subject: it for it in map(_finding_match, told)}
+    matches = {it.subject: it for it in map(partial(_finding_match, snapshot), told)}
     return RuleReading(
         matches=matches,
         unknown=frozenset(open_ones).difference(matches) if is_old else frozenset(),
@@ -128,14 +127,15 @@ def _finding_table(findings: Sequence[Finding]) -> pa.Table:
     )
 
 
-def _finding_match(finding: Finding) -> Match:
+def _finding_match(snapshot: OperatorSnapshot, finding: Finding) -> Match:
+    row = snapshot.finding_row(finding)
     title, reason = (phrase(it, finding.facts) for it in (finding.title, finding.reason))
     return Match(
         subject=finding.id,
         words=_cut(f"{finding.label}: {title}. {typed(reason)}"),
         path=finding.subject,
-        next_step=_cut(typed(phrase(finding.next_step, finding.facts))),
-        step=action_of(finding_row(finding, now_ms=0)).path,
+        next_step=_cut(row.next_step.text),
+        step=action_of(row).path,
     )
 
 

@@ -1,8 +1,10 @@
 """From a problem to what mends it: where a finding's next step leads, the same on both screens."""
 
 from dataclasses import dataclass
+from shlex import quote
 from typing import Final
 
+from control.model.finding import Operation
 from control.views.paths import PathError, ViewPath, parse_path
 from control.views.tables.findings import FindingRow
 
@@ -33,7 +35,7 @@ def action_of(row: FindingRow) -> Action:
         return Action(path=row.path, form=operation, given=row.given)
     if operation == "outside":
         return Action(path="")
-    if operation == "reassign":
+    if operation == Operation.REASSIGN:
         query = {
             "goal": _GOALS.get(kind, "balance"),
             **dict(row.given),
@@ -42,6 +44,21 @@ def action_of(row: FindingRow) -> Action:
         }
         return Action(path=str(ViewPath(view="plan", query=query)))
     return Action(path=row.step or row.path)
+
+
+def plan_values(row: FindingRow) -> dict[str, str]:
+    """Fields of the plan that a finding leads to, without its reason; empty: it leads to none."""
+    if row.operation.text != Operation.REASSIGN:
+        return {}
+    query = parse_path(action_of(row).path).query
+    return {name: value for name, value in query.items() if name != "reason"}
+
+
+def plan_command(row: FindingRow) -> str:
+    """The command that shows that plan, in backquotes; empty: it leads to none."""
+    given = (f"--{name.replace('_', '-')} {quote(it)}" for name, it in plan_values(row).items())
+    flags = " ".join(given)
+    return f"`partiscope plan {flags}`" if flags else ""
 
 
 def _scope(kind: str, path: str) -> dict[str, str]:

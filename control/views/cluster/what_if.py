@@ -13,6 +13,7 @@ from control.model.columns import exploded, ints
 from control.model.finding import Finding, each_of
 from control.model.finding_rules import Evidence, find_all
 from control.views import format as text
+from control.views.plan_costs import NO_COSTS
 from control.views.snapshots.overview import trouble_cell
 from control.views.snapshots.snapshot import OperatorSnapshot
 from control.views.tables import units
@@ -152,7 +153,8 @@ def _after(snapshot: OperatorSnapshot, loss: Loss) -> OperatorSnapshot:
     evidence = Evidence.gather(
         left, now_ms=snapshot.built_ms, fresh=snapshot.evidence.freshness.without(loss.brokers)
     )
-    return replace(snapshot, evidence=evidence, findings=find_all(evidence))
+    findings = find_all(evidence)
+    return replace(snapshot, evidence=evidence, findings=findings, plan_costs=NO_COSTS)
 
 
 def _count(finding: Finding) -> int:

@@ -24,6 +24,7 @@ from control.model.job_health import find_damaged_history
 from control.model.status import Severity
 from control.model.watched_cluster import WatchedCluster
 from control.views.alert_tables import NO_ALERTS
+from control.views.plan_costs import NO_COSTS, PlanCosts
 from control.views.snapshots.collector_findings import report_watch
 from control.views.snapshots.error_log import ErrorLog
 from control.views.snapshots.operation_findings import OperationWatch
@@ -64,9 +65,12 @@ class SnapshotFeed:
         unwatched: str = "",
         bootstrap: str | None = None,
         operations: OperationWatch | None = None,
+        plan_costs: PlanCosts = NO_COSTS,
     ) -> None:
         """``bootstrap``: where the cluster is asked who answers while its figures are old;
-        ``operations``: findings about operations."""
+        ``operations``: findings about operations; ``plan_costs``: of plans that findings lead
+        to."""
+        self._plan_costs = plan_costs
         self._operations = operations
         self._probe = BrokerProbe(bootstrap, cluster)
         self._answering: frozenset[int] | None = None
@@ -229,6 +233,7 @@ class SnapshotFeed:
             ),
             moves=() if self._operations is None else self._operations.moves,
             alerts=NO_ALERTS if self._operations is None else self._operations.alerts,
+            plan_costs=self._plan_costs,
         )
         self._answering = answering
         give_back()
@@ -316,4 +321,5 @@ def feed_of(reader: StoreReader, watched: WatchedCluster, *, bus: str | None) ->
         unwatched=watched.unwatched,
         bootstrap=watched.bootstrap,
         operations=None if watched.bootstrap is None else OperationWatch(watched, bus),
+        plan_costs=NO_COSTS if watched.bootstrap is None else PlanCosts(watched, bus),
     )

@@ -22,6 +22,7 @@ from control.model.status import BEHIND, INTERNAL_PREFIX, Severity
 from control.move.state import OperationState
 from control.views.alert_tables import NO_ALERTS, AlertsTold
 from control.views.format import plural_text
+from control.views.plan_costs import NO_COSTS, PlacementKey, PlanCosts
 from control.views.refusals import refusals
 from control.views.snapshots import overview
 from control.views.snapshots.collector_findings import watch_findings
@@ -70,6 +71,8 @@ class OperatorSnapshot:
     """Reassignments of this cluster that run, as the bus told them last."""
     alerts: AlertsTold = NO_ALERTS
     """Those of this cluster, and all silences."""
+    plan_costs: PlanCosts = NO_COSTS
+    """Of the plans that findings lead to."""
 
     @property
     def cluster(self) -> ClusterSnapshot:
@@ -167,7 +170,19 @@ class OperatorSnapshot:
 
     @cached_property
     def finding_rows(self) -> tuple[FindingRow, ...]:
-        return tuple(finding_row(item, now_ms=self.built_ms) for item in self.findings)
+        return tuple(map(self.finding_row, self.findings))
+
+    def finding_row(self, finding: Finding) -> FindingRow:
+        """A finding in words, with what its plan costs where that is known."""
+        row = finding_row(finding, now_ms=self.built_ms)
+        return self.plan_costs.on(row, lambda: self.placement)
+
+    @cached_property
+    def placement(self) -> PlacementKey | None:
+        """A digest for plans; None: in the past, of old figures, and while replicas move."""
+        fresh, moving = self.evidence.freshness, self.headline.moving.value
+        is_vain = self.is_past or self.is_empty or fresh.are_all_unheard or moving
+        return None if is_vain else PlacementKey.of(self.cluster, fresh.down)
 
     def job_cell(self, now_ms: int) -> Cell:
         """The metrics job in a word: how long its batches take, or that it is late."""
@@ -196,6 +211,7 @@ def build_snapshot(
     operations: Iterable[Finding] = (),
     moves: tuple[OperationState, ...] = (),
     alerts: AlertsTold = NO_ALERTS,
+    plan_costs: PlanCosts = NO_COSTS,
 ) -> OperatorSnapshot:
     """From the store's now-tables to what the screens show.
 
@@ -203,9 +219,9 @@ def build_snapshot(
     was shown); ``earlier_isr`` likewise the ``short_isr`` of the version before. ``history`` dates
     what is new. ``watch`` is the collector's report where the cluster is watched from outside.
     ``answering`` are the brokers that answer, where somebody asked them; ``operations`` the
-    findings about operations, ``moves`` those that run, ``alerts`` what the bus tells of them.
-    ``gap_since_ms``: when
-    the figures of a past moment were told, where nothing was measured then.
+    findings about operations, ``moves`` those that run, ``alerts`` what the bus tells of them,
+    ``plan_costs`` what plans of findings cost. ``gap_since_ms``: when the figures of a past moment
+    were told, where nothing was measured then.
     """
     chosen = ClusterSnapshot.from_tables(tables_now, cluster=cluster)
     # Of a past moment is shown what was heard before it; who was silent then is not kept.
@@ -234,6 +250,7 @@ def build_snapshot(
         why_empty=why_empty,
         moves=moves,
         alerts=alerts,
+        plan_costs=plan_costs,
     )
 
 

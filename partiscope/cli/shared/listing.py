@@ -10,6 +10,7 @@ import typer
 
 from control.collector.report_writer import WatchReport
 from control.model.watched_cluster import WatchedCluster
+from control.views.plan_costs import NO_COSTS, PlanCosts
 from control.views.snapshots.collector_findings import read_report
 from control.views.snapshots.operation_findings import operations_now
 from control.views.snapshots.past import NothingKeptError, look_back
@@ -153,6 +154,9 @@ def snapshot_of(target: Target, now_ms: int, *, with_operations: bool = False) -
         watch=_report_of(target),
         operations=operations_now(watched, target.bus) if with_operations else (),
         history=reader,
+        plan_costs=PlanCosts(watched, target.bus)
+        if with_operations and watched.bootstrap
+        else NO_COSTS,
     )
     if snapshot.is_empty and watched.cluster_id is not None:
         raise _none_of(watched, store)

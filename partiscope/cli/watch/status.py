@@ -12,6 +12,8 @@ from control.model.finding import Finding
 from control.model.status import Severity
 from control.views.cluster.metrics_job import job_document, job_figures
 from control.views.format import age_text, phrase
+from control.views.next_steps import plan_command
+from control.views.plan_costs import WITHIN_S
 from control.views.snapshots.snapshot import (
     OperatorSnapshot,
     broker_page,
@@ -19,7 +21,7 @@ from control.views.snapshots.snapshot import (
 )
 from control.views.tables.cells import byte_rate_cell, count_cell, id_cell
 from control.views.tables.export import values_of
-from control.views.tables.findings import consequence_words
+from control.views.tables.findings import FindingRow, consequence_words
 from control.views.tables.query import Page, TableQuery
 from control.views.tables.rows import Cell, Fact, Tone
 from partiscope.cli.shared.arguments import zoned
@@ -58,6 +60,7 @@ def status(
     """Cluster, findings, groups, age of the data; exit 5 when a critical finding stands."""
     target = target_with(data=data, bootstrap=bootstrap, store=store)
     snapshot = snapshot_of(target, time.time_ns() // 1_000_000, with_operations=True)
+    _await_plan_costs(snapshot)
     if as_json:
         write_json(_document(snapshot, snapshot.built_ms))
     else:
@@ -66,6 +69,12 @@ def status(
         raise typer.Exit(Exit.CRITICAL_FINDING)
     if target.unreached is not None:
         raise typer.Exit(Exit.UNREACHABLE)
+
+
+def _await_plan_costs(snapshot: OperatorSnapshot) -> None:
+    for finding in snapshot.findings:
+        snapshot.finding_row(finding)  # which asks for its own
+    snapshot.plan_costs.wait(WITHIN_S)
 
 
 def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
@@ -84,11 +93,13 @@ def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
         "out_bytes_per_s": head.out_bytes.value,
         "findings": [
             {
-                **_finding_document(finding),
-                "consequences": [_finding_document(it) for it in finding.consequences],
-                "parts": [_finding_document(it) for it in finding.parts],
+                **_finding_document(finding, row),
+                "consequences": list(
+                    map(_finding_document, finding.consequences, row.consequences)
+                ),
+                "parts": list(map(_finding_document, finding.parts, row.parts)),
             }
-            for finding in snapshot.findings
+            for finding, row in zip(snapshot.findings, snapshot.finding_rows, strict=True)
         ],
         "brokers": values_of(broker_page(snapshot, query)),
         "groups": values_of(group_page(snapshot, query)),
@@ -97,7 +108,7 @@ def _document(snapshot: OperatorSnapshot, now_ms: int) -> dict[str, Any]:
     }
 
 
-def _finding_document(finding: Finding) -> dict[str, Any]:
+def _finding_document(finding: Finding, row: FindingRow) -> dict[str, Any]:
     return {
         "id": finding.id,
         "severity": finding.severity.name.lower(),
@@ -106,8 +117,15 @@ def _finding_document(finding: Finding) -> dict[str, Any]:
         "title": phrase(finding.title, finding.facts),
         "reason": phrase(finding.reason, finding.facts),
         "since_ms": finding.since_ms,
-        "next_step": typed(phrase(finding.next_step, finding.facts)),
+        "next_step": row.next_step.text,
+        "plan_command": typed(plan_command(row)).strip("`"),
     }
+
+
+def _step(row: FindingRow) -> str:
+    """The next step, with the command that shows its plan."""
+    command = typed(plan_command(row))
+    return f"{row.next_step.text}: {command}" if command else row.next_step.text
 
 
 def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
@@ -117,7 +135,7 @@ def _print(snapshot: OperatorSnapshot, now_ms: int) -> None:
         severity = mark(row.severity.tone)
         write_lines(
             f"{severity} {row.label.text}: {row.title.text}  {zoned(row.since).text}",
-            f"    {row.reason.text} → {row.next_step.text}",
+            f"    {row.reason.text} → {_step(row)}",
             *([f"    {consequence_words(row)}"] if row.consequences else []),
         )
     if not snapshot.findings:

@@ -8,7 +8,7 @@ from control.model.finding import Finding, Operation
 from control.model.finding_rules import Evidence, find_groups, find_skew
 from control.model.status import Severity
 from control.operations.catalogue import FORMS
-from control.views.next_steps import Action, action_of
+from control.views.next_steps import Action, action_of, plan_command
 from control.views.paths import parse_path
 from control.views.tables.findings import finding_row
 from tests.unit.control.clusters import NOW_MS, broker, commit, group, partition, snapshot
@@ -121,3 +121,11 @@ def test_leaders_that_wait_for_a_broker_lead_to_it() -> None:
     (leaders,) = [it for it in found if it.kind == "skew-leaders"]
     assert "Bring back broker 2" in leaders.next_step
     assert action_of(finding_row(leaders, now_ms=NOW_MS)).path == "brokers/2"
+
+
+def test_a_plan_is_told_as_a_command() -> None:
+    disk = finding_row(finding("disk", Operation.REASSIGN), now_ms=2)
+    assert plan_command(disk) == "`partiscope plan --goal relieve --relieve-brokers 103`"
+    topic = finding_row(finding("uneven", Operation.REASSIGN, "topics/a b"), now_ms=2)
+    assert plan_command(topic) == "`partiscope plan --goal balance --topics 'a b'`"
+    assert plan_command(finding_row(finding("x", Operation.ELECT), now_ms=2)) == ""
