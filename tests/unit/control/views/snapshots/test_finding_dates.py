@@ -141,6 +141,27 @@ def test_what_no_history_tells_of_begins_when_it_is_first_seen(tmp_path: Path) -
     assert skew_of(look(NOW_MS + 9_000, begun, found.tables)).since_ms == NOW_MS + 2_000
 
 
+def test_a_skew_keeps_id_and_date_while_its_figures_and_its_broker_change(tmp_path: Path) -> None:
+    """One alert, however the worst broker changes."""
+    earlier, told = None, []
+    for minute, sizes in enumerate(((3, 1, 1), (4, 1, 1), (1, 3, 1), (3, 3, 0.1), (1, 1, 2))):
+        StoreBuilder(tmp_path / str(minute)).write(now_of(*(int(it * GIB) for it in sizes)))
+        found = AggregatesReader(str(tmp_path / str(minute))).now()
+        assert found is not None
+        at_ms = NOW_MS + minute * MINUTE_MS
+        earlier = build_snapshot(
+            found.tables,
+            version=minute + 1,
+            now_ms=at_ms,
+            cluster=HERE,
+            earlier=() if earlier is None else earlier.findings,
+        )
+        told.append(skew_of(earlier))
+    assert {(it.id, it.since_ms) for it in told} == {("skew-bytes", NOW_MS)}
+    assert {it.label for it in told} == {"broker 1", "broker 2", "broker 3"}
+    assert len({it.severity for it in told}) == 2
+
+
 def test_the_newest_stretch_counts() -> None:
     at_ms = np.array([1, 2, 3, 4])
     assert begin_of(at_ms, np.array([True, False, True, True])) == (3, False)
