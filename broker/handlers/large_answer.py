@@ -13,7 +13,7 @@ class LargeAnswer:
 
     __slots__ = ("entries", "fields")
 
-    def __init__(self, entries: int, **fields: Any) -> None:
+    def __init__(self, entries: int, /, **fields: Any) -> None:
         self.entries = entries
         self.fields = fields
 

@@ -20,6 +20,7 @@ from broker.metadata.image import (
     ScramUser,
     TopicImage,
 )
+from broker.metadata.quotas import QuotaEntity
 from broker.protocol.scram import ScramCredential
 
 K = TypeVar("K")
@@ -50,6 +51,7 @@ class MetadataDelta:
         self._configs: dict[ConfigResource, dict[str, str]] = {}
         self.features: dict[str, int | None] = {}
         self._acls: dict[UUID, Acl | None] = {}
+        self._quotas: dict[QuotaEntity, dict[str, float]] = {}
         self._scram: dict[ScramUser, ScramCredential | None] = {}
         self.next_producer_id = image.next_producer_id
 
@@ -119,10 +121,17 @@ class MetadataDelta:
             raise ReplayError(f"the access control entry {id_} is removed, but does not exist")
         self._acls[id_] = acl
 
+    def quotas(self, entity: QuotaEntity) -> dict[str, float]:
+        """The entity's quotas, to be changed in place."""
+        if entity not in self._quotas:
+            self._quotas[entity] = dict(self._image.quotas.get(entity, {}))
+        return self._quotas[entity]
+
     def build(self, *, offset: int, epoch: int) -> ReplayedBatch:
         """The next image and the summary of what changed."""
         topics, topics_by_id = self._build_topics()
         configs = {k: MappingProxyType(v) if v else None for k, v in self._configs.items()}
+        quotas = {k: MappingProxyType(v) if v else None for k, v in self._quotas.items()}
         image = replace(
             self._image,
             offset=offset,
@@ -132,6 +141,7 @@ class MetadataDelta:
             topics_by_id=topics_by_id,
             configs=_merged(self._image.configs, configs),
             features=_merged(self._image.features, self.features),
+            quotas=_merged(self._image.quotas, quotas),
             acls=_merged(self._image.acls, self._acls),
             scram=_merged(self._image.scram, self._scram),
             next_producer_id=self.next_producer_id,

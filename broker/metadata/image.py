@@ -13,6 +13,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from broker.metadata.acls import Acls
+from broker.metadata.quotas import Quotas
 from broker.metadata.records import BrokerEndpoint
 from broker.protocol.scram import ScramCredential, ScramMechanism
 
@@ -144,6 +145,7 @@ class MetadataImage:
     features: Mapping[str, int] = field(default_factory=_empty)
     scram: Mapping[ScramUser, ScramCredential] = field(default_factory=_empty)
     acls: Acls = field(default_factory=_empty)
+    quotas: Quotas = field(default_factory=_empty)
     next_producer_id: int = 0
 
     def topic_name(self, topic_id: UUID) -> str | None:

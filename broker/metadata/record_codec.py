@@ -34,13 +34,13 @@ class Type:
     read: Read
 
 
-def _integer(code: str) -> Type:
+def _number(code: str) -> Type:
     layout = struct.Struct(f">{code}")
 
-    def write(out: bytearray, value: int) -> None:
+    def write(out: bytearray, value: float) -> None:
         out += layout.pack(value)
 
-    def read(cursor: Cursor) -> int:
+    def read(cursor: Cursor) -> Any:
         return cursor.unpack(layout)[0]
 
     return Type(write, read)
@@ -59,7 +59,7 @@ def _array(item: Type) -> Type:
     return Type(write, read)
 
 
-INT8, INT16, INT32, INT64, UINT16 = map(_integer, "bhiqH")
+INT8, INT16, INT32, INT64, UINT16, FLOAT64 = map(_number, "bhiqHd")
 BOOL: Final = Type(lambda out, v: out.append(int(v)), lambda cursor: bool(cursor.take(1)[0]))
 STRING: Final = Type(
     lambda out, v: out.extend(encode_string(v, True)), lambda cursor: cursor.nullable_string(True)
@@ -129,6 +129,12 @@ _FEATURE: Final = _struct(
             ("min_supported_version", INT16),
             ("max_supported_version", INT16),
         ),
+    )
+)
+_QUOTA_ENTITY_PART: Final = _struct(
+    Schema(
+        record=records.QuotaEntityPart,
+        fields=(("entity_type", STRING), ("entity_name", STRING)),
     )
 )
 
@@ -242,6 +248,16 @@ SCHEMAS: Final = (
         ),
     ),
     Schema(record=records.RemoveAccessControlEntryRecord, api_key=19, fields=(("id", UUID_),)),
+    Schema(
+        record=records.ClientQuotaRecord,
+        api_key=14,
+        fields=(
+            ("entity", _array(_QUOTA_ENTITY_PART)),
+            ("key", STRING),
+            ("value", FLOAT64),
+            ("remove", BOOL),
+        ),
+    ),
     Schema(
         record=records.ProducerIdsRecord,
         api_key=15,

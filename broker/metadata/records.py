@@ -183,6 +183,24 @@ class RemoveAccessControlEntryRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaEntityPart:
+    """One part of whom a quota binds: a type, and a name or None for the default."""
+
+    entity_type: str
+    entity_name: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientQuotaRecord:
+    """A quota was set, or removed."""
+
+    entity: tuple[QuotaEntityPart, ...]
+    key: str
+    value: float = 0.0
+    remove: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerIdsRecord:
     """Producer ids below `next_producer_id` are given away, the last block to this broker."""
 
@@ -217,6 +235,7 @@ MetadataRecord = (
     | RemoveUserScramCredentialRecord
     | AccessControlEntryRecord
     | RemoveAccessControlEntryRecord
+    | ClientQuotaRecord
     | ProducerIdsRecord
     | FeatureLevelRecord
     | NoOpRecord

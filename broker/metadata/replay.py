@@ -17,6 +17,7 @@ from broker.metadata.image import (
     TopicImage,
     topic_resource,
 )
+from broker.metadata.quotas import quota_entity
 from broker.metadata.records import NO_LEADER_CHANGE, MetadataRecord
 from broker.protocol.scram import ScramCredential, ScramMechanism
 
@@ -170,6 +171,14 @@ def _remove_acl(delta: MetadataDelta, record: records.RemoveAccessControlEntryRe
     delta.put_acl(record.id, None)
 
 
+def _set_quota(delta: MetadataDelta, record: records.ClientQuotaRecord) -> None:
+    quotas = delta.quotas(quota_entity((it.entity_type, it.entity_name) for it in record.entity))
+    if record.remove:
+        quotas.pop(record.key, None)
+    else:
+        quotas[record.key] = record.value
+
+
 def _set_producer_ids(delta: MetadataDelta, record: records.ProducerIdsRecord) -> None:
     delta.next_producer_id = record.next_producer_id
 
@@ -195,6 +204,7 @@ _REPLAY: Final[dict[type, Callable[[MetadataDelta, Any], None]]] = {
     records.RemoveUserScramCredentialRecord: _remove_scram,
     records.AccessControlEntryRecord: _create_acl,
     records.RemoveAccessControlEntryRecord: _remove_acl,
+    records.ClientQuotaRecord: _set_quota,
     records.ProducerIdsRecord: _set_producer_ids,
     records.FeatureLevelRecord: _set_feature,
     records.NoOpRecord: _no_op,

@@ -6,14 +6,17 @@ from uuid import UUID
 
 from broker.metadata.acls import Acl
 from broker.metadata.image import ImageDelta, MetadataImage, PartitionImage, TopicImage
+from broker.metadata.quotas import QuotaEntity
 from broker.metadata.record_codec import decode_record
 from broker.metadata.records import (
     AccessControlEntryRecord,
+    ClientQuotaRecord,
     ConfigRecord,
     FeatureLevelRecord,
     MetadataRecord,
     PartitionRecord,
     ProducerIdsRecord,
+    QuotaEntityPart,
     RegisterBrokerRecord,
     TopicRecord,
     UserScramCredentialRecord,
@@ -56,6 +59,9 @@ def image_records(image: MetadataImage) -> Iterator[MetadataRecord]:
             iterations=credential.iterations,
         )
     yield from (acl_record(id_, acl) for id_, acl in image.acls.items())
+    for entity, quotas in image.quotas.items():
+        for key, quota in quotas.items():
+            yield quota_record(entity, key, quota)
     if image.next_producer_id:
         yield ProducerIdsRecord(
             broker_id=-1, broker_epoch=-1, next_producer_id=image.next_producer_id
@@ -74,6 +80,12 @@ def acl_record(id_: UUID, acl: Acl) -> AccessControlEntryRecord:
         operation=acl.operation,
         permission_type=acl.permission,
     )
+
+
+def quota_record(entity: QuotaEntity, key: str, value: float | None) -> ClientQuotaRecord:
+    """The record that sets a quota, or with None removes it."""
+    parts = tuple(QuotaEntityPart(entity_type=kind, entity_name=name) for kind, name in entity)
+    return ClientQuotaRecord(entity=parts, key=key, value=value or 0.0, remove=value is None)
 
 
 def build_image(

@@ -78,6 +78,14 @@ EXAMPLES: tuple[MetadataRecord, ...] = (
         permission_type=2,
     ),
     records.RemoveAccessControlEntryRecord(id=TOPIC_ID),
+    records.ClientQuotaRecord(
+        entity=(
+            records.QuotaEntityPart(entity_type="client-id", entity_name=None),
+            records.QuotaEntityPart(entity_type="user", entity_name="alice"),
+        ),
+        key="producer_byte_rate",
+        value=1_024.0,
+    ),
     records.NoOpRecord(),
     records.RemoveTopicRecord(topic_id=TOPIC_ID),
     records.UnregisterBrokerRecord(broker_id=1, broker_epoch=7),
@@ -130,6 +138,7 @@ _BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "bool": st.booleans(),
     "str": st.text(max_size=300),
     "str | None": st.none() | st.text(max_size=20),
+    "float": st.floats(allow_nan=False),
     "UUID": st.uuids(),
     "bytes": st.binary(max_size=70),
     "tuple[int, ...]": _IDS,
@@ -139,6 +148,9 @@ _BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "tuple[BrokerEndpoint, ...]": st.lists(
         st.builds(records.BrokerEndpoint, port=st.integers(0, 65535)), max_size=3
     ).map(tuple),
+    "tuple[QuotaEntityPart, ...]": st.lists(st.builds(records.QuotaEntityPart), max_size=3).map(
+        tuple
+    ),
     "tuple[BrokerFeature, ...]": st.lists(
         st.builds(
             records.BrokerFeature,

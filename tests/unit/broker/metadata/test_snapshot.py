@@ -87,6 +87,23 @@ def rich_image() -> MetadataImage:
                 for name in ("kept", "gone")
             ),
             records.RemoveAccessControlEntryRecord(id=topic_id("gone")),
+            *(
+                records.ClientQuotaRecord(
+                    entity=(records.QuotaEntityPart(entity_type="user", entity_name=name),),
+                    key=key,
+                    value=12.5,
+                )
+                for name in ("kept", "gone")
+                for key in ("producer_byte_rate", "request_percentage")
+            ),
+            *(
+                records.ClientQuotaRecord(
+                    entity=(records.QuotaEntityPart(entity_type="user", entity_name="gone"),),
+                    key=key,
+                    remove=True,
+                )
+                for key in ("producer_byte_rate", "request_percentage")
+            ),
             records.RemoveTopicRecord(topic_id=topic_id("u")),
         ],
     )

@@ -1,0 +1,191 @@
+"""Quotas that are altered and described, and what is told of each: as data, one line a case, for
+brokers of ours and for Kafka.
+
+A name of an entity that ends in ``~`` gets a number, so that a case begins without quotas.
+"""
+
+from math import inf
+from typing import Final
+
+from kio.schema.errors import ErrorCode
+
+P, C, R, M, N = (
+    "producer_byte_rate",
+    "consumer_byte_rate",
+    "request_percentage",
+    "controller_mutation_rate",
+    "connection_creation_rate",
+)
+U, I, A = "user", "client-id", "ip"  # noqa: E741
+Entity = tuple[tuple[str, str | None], ...]
+Ops = tuple[tuple[str, float | None], ...]
+NONE: Final = ErrorCode.none
+INVALID: Final = ErrorCode.invalid_request
+UNSUPPORTED: Final = ErrorCode.unsupported_version
+
+USER: Final[Entity] = ((U, "a~"),)
+CLIENT: Final[Entity] = ((I, "a~"),)
+BOTH: Final[Entity] = ((U, "a~"), (I, "b~"))
+ADDRESS: Final[Entity] = ((A, "10.1.2.3"),)
+
+ALTERED: Final[list[tuple[Entity, Ops, ErrorCode]]] = [
+    (USER, ((P, 1024.0),), NONE),
+    (USER, ((C, 1024.0),), NONE),
+    (USER, ((R, 50.0),), NONE),
+    (USER, ((R, 0.01),), NONE),
+    (USER, ((R, 1000.5),), NONE),
+    (USER, ((M, 1.5),), NONE),
+    (USER, ((P, 1.0), (C, 2.0), (R, 3.0), (M, 4.0)), NONE),
+    (USER, ((P, 2.0**62),), NONE),
+    (USER, ((P, 1.0),), NONE),
+    (USER, ((P, 1.0000001),), NONE),
+    (USER, ((P, 1.5),), INVALID),
+    (USER, ((P, 0.0),), INVALID),
+    (USER, ((P, -1.0),), INVALID),
+    (USER, ((P, 0.5),), INVALID),
+    (USER, ((P, 1e300),), INVALID),
+    (USER, ((P, inf),), INVALID),
+    (USER, ((P, -inf),), INVALID),
+    (USER, ((C, 0.0),), INVALID),
+    (USER, ((C, 10.25),), INVALID),
+    (USER, ((C, -0.1),), INVALID),
+    (USER, ((R, 0.0),), INVALID),
+    (USER, ((R, -5.0),), INVALID),
+    (USER, ((R, inf),), NONE),
+    (USER, ((M, 0.0),), INVALID),
+    (USER, ((M, -2.0),), INVALID),
+    (USER, ((M, 1e300),), NONE),
+    (USER, ((N, 10.0),), INVALID),
+    (USER, (("nonsense", 10.0),), INVALID),
+    (USER, (("", 10.0),), INVALID),
+    (USER, ((P.upper(), 10.0),), INVALID),
+    (USER, ((P, None),), NONE),
+    (USER, ((N, None),), NONE),
+    (USER, (("nonsense", None),), NONE),
+    (USER, (), NONE),
+    (USER, ((P, 1.0), (P, 2.0)), INVALID),
+    (USER, ((P, 1.0), (P, None)), INVALID),
+    (USER, ((P, None), (P, None)), INVALID),
+    (USER, ((P, 1.0), (C, 0.0)), INVALID),
+    (USER, ((P, 1.0), ("nonsense", 1.0)), INVALID),
+    (CLIENT, ((P, 1024.0),), NONE),
+    (CLIENT, ((C, 1024.0),), NONE),
+    (CLIENT, ((R, 12.5),), NONE),
+    (CLIENT, ((M, 12.5),), NONE),
+    (CLIENT, ((N, 5.0),), INVALID),
+    (CLIENT, ((P, 1.5),), INVALID),
+    (CLIENT, ((C, 0.0),), INVALID),
+    (BOTH, ((P, 1024.0),), NONE),
+    (BOTH, ((C, 1024.0), (R, 1.5)), NONE),
+    (BOTH, ((M, 3.0),), NONE),
+    (BOTH, ((N, 5.0),), INVALID),
+    (BOTH, ((R, -1.0),), INVALID),
+    (((U, "a~"), (I, None)), ((P, 10.0),), NONE),
+    (((U, None), (I, "b~")), ((P, 10.0),), NONE),
+    (((U, None), (I, None)), ((N, 10.0),), INVALID),
+    (((U, "with space~"),), ((P, 10.0),), NONE),
+    (((U, "<default>~"),), ((P, 10.0),), NONE),
+    (((U, "CN=x,OU=ü~"),), ((P, 10.0),), NONE),
+    (((U, "*~"),), ((P, 10.0),), NONE),
+    (((I, "a/b:c%~"),), ((P, 10.0),), NONE),
+    (((U, ""),), ((P, 10.0),), INVALID),
+    (((I, ""),), ((P, 10.0),), INVALID),
+    (((A, ""),), ((N, 10.0),), INVALID),
+    (((U, "a~"), (I, "")), ((P, 10.0),), INVALID),
+    (((U, ""), (I, "b~")), ((P, 10.0),), INVALID),
+    ((), ((P, 10.0),), INVALID),
+    ((("group", "a~"),), ((P, 10.0),), INVALID),
+    ((("", "a~"),), ((P, 10.0),), INVALID),
+    ((("User", "a~"),), ((P, 10.0),), INVALID),
+    ((("topic", "a~"), (U, "a~")), ((P, 10.0),), INVALID),
+    (((A, "10.1.2.3"), (U, "a~")), ((N, 10.0),), INVALID),
+    (((A, "10.1.2.3"), (I, "a~")), ((N, 10.0),), INVALID),
+    (((A, "10.1.2.3"), (U, "a~"), (I, "b~")), ((N, 10.0),), INVALID),
+    (((A, None), (U, None)), ((N, 10.0),), INVALID),
+    (ADDRESS, ((N, 10.0),), NONE),
+    (ADDRESS, ((N, None),), NONE),
+    (ADDRESS, ((N, 0.0),), INVALID),
+    (ADDRESS, ((N, -1.0),), INVALID),
+    (ADDRESS, ((N, 1.5),), INVALID),
+    (ADDRESS, ((N, 1e10),), INVALID),
+    (ADDRESS, ((N, 2147483647.0), (P, 1.0)), INVALID),
+    (ADDRESS, ((P, 10.0),), INVALID),
+    (ADDRESS, ((C, 10.0),), INVALID),
+    (ADDRESS, ((R, 10.0),), INVALID),
+    (ADDRESS, ((M, 10.0),), INVALID),
+    (((A, "10.1.2.4"),), ((N, 2147483647.0),), NONE),
+    (((A, "2001:db8::1"),), ((N, 10.0),), NONE),
+    (((A, "300.1.2.3.4"),), ((N, 10.0),), INVALID),
+    (((A, "not a host"),), ((N, 10.0),), INVALID),
+]
+"""Whom a quota binds, what is changed, and the verdict."""
+
+EXACT, DEFAULT, NAMED = 0, 1, 2
+Component = tuple[str, int, str | None]
+SET: Final[list[tuple[Entity, tuple[tuple[str, float], ...]]]] = [
+    (((U, "q"),), ((P, 1.0),)),
+    (((U, "r"),), ((P, 2.0), (C, 3.0))),
+    (((U, None),), ((R, 4.0),)),
+    (((I, "q"),), ((P, 5.0),)),
+    (((I, None),), ((P, 6.0),)),
+    (((U, "q"), (I, "q")), ((C, 7.0),)),
+    (((U, "q"), (I, None)), ((C, 8.0),)),
+    (((U, None), (I, "q")), ((C, 9.0),)),
+    (((U, None), (I, None)), ((M, 10.0),)),
+    (((A, "10.9.9.9"),), ((N, 11.0),)),
+    (((A, None),), ((N, 1000.0),)),
+]
+"""Quotas that are there while DESCRIBED is asked."""
+DESCRIBED: Final[list[tuple[tuple[Component, ...], bool, ErrorCode | list[int]]]] = [
+    ((), False, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
+    ((), True, []),
+    (((U, EXACT, "q"),), True, [0]),
+    (((U, EXACT, "q"),), False, [0, 5, 6]),
+    (((U, EXACT, "r"),), True, [1]),
+    (((U, EXACT, "r"),), False, [1]),
+    (((U, EXACT, "nobody"),), True, []),
+    (((U, EXACT, "nobody"),), False, []),
+    (((U, EXACT, ""),), False, []),
+    (((U, DEFAULT, None),), True, [2]),
+    (((U, DEFAULT, None),), False, [2, 7, 8]),
+    (((U, NAMED, None),), True, [0, 1, 2]),
+    (((U, NAMED, None),), False, [0, 1, 2, 5, 6, 7, 8]),
+    (((I, EXACT, "q"),), True, [3]),
+    (((I, EXACT, "q"),), False, [3, 5, 7]),
+    (((I, DEFAULT, None),), True, [4]),
+    (((I, DEFAULT, None),), False, [4, 6, 8]),
+    (((I, NAMED, None),), True, [3, 4]),
+    (((I, NAMED, None),), False, [3, 4, 5, 6, 7, 8]),
+    (((U, EXACT, "q"), (I, EXACT, "q")), True, [5]),
+    (((U, EXACT, "q"), (I, EXACT, "q")), False, [5]),
+    (((U, EXACT, "q"), (I, DEFAULT, None)), True, [6]),
+    (((U, EXACT, "q"), (I, NAMED, None)), True, [5, 6]),
+    (((U, DEFAULT, None), (I, EXACT, "q")), True, [7]),
+    (((U, DEFAULT, None), (I, DEFAULT, None)), True, [8]),
+    (((U, DEFAULT, None), (I, NAMED, None)), False, [7, 8]),
+    (((U, NAMED, None), (I, NAMED, None)), True, [5, 6, 7, 8]),
+    (((U, NAMED, None), (I, EXACT, "q")), True, [5, 7]),
+    (((U, NAMED, None), (I, DEFAULT, None)), False, [6, 8]),
+    (((A, EXACT, "10.9.9.9"),), True, [9]),
+    (((A, EXACT, "10.9.9.9"),), False, [9]),
+    (((A, EXACT, "10.9.9.8"),), False, []),
+    (((A, DEFAULT, None),), True, [10]),
+    (((A, NAMED, None),), True, [9, 10]),
+    (((A, NAMED, None),), False, [9, 10]),
+    (((U, EXACT, None),), True, INVALID),
+    (((U, DEFAULT, "q"),), True, INVALID),
+    (((U, NAMED, "q"),), False, INVALID),
+    (((U, 3, None),), False, INVALID),
+    (((U, -1, None),), False, INVALID),
+    (((U, EXACT, "q"), (U, EXACT, "r")), False, INVALID),
+    (((U, NAMED, None), (U, EXACT, "q")), False, INVALID),
+    (((I, EXACT, "q"), (I, DEFAULT, None)), False, INVALID),
+    ((("", EXACT, "q"),), False, INVALID),
+    ((("group", EXACT, "q"),), False, UNSUPPORTED),
+    ((("User", NAMED, None),), False, UNSUPPORTED),
+    (((U, EXACT, "q"), ("group", EXACT, "q")), False, UNSUPPORTED),
+    (((A, EXACT, "10.9.9.9"), (U, EXACT, "q")), False, INVALID),
+    (((A, NAMED, None), (I, NAMED, None)), True, INVALID),
+    (((A, DEFAULT, None), (U, DEFAULT, None), (I, NAMED, None)), False, INVALID),
+]
+"""A filter, whether it is strict, and the numbers of SET that it means, or why it means none."""
