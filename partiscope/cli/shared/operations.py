@@ -3,7 +3,7 @@
 import asyncio
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -13,6 +13,7 @@ from control.operations import checks
 from control.operations.catalogue import form_named
 from control.operations.catalogue.operation import Change, Done, Operation
 from control.operations.catalogue.several import NOT_DONE, several_of
+from control.operations.errors import StalePreviewError
 from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
 from partiscope.cli.shared.confirm import require_change, require_typed
@@ -21,6 +22,8 @@ from partiscope.cli.shared.options import note, target_with, write_json
 from partiscope.cli.shared.tables import words, write_table
 from partiscope.identity import Target
 
+PREVIEWS_MAX: Final = 3
+"""Of an operation that is stale each time it is to be done, as while brokers come and go."""
 Reason = Annotated[str, typer.Option("--reason", help="Why, for the journal.")]
 
 
@@ -96,19 +99,23 @@ def run_operations(
     if not dry_run:
         require_change(bootstrap)
     target = target_with(bootstrap=bootstrap)
-    found = asyncio.run(_preview(target, asked))
-    previews = [each for each in found if each.is_needed]
-    changes = [change for each in previews for change in each.effect.changes]
-    notes = [line for each in found for line in each.effect.notes]
+    for is_last in (*(False,) * (PREVIEWS_MAX - 1), True):
+        found = asyncio.run(_preview(target, asked))
+        previews = [each for each in found if each.is_needed]
+        changes = [change for each in previews for change in each.effect.changes]
+        if not as_json:
+            _show(changes)
+        notes = [line for each in found for line in each.effect.notes]
+        for line in notes:
+            note(line)
+        try:
+            done = [] if dry_run else _ask_and_perform(target, previews, is_confirmed=yes)
+            break
+        except StalePreviewError as error:
+            if is_last or not _is_previewed_anew(previews):
+                raise
+            note(f"{error.reason}: previewed again")
     left_out = [line for line in notes if NOT_DONE in line]
-    if not as_json:
-        _show(changes)
-    for line in notes:
-        note(line)
-    done: list[Done] = []
-    if previews and not dry_run:
-        _ask(previews, is_confirmed=yes)
-        done = asyncio.run(_perform(target, previews))
     if as_json:
         write_json({
             **document,
@@ -127,6 +134,18 @@ def run_operations(
 async def _preview(target: Target, asked: Sequence[Operation]) -> list[Previewed]:
     async with OperationSession(target.watched, bus=target.bus) as session:
         return [await session.preview(operation) for operation in asked]
+
+
+def _ask_and_perform(
+    target: Target, previews: Sequence[Previewed], *, is_confirmed: bool
+) -> list[Done]:
+    _ask(previews, is_confirmed=is_confirmed)
+    return asyncio.run(_perform(target, previews)) if previews else []
+
+
+def _is_previewed_anew(previews: Sequence[Previewed]) -> bool:
+    """One that nobody confirmed: of several some may be done, and a yes is for what was shown."""
+    return len(previews) == 1 and not previews[0].effect.command.thing
 
 
 async def _perform(target: Target, previews: Sequence[Previewed]) -> list[Done]:
