@@ -13,15 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from broker.config.broker_config import BrokerConfig
+from broker.config.errors import ConfigError
 from broker.host_name import address_text, bare_host
 from control.kafka.connection.connections import settings_of
 from control.kafka.connection.wire import explain_unreachable
 from control.kafka.errors import KafkaPortError
 from control.views.snapshots.collector_findings import read_report
-from partiscope.layout import OTHERS, LayoutError, check_port
+from partiscope.layout import OTHERS, ClusterLayout, LayoutError, check_port
+from partiscope.removal import is_in_use
 from partiscope.settings import Settings
 from spark_metrics.job import connector_jars
-from spark_metrics.job.java import JavaMissingError, find_java
+from spark_metrics.job.java import DRIVER_MEMORY, JavaMissingError, find_java, refusal
 from spark_metrics.window.aggregates import (
     AggregatesReader,
     StoreUnreadableError,
@@ -55,7 +58,8 @@ class Check:
 
 def diagnose(settings: Settings, *, reach: str | None, bundled: str) -> list[Check]:
     """All checks; ``reach`` is a cluster that must answer, ``bundled`` one that may be running."""
-    checks = [_python(), _java(), _connector(), _disk(settings.data), _memory()]
+    memory = settings.metrics.driver_memory or DRIVER_MEMORY
+    checks = [_python(), _java(memory), _connector(), _disk(settings.data), _memory()]
     checks.extend(_private(settings.data))
     checks.extend(_proof(settings))
     checks.extend(_store(settings.store))
@@ -71,12 +75,20 @@ def _python() -> Check:
     return Check(name="python", verdict=Verdict.FINE, found=found)
 
 
-def _java() -> Check:
+def _java(memory: str) -> Check:
+    """There is one, and its JVM starts with the metrics job's heap."""
     try:
         java = find_java()
     except JavaMissingError as error:
         what, _, next_step = str(error).partition(". ")
         return Check(name="java", verdict=Verdict.CRITICAL, found=what, next_step=next_step)
+    if why := refusal(java, memory):
+        return Check(
+            name="java",
+            verdict=Verdict.CRITICAL,
+            found=f"{java.home}/bin/java does not start with a heap of {memory}: {why}",
+            next_step="set metrics.driver_memory lower, or JAVA_HOME to another Java 17 or 21",
+        )
     return Check(name="java", verdict=Verdict.FINE, found=f"Java {java.version} at {java.home}")
 
 
@@ -202,15 +214,30 @@ def _memory() -> Check:
 
 
 def _cluster(settings: Settings, bundled: str) -> Iterator[Check]:
-    """Either the cluster answers, or its ports must be free."""
-    addresses = bundled.split(",")
-    answers = [_reach(address, must=False) for address in addresses]
-    if any(check.verdict is Verdict.FINE for check in answers):
-        yield from answers
+    """One that runs answers; any other can be started: its directory, properties and ports."""
+    if settings.bus is not None or is_in_use(settings.data):
+        yield from (_reach(address, must=False) for address in bundled.split(","))
         return
-    page = (settings.dashboard.host, settings.dashboard.port, "--dashboard-port")
-    wanted = [(*_split(address), "--port") for address in addresses]
-    for host, port, flag in (*wanted, page):
+    try:
+        layout = ClusterLayout.planned(settings.data, settings.cluster)
+        for properties in layout.properties():
+            BrokerConfig.from_properties(properties)
+    except LayoutError as error:
+        yield _refused("cluster", error)
+        return
+    except ConfigError as error:
+        yield Check(
+            name="cluster",
+            verdict=Verdict.CRITICAL,
+            found=str(error),
+            next_step="mend it in [cluster.overrides] of the settings file",
+        )
+        return
+    brokers = [(node.host, port, "--port") for node in layout.nodes for port in node.ports]
+    for host, port, flag in (
+        *brokers,
+        (settings.dashboard.host, settings.dashboard.port, "--dashboard-port"),
+    ):
         yield _port(host, port, flag)
 
 
@@ -242,9 +269,13 @@ def _port(host: str, port: int, flag: str) -> Check:
     try:
         check_port(host, port, flag=flag)
     except LayoutError as error:
-        what, _, next_step = str(error).partition(". ")
-        return Check(name="port", verdict=Verdict.CRITICAL, found=what, next_step=next_step)
+        return _refused("port", error)
     return Check(name="port", verdict=Verdict.FINE, found=f"{address_text(host, port)} is free")
+
+
+def _refused(name: str, error: LayoutError) -> Check:
+    found, _, next_step = str(error).partition(". ")
+    return Check(name=name, verdict=Verdict.CRITICAL, found=found, next_step=next_step)
 
 
 def _reach(address: str, *, must: bool) -> Check:

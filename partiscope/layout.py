@@ -7,7 +7,7 @@ import re
 import socket
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, Self
@@ -110,25 +110,52 @@ class ClusterLayout:
         """
         try:
             data.mkdir(parents=True, exist_ok=True)
-            identity = _recall_or_found(data / LAYOUT_FILE, settings)
-            left_out = _left_out(data, settings)
-            drained = _still_drained(data, identity, rejoin)
-            nodes = tuple(
-                _node(data, settings, index, is_voter=index < identity.brokers)
-                for index in range(settings.brokers)
-            )
-            layout = cls(
-                cluster_id=identity.cluster_id,
-                nodes=tuple(node for node in nodes if node.id not in drained),
-                voters=tuple(node for node in nodes if node.is_voter),
-                drained=tuple(node for node in nodes if node.id in drained),
-                left_out=left_out,
-                overrides=settings.overrides,
-            )
+            layout, identity = cls._planned(data, settings, rejoin)
+            if not (data / LAYOUT_FILE).exists() or identity != _recall(data / LAYOUT_FILE):
+                _write(data / LAYOUT_FILE, identity)
             layout._write_configs()
         except OSError as error:
             raise _unusable(data, error) from error
         return layout
+
+    @classmethod
+    def planned(cls, data: Path, settings: ClusterSettings) -> Self:
+        """The layout that ``prepare`` would write.
+
+        Raises:
+            LayoutError: the directory holds another cluster, or cannot be read.
+        """
+        try:
+            return cls._planned(data, settings, ())[0]
+        except OSError as error:
+            raise _unusable(data, error) from error
+
+    @classmethod
+    def _planned(
+        cls, data: Path, settings: ClusterSettings, rejoin: Collection[int]
+    ) -> tuple[Self, _Identity]:
+        identity = _recall_or_found(data / LAYOUT_FILE, settings)
+        left_out = _left_out(data, settings)
+        drained = _still_drained(identity, rejoin)
+        nodes = tuple(
+            _node(data, settings, index, is_voter=index < identity.brokers)
+            for index in range(settings.brokers)
+        )
+        layout = cls(
+            cluster_id=identity.cluster_id,
+            nodes=tuple(node for node in nodes if node.id not in drained),
+            voters=tuple(node for node in nodes if node.is_voter),
+            drained=tuple(node for node in nodes if node.id in drained),
+            left_out=left_out,
+            overrides=settings.overrides,
+        )
+        return layout, replace(identity, drained=drained)
+
+    def properties(self) -> Iterator[dict[str, str]]:
+        """Those of each broker that is started."""
+        voters = ",".join(f"{n.id}@{address_text(n.host, n.controller_port)}" for n in self.voters)
+        for node in self.nodes:
+            yield self._properties(node, voters)
 
     def check_ports(self) -> None:
         """Refuse to start on ports that somebody else holds.
@@ -142,10 +169,8 @@ class ClusterLayout:
             check_port(host, port, flag="--port")
 
     def _write_configs(self) -> None:
-        voters = ",".join(f"{n.id}@{address_text(n.host, n.controller_port)}" for n in self.voters)
-        for node in self.nodes:
+        for node, properties in zip(self.nodes, self.properties(), strict=True):
             node.log_dir.mkdir(parents=True, exist_ok=True)
-            properties = self._properties(node, voters)
             text = "".join(f"{key}={value}\n" for key, value in properties.items())
             write_whole(node.config_file, text)
 
@@ -187,13 +212,11 @@ def _node(data: Path, settings: ClusterSettings, index: int, *, is_voter: bool) 
 
 def _recall_or_found(path: Path, settings: ClusterSettings) -> _Identity:
     if not path.exists():
-        identity = _Identity(
+        return _Identity(
             cluster_id=urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="),
             first_id=settings.first_id,
             brokers=settings.brokers,
         )
-        _write(path, identity)
-        return identity
     identity = _recall(path)
     if identity.first_id != settings.first_id:
         raise LayoutError(
@@ -236,8 +259,8 @@ def write_drained(data: Path, broker: int) -> None:
     _write(data / LAYOUT_FILE, replace(identity, drained=drained))
 
 
-def _still_drained(data: Path, identity: _Identity, rejoin: Collection[int]) -> tuple[int, ...]:
-    """Drained brokers that do not rejoin; those that do are written down.
+def _still_drained(identity: _Identity, rejoin: Collection[int]) -> tuple[int, ...]:
+    """Drained brokers that do not rejoin.
 
     Raises:
         LayoutError: one that is to rejoin is not drained.
@@ -245,10 +268,7 @@ def _still_drained(data: Path, identity: _Identity, rejoin: Collection[int]) -> 
     if others := sorted(set(rejoin).difference(identity.drained)):
         known = ", ".join(map(str, identity.drained)) or "none"
         raise LayoutError(f"--rejoin {others[0]}: that broker is not drained (drained: {known}).")
-    drained = tuple(id_ for id_ in identity.drained if id_ not in rejoin)
-    if drained != identity.drained:
-        _write(data / LAYOUT_FILE, replace(identity, drained=drained))
-    return drained
+    return tuple(id_ for id_ in identity.drained if id_ not in rejoin)
 
 
 def founded_id(data: Path) -> ClusterId | None:
@@ -274,7 +294,8 @@ def _left_out(data: Path, settings: ClusterSettings) -> tuple[int, ...]:
         LayoutError: one of them holds replicas, which would be missing.
     """
     last = settings.first_id + settings.brokers - 1
-    folders = {int(found[1]): path for path in data.iterdir() if (found := _broker_folder(path))}
+    paths = data.iterdir() if data.exists() else ()
+    folders = {int(found[1]): path for path in paths if (found := _broker_folder(path))}
     left_out = tuple(sorted(id_ for id_ in folders if id_ > last))
     held = {id_: count for id_ in left_out if (count := _partitions(folders[id_]))}
     if held:

@@ -138,12 +138,18 @@ def end(data: Path, pid: int) -> None:
         time.sleep(_LOOKED_EVERY_S)
 
 
+def is_in_use(data: Path) -> bool:
+    """Whether `up` or `cluster` runs from a data directory."""
+    with _lock_of(data) as lock:
+        return lock is not None and not _is_free(lock)
+
+
 @contextmanager
 def _lock_of(data: Path) -> Iterator[int | None]:
     """The lock file, open; None: there is none."""
     try:
         lock = os.open(data / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         yield None
         return
     try:

@@ -102,7 +102,7 @@ class Child:
         what = "ended" if self._ended.is_set() else "was silent for too long"
         raise PartFailedError(
             f"{self.part.name} {what} before it was ready: {self.last_words()}\n"
-            f"  its log: {self.part.log_file}"
+            f"  its log: {self.part.log_file}; `partiscope doctor` looks for causes"
         )
 
     def last_words(self) -> str:

@@ -20,6 +20,10 @@ FILES: Final = {
     "uv.lock": r'(?m)^(name = "partiscope"\nversion = ")[^"]+(")$',
 }
 """Where the version stands, once in each."""
+PICTURES: Final = "docs/pictures"
+SHOWN: Final = ("dashboard", "tui", "control/views")
+"""What pictures show: those taken before the last change may show what is no longer there."""
+PICTURES_DAYS_MAX: Final = 30
 
 
 class ReleaseError(Exception):
@@ -65,6 +69,19 @@ def check(root: Path, version: str, changelog: str) -> None:
         raise ReleaseError(f"commit or remove these files first:\n{dirty}")
     if not changelog.partition(UNRELEASED)[2].partition("\n## ")[0].count("\n- "):
         raise ReleaseError("CHANGELOG.md has no entry under Unreleased: nothing to release")
+    if (days := pictures_days(root)) > PICTURES_DAYS_MAX:
+        raise ReleaseError(
+            f"the pictures are {days} days older than the screens: run scripts/pictures.py, commit"
+        )
+
+
+def pictures_days(root: Path) -> int:
+    """How many days the last change of the screens is later than the pictures; 0: none."""
+    taken, changed = (
+        int(git(root, "log", "-1", "--format=%ct", "--", *paths) or 0)
+        for paths in ((f"{PICTURES}/*.png",), SHOWN)
+    )
+    return max(0, (changed - taken) // 86_400)
 
 
 def git(root: Path, *words: str) -> str:

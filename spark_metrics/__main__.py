@@ -17,12 +17,12 @@ from types import FrameType
 from typing import Final
 
 from broker.metrics_schema import METRICS_TOPIC
-from spark_metrics.job.java import JavaMissingError
+from spark_metrics.job.java import DRIVER_MEMORY, JavaMissingError
 from spark_metrics.job.kafka_source import RECORDS_PER_BATCH_MAX, SourceSettings
 from spark_metrics.job.port_secrets import SECRET
 from spark_metrics.job.query import TRIGGER_MS, JobSettings
 from spark_metrics.job.run import Run, RunSettings, leave, say
-from spark_metrics.job.spark_session import DRIVER_MEMORY, SessionSettings
+from spark_metrics.job.spark_session import SessionSettings
 from spark_metrics.store.writer import RETENTION_MS
 from spark_metrics.window.errors import MetricsError
 from spark_metrics.window.store_url import require_no_password

@@ -19,6 +19,14 @@ def conform(table: Any, schema: Any) -> Any:
     return pa.table(columns, schema=schema)
 
 
+def with_columns(table: Any, schema: Any) -> Any:
+    """The table with each column of ``schema``: those that it lacks are null."""
+    for item in schema:
+        if item.name not in table.column_names:
+            table = table.append_column(item, pa.nulls(table.num_rows, item.type))
+    return table
+
+
 def one_array(column: Any) -> Any:
     """The column as one array that begins at its buffers' begin; what is one is not copied."""
     is_one = column.num_chunks == 1 and not column.chunk(0).offset

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable
 from functools import lru_cache
+from typing import Final
 
 import pyarrow as pa
 
+from spark_metrics.arrow_tables import with_columns
 from spark_metrics.buckets.judged_batch import Judged
 from spark_metrics.buckets.plan import FoldedBucket, FoldPlan
 from spark_metrics.decode.record_rows import cut_rows
@@ -16,10 +18,13 @@ from spark_metrics.fold.bucket import (
     fold_bucket,
 )
 from spark_metrics.fold.names import NAMES
-from spark_metrics.schema import COMMIT_STATE
+from spark_metrics.schema import COMMIT_STATE, PARTITION_STATE
 from spark_metrics.state.source_clocks import corrections
 from spark_metrics.store.files import StoreFiles
 from spark_metrics.store.table_files import write_now
+
+_COMMITS: Final = pa.schema(COMMIT_STATE)
+_PARTITIONS: Final = pa.schema(PARTITION_STATE)
 
 
 @lru_cache(1)
@@ -31,12 +36,16 @@ def files_of(store: str) -> StoreFiles:
 def read_state(files: StoreFiles, plan: FoldPlan, bucket: int) -> BucketState:
     """The state of one bucket, out of the files of the version before.
 
-    Where that version has fewer buckets, the rows are cut anew.
+    Where that version has fewer buckets, the rows are cut anew. What an older release did not
+    write is not known yet.
     """
     buckets = plan.buckets
 
+    def partitions(path: str) -> pa.Table:
+        return with_columns(files.read_whole(path), _PARTITIONS)
+
     def commits(path: str) -> pa.Table:
-        return files.read_texts(path, [*NAMES, *COMMIT_STATE])
+        return with_columns(files.read_texts(path, [*NAMES, *COMMIT_STATE]), _COMMITS)
 
     def found(table: str, read: Callable[[str], pa.Table], nothing: pa.Table) -> pa.Table:
         paths = plan.now.get(table, ())
@@ -50,7 +59,7 @@ def read_state(files: StoreFiles, plan: FoldPlan, bucket: int) -> BucketState:
         return cut_rows(whole, buckets)[bucket]
 
     return BucketState(
-        partitions=found("partitions", files.read_whole, NO_PARTITIONS),
+        partitions=found("partitions", partitions, NO_PARTITIONS),
         commits=found("commits", commits, NO_COMMITS),
     )
 

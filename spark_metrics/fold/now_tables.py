@@ -159,8 +159,9 @@ def _group_sum(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def decode_groups(table: pa.Table) -> list[RegisteredGroup]:
-    """The registered groups that a file of ``group_table`` holds."""
-    rows = table.select([*RegisteredGroup.__dataclass_fields__]).to_pylist()
+    """The registered groups that a file of ``group_table`` holds, of an older version too."""
+    names = [it for it in RegisteredGroup.__dataclass_fields__ if it in table.column_names]
+    rows = table.select(names).to_pylist()
     return [RegisteredGroup(**row) for row in rows]
 
 

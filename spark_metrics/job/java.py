@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final
 
 JAVA_VERSIONS: Final = (17, 21)
+DRIVER_MEMORY: Final = "768m"
+"""Heap of the metrics job's JVM: it only reads the topic, whatever the size of the cluster."""
 _PLACES: Final = ("/usr/lib/jvm", "/usr/java", "/Library/Java/JavaVirtualMachines", "/opt/java")
 _HOMEBREW: Final = ("/opt/homebrew/opt", "/usr/local/opt")
 HOW_TO_INSTALL: Final = (
@@ -47,6 +49,18 @@ def find_java() -> Java:
             seen.append(f"Java {version} at {home}")
     found = f"found only {', '.join(seen)}" if seen else "no Java was found"
     raise JavaMissingError(f"Spark needs Java 17 or 21, but {found}. {HOW_TO_INSTALL}")
+
+
+def refusal(java: Java, memory: str) -> str:
+    """Why its JVM does not start with a heap like ``2g``; empty: it starts."""
+    try:
+        done = subprocess.run(
+            [java.home / "bin" / "java", f"-Xmx{memory}", "-version"],
+            capture_output=True, text=True, timeout=30, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return "" if done.returncode == 0 else " ".join(f"{done.stdout}{done.stderr}".split())
 
 
 def _candidates() -> Iterator[Path]:

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_metrics.job.connector_jars import connector_jars, jars_folder
-from spark_metrics.job.java import find_java
+from spark_metrics.job.java import DRIVER_MEMORY, find_java
 from spark_metrics.job.port_secrets import authentication, guard_callbacks, require_authentication
 from spark_metrics.window.errors import SparkStartError
 
@@ -38,8 +38,6 @@ EXECUTOR_LOG: Final = "-Dorg.apache.logging.log4j.level=WARN"
 is none yet Spark loads another one, by which each batch has some thirty lines. A level that the
 driver sets (``syncLogLevel``) does not help: an executor hears of it, and loads that configuration
 afterwards. To Spark, Log4j's own with the level ERROR is as good as none."""
-DRIVER_MEMORY: Final = "768m"
-"""The JVM only reads the topic, whatever the size of the cluster."""
 NO_JVM: Final = "JAVA_GATEWAY_EXITED"
 """PySpark's condition where the program it started ends before it says its port."""
 _RAISED: Final = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*([^\s].*)")

@@ -345,18 +345,35 @@ def encode_job_state(memory: JobState) -> dict[str, Any]:
 
 
 def _decode_broker(document: Mapping[str, Any]) -> RegisteredBroker:
-    told = document["directories"]
+    told = document.get("directories")
     directories = None if told is None else tuple(LogDirSample(**it) for it in told)
     return RegisteredBroker(**{**document, "directories": directories})
 
 
 def decode_job_state(document: Mapping[str, Any]) -> JobState:
-    """Inverse of ``encode_job_state``; of an empty document, an empty memory."""
-    if not document:
-        return JobState()
+    """Inverse of ``encode_job_state``; of an empty document, an empty memory.
+
+    What an older version did not write takes its default. Of a document that still does not fit,
+    what was read and counted stays; the rest is learned anew within a few rounds.
+    """
+    try:
+        return _decode_all(document) if document else JobState()
+    except (KeyError, TypeError, ValueError):
+        return JobState(
+            next_offsets=_decode_offsets(document.get("next_offsets", {})),
+            lost_records_total=document.get("lost_records_total", 0),
+            late_rounds_total=document.get("late_rounds_total", 0),
+        )
+
+
+def _decode_offsets(document: Mapping[str, int]) -> dict[int, int]:
+    return {int(partition): offset for partition, offset in document.items()}
+
+
+def _decode_all(document: Mapping[str, Any]) -> JobState:
     sources = [decode_source(source) for source in document["sources"]]
     registry = [_decode_broker(row) for row in document["registry"]]
-    clock = document["clock"]
+    clock = document.get("clock")
     return JobState(
         sources={SourceKey(it.cluster, it.broker): it for it in sources},
         registry={SourceKey(it.cluster, it.broker): it for it in registry},
@@ -366,7 +383,7 @@ def decode_job_state(document: Mapping[str, Any]) -> JobState:
         clock=None if clock is None else decode_job_clock(clock),
         clocks=decode_clocks(document["clocks"]),
         reached_ms=document["reached_ms"],
-        next_offsets={int(key): value for key, value in document["next_offsets"].items()},
+        next_offsets=_decode_offsets(document["next_offsets"]),
         lost_records_total=document["lost_records_total"],
         late_rounds_total=document["late_rounds_total"],
     )

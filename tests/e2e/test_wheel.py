@@ -39,7 +39,7 @@ pytestmark = [
 
 NOBODY: Final = 65_534
 AS_NOBODY: Final = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--")
-PYTHON: Final = Path("/usr/bin/python3")
+PYTHON: Final = Path(MACHINE.get("TESTS_PYTHON", "/usr/bin/python3"))
 """One that every user may run; that of the tests may lie in a home directory."""
 
 

@@ -89,5 +89,23 @@ def test_a_second_release_needs_an_entry_of_its_own(script: ModuleType, checkout
         script.release(checkout, "0.3.0")
 
 
+def test_pictures_older_than_the_screens_are_taken_anew(
+    script: ModuleType, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file, day in (("docs/pictures/overview.png", "01"), ("tui/app.py", "30")):
+        (checkout / file).parent.mkdir(parents=True)
+        (checkout / file).write_text(day)
+        monkeypatch.setenv("GIT_COMMITTER_DATE", f"2026-11-{day}T12:00:00Z")
+        git(checkout, "add", ".")
+        git(checkout, "commit", "--quiet", "-m", file)
+    assert script.pictures_days(checkout) == 29
+    monkeypatch.setattr(script, "PICTURES_DAYS_MAX", 28)
+    with pytest.raises(script.ReleaseError, match="29 days"):
+        script.release(checkout, "0.2.0")
+    (checkout / "docs/pictures/overview.png").write_text("new")
+    git(checkout, "commit", "--quiet", "--all", "-m", "Pictures of today")
+    assert script.release(checkout, "0.2.0") == "v0.2.0"
+
+
 def test_this_checkout_says_one_version() -> None:
     assert len(set(versions(ROOT))) == 1

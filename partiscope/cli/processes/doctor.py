@@ -40,7 +40,7 @@ def doctor(
     command_config: CommandConfig = None,
     as_json: Json = False,
 ) -> None:
-    """Check Java, Spark's connector, ports, disk, memory, reachability."""
+    """Check Java, Spark's connector, bundled brokers, ports, disk, memory, reachability."""
     settings = settings_with(
         data=data, bootstrap=bootstrap, command_config=command_config, may_create=True
     )

@@ -1,6 +1,7 @@
 """Registered brokers as the job remembers them, and their log directories."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, strategies
@@ -49,6 +50,21 @@ def test_log_directories_stay_until_their_broker_tells_others() -> None:
     assert directories_in(state_of(DIRECTORIES, DIRECTORIES[:1])) == DIRECTORIES[:1]
     state = state_of(DIRECTORIES)
     assert decode_job_state(json.loads(json.dumps(encode_job_state(state)))) == state
+
+
+def test_a_memory_of_another_version_keeps_what_was_read_and_counted() -> None:
+    """Each place of a document may lack, or have more than this version knows."""
+    state = replace(state_of(DIRECTORIES), lost_records_total=3, late_rounds_total=2)
+    whole = json.dumps(encode_job_state(state))
+    kept = (state.next_offsets, 3, 2)
+    others = [json.loads(whole) for _ in range(4)]
+    del others[0]["registry"][0]["directories"], others[1]["clock"]
+    others[2]["sources"][0]["later"] = 1
+    others[3]["registry"][0]["later"] = 1
+    for document, is_older in zip(others, (True, True, False, False), strict=True):
+        found = decode_job_state(document)
+        assert (found.next_offsets, found.lost_records_total, found.late_rounds_total) == kept
+        assert bool(found.registry) is is_older
 
 
 def test_a_broker_whose_directories_cannot_be_read_is_a_bad_row() -> None:
