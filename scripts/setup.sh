@@ -68,6 +68,10 @@ ensure_uv() {
 
 ensure_environment() {
   local uv groups=(--no-dev)
+  # As pip does: a company's proxy has a certificate that only the system knows.
+  if [ -s /etc/ssl/certs/ca-certificates.crt ] || [ -s /etc/pki/tls/certs/ca-bundle.crt ]; then
+    export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-1}
+  fi
   uv=$(find_uv)
   # Developers' tools, and extras, once installed stay installed: `make up` after `make test`
   # changes nothing.
