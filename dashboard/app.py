@@ -31,6 +31,8 @@ from dashboard.server import (
     serving,
     table_rows,
 )
+from dashboard.server.api.application import create_api
+from dashboard.server.api.token_check import TokenCheck
 from dashboard.server.callback_sharing import CallbackSharing
 from dashboard.server.cluster_routing import ClusterDash, ClusterRouting
 from dashboard.server.document import ASSETS, MODULES, NOT_SCRIPTS, index_page
@@ -134,10 +136,14 @@ def guarded(
 ) -> OriginCheck:
     """The page as it is served: behind the check of Host and Origin, and of the login."""
     page = routed(app, context)
-    logins = context.settings.logins
+    logins, tokens = context.settings.logins, context.settings.tokens
     if logins is not None:
         page = LoginCheck(page, logins, cookie=cookie)
-    return OriginCheck(BodyBound(page), hosts)
+    page = BodyBound(page)
+    if tokens is not None:
+        proxy = "" if logins is None else logins.proxy_address
+        page = TokenCheck(page, create_api(context), tokens, context.clusters, proxy_address=proxy)
+    return OriginCheck(page, hosts)
 
 
 def routed(app: Dash, context: PageContext) -> App:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Final
 
+from control.access.login import Tokens
 from control.exposition.limits import USUAL, Limits
 from control.model.watched_cluster import WatchedCluster, address_text
 from control.views.tour import Offer
@@ -38,6 +39,8 @@ class DashboardSettings:
     """Of what ``/metrics`` exposes."""
     logins: LoginSettings | None = None
     """Who may log in; None: nobody has to."""
+    tokens: Tokens | None = None
+    """Which programs may use the API; None: there is no API."""
 
     def require_guarded(self) -> None:
         """Without logins the page listens on loopback alone.

@@ -40,11 +40,13 @@ from control.model.units import parse_duration
 from control.model.watched_cluster import COLORS, JOURNAL_HOLD_S, is_of_any
 from partiscope.access.access_settings import (
     ROLES_MAX,
+    TOKENS_FILE,
     USERS_FILE,
     AccessSettings,
     RoleSettings,
     roles_of,
 )
+from partiscope.access.tokens_file import TokensFile
 from partiscope.access.users_file import UsersFile
 from partiscope.alert_settings import AlertsSettings
 from partiscope.connections import ConnectionSettings, SchemaRegistryConnection
@@ -282,6 +284,12 @@ class Settings(BaseSettings):
         """The users that are declared, with the roles of these settings."""
         path = (self.access.users_file or self.data / USERS_FILE).absolute()
         return UsersFile(path, roles_of(self.roles))
+
+    @property
+    def tokens(self) -> TokensFile:
+        """The tokens of programs, with the roles of these settings."""
+        path = (self.access.tokens_file or self.data / TOKENS_FILE).absolute()
+        return TokensFile(path, roles_of(self.roles))
 
     @property
     def key_file(self) -> Path:

@@ -15,9 +15,11 @@ from control.access.roles import EVERY_OPERATION, EVERYWHERE, Role
 PAGE: Final = "page"
 TERMINAL: Final = "terminal"
 COMMAND_LINE: Final = "command line"
+API: Final = "api"
 PASSWORD: Final = "password"  # noqa: S105 (a way to prove a name)
 PROXY: Final = "proxy"
 OPERATING_SYSTEM: Final = "operating system"
+TOKEN: Final = "token"  # noqa: S105 (as above)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +92,23 @@ class Users(Protocol):
 
     def verify(self, name: str, password: str) -> bool:
         """Whether it is the user's password. It takes as long where there is no such user."""
+
+
+class TokenRefusedError(Exception):
+    """A token lets nobody in; the text says why."""
+
+
+class Tokens(Protocol):
+    """The tokens of programs that use the API."""
+
+    def login(self, secret: str, *, address: str) -> Login:
+        """The login of a token, with its roles of now.
+
+        :raises TokenRefusedError: nobody has such a token, or it has expired.
+        """
+
+    def maybe_note_use(self, secret: str) -> None:
+        """Write down that a token was used, unless that was done a moment ago."""
 
 
 NOBODY: Final = Login(name="nobody", why_none="nobody has logged in")

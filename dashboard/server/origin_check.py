@@ -50,7 +50,7 @@ _OWN_SITES: Final = frozenset({"", "none", "same-origin"})
 """Empty: no browser asks, or an old one."""
 _FILES: Final = re.compile(r"^(/@[^/]*)?/(assets|_dash-component-suites)/")
 DATA: Final = re.compile(
-    r"^(/@[^/]*)?/(?:metrics$|(?:messages|record|rows|export|report|_dash)[/-])"
+    r"^(/@[^/]*)?/(?:metrics$|(?:messages|record|rows|export|report|api|_dash)[/-])"
 )
 """Answers made of what the cluster holds, which no other site may have made."""
 

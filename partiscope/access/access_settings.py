@@ -11,6 +11,7 @@ from control.model.units import parse_duration
 from partiscope.setting_types import SettingPath, Text
 
 USERS_FILE: Final = "users.json"
+TOKENS_FILE: Final = "tokens.json"
 SESSION_S_MIN: Final = 60.0
 SESSION_S_MAX: Final = 30 * 86_400.0
 TOPICS_MAX: Final = 1_000
@@ -44,6 +45,8 @@ class AccessSettings(BaseModel):
 
     users_file: SettingPath | None = None
     """Default: ``users.json`` in the data directory. Where it is there, logins are asked for."""
+    tokens_file: SettingPath | None = None
+    """Default: ``tokens.json`` in the data directory. Programs use the API by these tokens."""
     session: str = "12h"
     """How long a login lasts."""
     proxy_header: str | None = Field(default=None, pattern=r"^[A-Za-z][A-Za-z0-9-]{0,99}$")

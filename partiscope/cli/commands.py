@@ -259,6 +259,13 @@ COMMANDS: Final = (
         is_group=True,
     ),
     Command(
+        name="tokens",
+        folder="processes",
+        summary="Add, list and remove tokens of programs for the API.",
+        example="partiscope tokens add nightly --role operator --expires 30d",
+        is_group=True,
+    ),
+    Command(
         name="backup",
         folder="processes",
         summary="Write the data directory into one archive.",

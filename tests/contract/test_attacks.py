@@ -1,12 +1,10 @@
 """Attacks on a page that others can reach, each with its answer. Raw requests: no browser helps."""
 
-import http.client
 import re
 import socket
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -16,10 +14,11 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
 
-from control.access.roles import BUILT_IN, EVERYWHERE
+from control.access.roles import EVERYWHERE
 from dashboard.server.login.sessions import NAME_ATTEMPTS_MAX
 from dashboard.server.request_bounds import HEAD_BYTES_MAX, HEAD_S_MAX
-from partiscope.access.users_file import User, UsersFile, hashed
+from partiscope.access.users_file import hashed
+from tests.support.attacker import SECRET, Attacker, page_with_users
 from tests.support.cases import case
 from tests.support.page_server import PageServer
 from tests.support.patience import WAIT_S
@@ -27,68 +26,11 @@ from tests.support.store_builder import StoreBuilder, SyntheticSizes
 
 pytestmark = pytest.mark.thorough
 
-SECRET: Final = "correct horse battery"
 SECRETS: Final = ("/rows/topics", "/export/topics.csv", "/export/journal.csv", "/_dash-layout",
                   "/_dash-dependencies", "/metrics", "/messages/orders.jsonl",
                   "/record/orders/0/0", "/report/mv-1.html", "/export/plan?name=x",
                   "/assets/partiscope.css", "/@x/rows/topics", "/rows/topics?cluster=x",
                   "//rows/topics", "/login/../rows/topics", "/health/../rows/topics")  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """Status, headers and text."""
-
-    status: int
-    headers: Mapping[str, str]
-    text: str
-
-    @property
-    def cookie(self) -> str:
-        """``name=token`` that it sets."""
-        return self.headers.get("set-cookie", "").partition(";")[0]
-
-
-class Attacker:
-    """Asks one page, as anybody may."""
-
-    def __init__(self, server: PageServer, users: UsersFile) -> None:
-        self.server, self.users = server, users
-        self.host = f"127.0.0.1:{server.port}"
-        self.origin = f"http://{self.host}"
-
-    def ask(
-        self, path: str, *, method: str = "GET", body: str | bytes | None = None, **headers: str
-    ) -> Answer:
-        """One request, of a connection of its own."""
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        with closing(http.client.HTTPConnection(self.host, timeout=WAIT_S)) as connection:
-            connection.request(method, path, body, named)
-            found = connection.getresponse()
-            text = found.read().decode(errors="replace")
-            told = {name.lower(): value for name, value in found.getheaders()}
-            return Answer(status=found.status, headers=told, text=text)
-
-    def log_in(self, name: str, password: str = SECRET, **headers: str) -> Answer:
-        """By the form; ``next`` in ``headers`` is a field of it."""
-        form = {"name": name, "password": password, "next": headers.pop("next", "/")}
-        given = {"origin": self.origin, "content_type": "application/x-www-form-urlencoded"}
-        return self.ask("/login", method="POST", body=urlencode(form), **given | headers)
-
-    def cookie_of(self, name: str) -> str:
-        """A session of its own."""
-        answer = self.log_in(name)
-        assert answer.status == 303, answer
-        return answer.cookie
-
-    def add(self, name: str, role: str = "viewer") -> str:
-        """A user of this test alone."""
-        with self.users.changing() as found:
-            found[name] = User(name=name, password=PASSWORD_HASH, roles={EVERYWHERE: role})
-        return name
-
-
-PASSWORD_HASH: Final = hashed(SECRET)
 
 
 def _read_all(socket_: ClientConnection) -> None:
@@ -100,21 +42,6 @@ def _drip(raw: socket.socket, pieces: int) -> None:
     for _ in range(pieces):
         raw.sendall(b"x" * 1_000)
         time.sleep(0.0001)
-
-
-@contextmanager
-def page_with_users(folder: Path, *flags: str) -> Iterator[Attacker]:
-    """A page of a store; its users are alice (admin) and victor (viewer)."""
-    store = folder / "store"
-    StoreBuilder(store).write_synthetic(
-        SyntheticSizes(topics=2, partitions=2, groups=1), history_s=5
-    )
-    users = UsersFile(folder / "data" / "users.json", BUILT_IN)
-    with users.changing() as found:
-        found["alice"] = User(name="alice", password=PASSWORD_HASH, roles={EVERYWHERE: "admin"})
-        found["victor"] = User(name="victor", password=PASSWORD_HASH, roles={EVERYWHERE: "viewer"})
-    with PageServer(store, *flags) as server:
-        yield Attacker(server, users)
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,13 @@ blanks between them, the preferred leader first. Where a group has no verdict it
 and another column says why. In CSV a name that a spreadsheet would take for a formula (a group may
 be called `=1+1`) has an apostrophe before it.
 
-Everything is done by column: 35,000 partitions take a fraction of a second.
+Everything is done by column: 35,000 partitions take a fraction of a second. Rows of small tables
+become columns as well, so that programs filter, sort and page them as the large ones.
 """
 
 import json
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -18,11 +20,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
-from control.views.tables.query import Page, TableQuery
+from control.views.tables.column import Column, Table
+from control.views.tables.filters import FieldKind, FilterField
+from control.views.tables.query import Page, TableQuery, page_of
+from control.views.tables.rows import Cell, CellValue, Row
 
 FORMATS: Final = ("csv", "json")
 ROWS_AT_ONCE: Final = 10_000
 _FORMULA: Final = r"^([=+\-@\t\r])"
+_WORDS: Final = ("status", "state", "severity")
+"""Columns whose values are ranks to sort by; programs get the words."""
+_ANYWHERE: Final = ""
+"""Column with all texts of a row, for words without a field."""
 PageOf = Callable[[TableQuery], Page]
 
 
@@ -53,13 +62,85 @@ def exported(page: Page) -> pa.Table:
     """All rows that the page was cut from, in its columns, as they are exported."""
     found = page.found
     assert found is not None
-    return pa.table({it.id: _plain(found[it.export]) for it in page.columns})
+    return _plain_columns(found, page)
 
 
 def values_of(page: Page) -> list[dict[str, Any]]:
     """The same rows as numbers and words; null for what is unknown or endless."""
     rows: list[dict[str, Any]] = exported(page).to_pylist()
     return rows
+
+
+def page_values(page: Page) -> list[dict[str, Any]]:
+    """The rows of this page alone, as ``values_of`` tells them."""
+    assert page.table is not None
+    start, end = page.offset, page.offset + len(page.rows)
+    cut = (
+        page.table.take(page.order[start:end]) if page.order is not None else page.table[start:end]
+    )
+    rows: list[dict[str, Any]] = _plain_columns(cut, page).to_pylist()
+    return rows
+
+
+def cells_of(row: Row) -> dict[str, CellValue]:
+    """Values of a row by its columns' ids; words for a status or a state."""
+    return {
+        name: cell.text if name in _WORDS else _plain_value(cell)
+        for name, cell in row.cells.items()
+    }
+
+
+def page_of_rows(kind: Table, rows: Sequence[Row], query: TableQuery) -> Page:
+    """A page of rows that are in memory: a word without a field is looked for in all cells."""
+    values = [cells_of(row) for row in rows]
+    columns = tuple(map(_by_id, kind.columns))
+    table = pa.table(
+        {
+            **{it.id: _values(it, [row[it.id] for row in values]) for it in columns},
+            _ANYWHERE: pa.array([_texts(row) for row in rows], pa.string()),
+        }
+    )
+    plain = Table(name=kind.name, columns=columns, key=lambda _: "", searched=_ANYWHERE)
+    return page_of(table, plain, query)
+
+
+def is_figure(column: Column) -> bool:
+    """Whether programs get a number; a time is milliseconds since the epoch."""
+    compared = {it.kind for it in column.filters.values()}
+    return column.is_number or bool(compared & {FieldKind.NUMBER, FieldKind.DURATION})
+
+
+def _by_id(column: Column) -> Column:
+    place, (name, *_) = column.id, column.filters
+    found = FilterField(place, column.unit.kind, name)
+    return replace(
+        column,
+        sort=place,
+        export=place,
+        filters=dict.fromkeys(column.filters, found),
+        cell=lambda record: Cell(record[place], ""),
+    )
+
+
+def _values(column: Column, values: Sequence[CellValue]) -> pa.Array:
+    if is_figure(column):
+        whole = all(value is None or isinstance(value, int) for value in values)
+        return pa.array(values, pa.int64() if whole else pa.float64())
+    return pa.array([None if it is None else str(it) for it in values], pa.string())
+
+
+def _texts(row: Row) -> str:
+    told: Mapping[str, Cell] = row.cells
+    return " ".join(f"{cell.text} {cell.value}" for cell in told.values())
+
+
+def _plain_value(cell: Cell) -> Any:
+    value = cell.value
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _plain_columns(found: pa.Table, page: Page) -> pa.Table:
+    return pa.table({it.id: _plain(found[it.export]) for it in page.columns})
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -76,7 +76,7 @@ class LoginCheck:
         if scope["type"] not in {"http", "websocket"} or scope["path"] in _FREE:
             await self._app(scope, receive, send)
             return
-        headers = _headers_of(scope)
+        headers = headers_of(scope)
         known = self._known(scope, headers)
         if scope["type"] == "websocket":
             await self._websocket(known, scope, receive, send)
@@ -100,17 +100,11 @@ class LoginCheck:
             return _Known(login=login, is_live=lambda: users.stamp(name) == stamp)
         token = _cookie_of(headers, self._cookie)
         name = self.sessions.name_of(token)
-        address = self._address(scope, headers)
+        address = asking_address(scope, self._logins.proxy_address)
         login = users.login(name, proven_by=PASSWORD, face=PAGE, address=address) if name else None
         if login is None:
             return None
         return _Known(login=login, is_live=lambda: bool(self.sessions.name_of(token)), token=token)
-
-    def _address(self, scope: Scope, headers: Mapping[str, list[str]]) -> str:
-        """The address that asks; only the trusted proxy is believed for whom it asks."""
-        peer = _peer(scope)
-        is_proxy = bool(peer) and peer == self._logins.proxy_address
-        return (_forwarded_for(headers) if is_proxy else "") or peer
 
     async def _websocket(
         self, known: _Known | None, scope: Scope, receive: Receive, send: Send
@@ -139,7 +133,7 @@ class LoginCheck:
     async def _log_in_or_out(
         self, known: _Known | None, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        headers, method = _headers_of(scope), scope["method"]
+        headers, method = headers_of(scope), scope["method"]
         query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
         wanted = next_path(query.get("next", [""])[0])
         is_login = scope["path"] == "/login"
@@ -174,7 +168,7 @@ class LoginCheck:
         name, password, wanted = (
             form.get(field, [""])[0] for field in ("name", "password", "next")
         )
-        name, address = name.strip()[:100], self._address(scope, headers)
+        name, address = name.strip()[:100], asking_address(scope, self._logins.proxy_address)
         wait_s = self._attempts.begin(name, address)
         if wait_s or self._waiting >= WAITING_MAX:
             words = f"Too many attempts failed. Try again in {max(wait_s, 1) / 60:.0f} min."
@@ -281,7 +275,8 @@ def _location(path: str) -> tuple[bytes, bytes]:
     return b"location", path.encode()
 
 
-def _headers_of(scope: Scope) -> dict[str, list[str]]:
+def headers_of(scope: Scope) -> dict[str, list[str]]:
+    """Values by name in small letters."""
     found: dict[str, list[str]] = {}
     for name, value in scope["headers"]:
         found.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
@@ -299,6 +294,13 @@ def _cookie_of(headers: Mapping[str, list[str]], name: str) -> str:
 def _peer(scope: Scope) -> str:
     client = scope.get("client")
     return _plain_address(client[0]) if client else ""
+
+
+def asking_address(scope: Scope, proxy_address: str) -> str:
+    """The address that asks; only the trusted proxy is believed for whom it asks."""
+    peer = _peer(scope)
+    is_proxy = bool(peer) and peer == proxy_address
+    return (_forwarded_for(headers_of(scope)) if is_proxy else "") or peer
 
 
 def _forwarded_for(headers: Mapping[str, list[str]]) -> str:

@@ -21,6 +21,7 @@ WINDOW_S: Final = 300.0
 NAME_ATTEMPTS_MAX: Final = 10
 ADDRESS_ATTEMPTS_MAX: Final = 30
 """Attempts that failed within ``WINDOW_S``."""
+_MOST: Final = {"name": NAME_ATTEMPTS_MAX, "address": ADDRESS_ATTEMPTS_MAX}
 KEYS_MAX: Final = 20_000
 """Names and addresses of which attempts are counted; the oldest is forgotten first."""
 
@@ -82,10 +83,10 @@ class Attempts:
 
     def begin(self, name: str, address: str) -> float:
         """Counts as failed until ``succeeded``. Seconds to wait where there were too many; 0: it
-        may be tried."""
-        keys = (("name", name), ("address", address))
+        may be tried. Without a name the address alone counts."""
+        keys = (("name", name), ("address", address))[0 if name else 1 :]
         now_s = self._now_s()
-        bounds = zip(keys, (NAME_ATTEMPTS_MAX, ADDRESS_ATTEMPTS_MAX), strict=True)
+        bounds = ((key, _MOST[key[0]]) for key in keys)
         waits = [self._wait_s(key, most, now_s) for key, most in bounds]
         if any(waits):
             return max(waits)

@@ -68,6 +68,7 @@ def dashboard(
         allowed_hosts=where.allowed_hosts,
         limits=settings.prometheus.limits,
         logins=_logins(settings),
+        tokens=settings.tokens,
     )
     query = f"?{urlencode({'cluster': first})}" if page.names else ""
     link = f"{view and '/'}{view}{query if '?' not in view else query.replace('?', '&')}"

@@ -4,13 +4,20 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from getpass import getpass
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from control.access.roles import EVERYWHERE
-from partiscope.access.access_settings import roles_of
-from partiscope.access.users_file import NAME, User, hashed
+from partiscope.access.users_file import User, hashed
+from partiscope.cli.processes.role_flags import (
+    OnCluster,
+    RoleOption,
+    checked_settings,
+    role_documents,
+    roles_text,
+    write_roles,
+)
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
 from partiscope.cli.shared.options import Data, Json, note, settings_with, write_json
@@ -26,12 +33,6 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the user.")]
 RoleName = Annotated[
     str, typer.Argument(metavar="ROLE", help="viewer, operator, admin, or one of [roles].")
 ]
-OnCluster = Annotated[
-    str,
-    typer.Option(
-        "--on", metavar="CLUSTER", help="Only on this cluster, by its name in the settings."
-    ),
-]
 
 
 @app.command("list", epilog="Example: partiscope users list --json")
@@ -44,7 +45,7 @@ def list_users(*, data: Data = None, as_json: Json = False) -> None:
         write_json({"users": told})
         return
     rows = [
-        [it.name, "password" if it.password else "proxy or OS user", _roles_text(it.roles)]
+        [it.name, "password" if it.password else "proxy or OS user", roles_text(it.roles)]
         for it in users.values()
     ]
     write_table([words(title) for title in ("user", "logs in by", "roles")], rows)
@@ -54,41 +55,19 @@ def list_users(*, data: Data = None, as_json: Json = False) -> None:
 def describe(*, name: Name, data: Data = None, as_json: Json = False) -> None:
     """A user's roles, and what each of them allows."""
     settings = _settings(data)
-    user, known = _known(settings.users_file.users(), name), roles_of(settings.roles)
-    roles: list[dict[str, Any]] = [
-        {
-            "cluster": where,
-            "role": role,
-            "operations": sorted(known[role].operations) if role in known else [],
-            "topics": list(known[role].topics) if role in known else [],
-            "reads_records": role in known and known[role].may_read_records,
-        }
-        for where, role in user.roles.items()
-    ]
+    user = _known(settings.users_file.users(), name)
+    roles = role_documents(settings, user.roles)
     if as_json:
         write_json({"name": user.name, "password": bool(user.password), "roles": roles})
-        return
-    titles = ("cluster", "role", "operations", "topics", "reads records")
-    rows = [
-        [
-            "all" if it["cluster"] == EVERYWHERE else it["cluster"],
-            it["role"],
-            ", ".join(it["operations"]) or "none",
-            ", ".join(it["topics"]),
-            "yes" if it["reads_records"] else "no",
-        ]
-        for it in roles
-    ]
-    write_table([words(title) for title in titles], rows)
+    else:
+        write_roles(roles)
 
 
 @app.command(epilog="Example: partiscope users add alice --role operator")
 def add(
     *,
     name: Name,
-    role: Annotated[
-        str, typer.Option(metavar="ROLE", help="viewer, operator, admin, or one of [roles].")
-    ] = "viewer",
+    role: RoleOption = "viewer",
     cluster: OnCluster = EVERYWHERE,
     password: Annotated[
         bool, typer.Option(help="Ask for a password; without, the user comes by a proxy or SSH.")
@@ -101,14 +80,14 @@ def add(
     The password is typed, or the first line of standard input. A running page asks for logins
     only from its next start on, where this is the first user.
     """
-    settings = _checked(data, name, role, cluster)
+    settings = checked_settings(_settings(data), name, role, cluster)
     secret = hashed(_password(name)) if password else ""
     with settings.users_file.changing() as users:
         is_first = not users
         known = users.get(name, User(name=name))
         roles = {**known.roles, cluster: role}
         users[name] = replace(known, password=secret, roles=roles)
-    _told(f"{name} may log in: {_roles_text(roles)}", users[name], as_json=as_json)
+    _told(f"{name} may log in: {roles_text(roles)}", users[name], as_json=as_json)
     if is_first:
         note("the page asks for logins once it is started again (`partiscope up` or `dashboard`)")
 
@@ -123,11 +102,11 @@ def role(
     as_json: Json = False,
 ) -> None:
     """Give a user another role; sessions that it had end."""
-    settings = _checked(data, name, role, cluster)
+    settings = checked_settings(_settings(data), name, role, cluster)
     with settings.users_file.changing() as users:
         known = _known(users, name)
         users[name] = replace(known, roles={**known.roles, cluster: role})
-    _told(f"{name}: {_roles_text(users[name].roles)}", users[name], as_json=as_json)
+    _told(f"{name}: {roles_text(users[name].roles)}", users[name], as_json=as_json)
 
 
 @app.command(epilog="Example: partiscope users remove alice")
@@ -153,25 +132,6 @@ def _settings(data: Data) -> Settings:
     return settings_with(data=data, finds_installation=False)
 
 
-def _checked(data: Data, name: str, role: str, cluster: str) -> Settings:
-    settings = _settings(data)
-    if not NAME.fullmatch(name):
-        raise CommandError(
-            f"{name!r} is no name of a user: write up to 100 of A-Z a-z 0-9 . _ @ + -",
-            Exit.WRONG_USE,
-        )
-    known = roles_of(settings.roles)
-    if role not in known:
-        raise CommandError(
-            f"there is no role {role!r}; there are {', '.join(sorted(known))}. Declare it as "
-            f"[roles.{role}] in the settings",
-            Exit.WRONG_USE,
-        )
-    if cluster != EVERYWHERE:
-        settings.cluster_at(cluster)
-    return settings
-
-
 def _known(users: Mapping[str, User], name: str) -> User:
     if name not in users:
         raise CommandError(
@@ -187,9 +147,3 @@ def _password(name: str) -> str:
     if getpass("The same again: ") != first:
         raise CommandError("the two passwords differ; nothing was changed", Exit.WRONG_USE)
     return first
-
-
-def _roles_text(roles: Mapping[str, str]) -> str:
-    return ", ".join(
-        role if where == EVERYWHERE else f"{role} on {where}" for where, role in roles.items()
-    )

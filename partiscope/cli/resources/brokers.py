@@ -10,7 +10,7 @@ from control.operations.catalogue.brokers.cordon import Cordon
 from control.operations.catalogue.brokers.uncordon import Uncordon
 from control.views.snapshots.snapshot import broker_page
 from control.views.tables.brokers import LOG_DIRS, log_dir_rows, several_log_dirs
-from control.views.tables.export import values_of
+from control.views.tables.export import cells_of, values_of
 from control.views.tables.query import TableQuery
 from partiscope.cli.reassignments.drain import Broker, drain
 from partiscope.cli.resources.acks_lesson import acks_lesson
@@ -24,7 +24,6 @@ from partiscope.cli.shared.listing import (
     Limit,
     Sort,
     Wish,
-    cells_of,
     show_list,
     snapshot_for,
 )

@@ -21,6 +21,7 @@ from control.operations.catalogue.groups.reset_offsets import ResetOffsets
 from control.views.format import plural_text
 from control.views.group_facts import Fact, read_facts
 from control.views.snapshots.snapshot import group_page
+from control.views.tables.export import cells_of
 from control.views.tables.group_parts import (
     LISTED,
     OFFSETS,
@@ -43,7 +44,6 @@ from partiscope.cli.shared.listing import (
     Limit,
     Sort,
     Wish,
-    cells_of,
     show_list,
     snapshot_for,
 )

@@ -13,7 +13,7 @@ from control.views.snapshots.snapshot import (
     replica_rows,
 )
 from control.views.tables.commits import GROUPS_OF_PARTITION
-from control.views.tables.export import values_of
+from control.views.tables.export import cells_of, values_of
 from control.views.tables.partition_parts import REPLICAS
 from control.views.tables.query import TableQuery
 from partiscope.cli.shared.exits import CommandError, Exit
@@ -26,7 +26,6 @@ from partiscope.cli.shared.listing import (
     Limit,
     Sort,
     Wish,
-    cells_of,
     show_list,
     snapshot_for,
 )

@@ -13,7 +13,7 @@ from control.kafka.errors import (
 from control.model.command_line import typed
 from control.operations.errors import InvalidInputError, OperationError
 from control.views.next_links import explained
-from partiscope.access.users_file import UsersFileError
+from partiscope.access.private_file import AccessFileError
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.layout import LayoutError
 from partiscope.settings import SettingsError
@@ -25,7 +25,7 @@ def exit_status_of(error: Exception) -> Exit | None:
     match error:
         case CommandError():
             return error.status
-        case SettingsError() | UsersFileError() | NamedFileError() | InvalidInputError():
+        case SettingsError() | AccessFileError() | NamedFileError() | InvalidInputError():
             return Exit.WRONG_USE
         case NoSuchNameError() | NoSuchPartitionError() | UnsendableLinesError():
             return Exit.WRONG_USE

@@ -1,10 +1,9 @@
 """Tables of the screens on the command line: the same columns, filters, order and export."""
 
-import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -17,7 +16,6 @@ from control.views.snapshots.past import NothingKeptError, look_back
 from control.views.snapshots.snapshot import OperatorSnapshot, build_snapshot_asking
 from control.views.tables.export import export, values_of
 from control.views.tables.query import LIMIT_MAX, Page, TableQuery
-from control.views.tables.rows import Cell, CellValue, Row
 from partiscope.cli.shared.arguments import TIME_HELP, moment_of
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import now_ms, target_with, write_json
@@ -111,19 +109,6 @@ def show_list(page_of: Callable[[TableQuery], Page], wish: Wish) -> None:
         write_json({wish.name: values_of(page), "total": page.total, "matching": page.matching})
     else:
         write_page(page, is_chosen=bool(wish.columns), more="--columns, --csv, --json")
-
-
-def cells_of(row: Row) -> dict[str, Any]:
-    """Values of a row of a small table by its columns' ids; words for a status or a state."""
-    return {
-        name: cell.text if name in ("status", "state") else _plain(cell)
-        for name, cell in row.cells.items()
-    }
-
-
-def _plain(cell: Cell) -> CellValue:
-    value = cell.value
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def snapshot_of(target: Target, now_ms: int, *, with_operations: bool = False) -> OperatorSnapshot:

@@ -21,7 +21,7 @@ from control.views.printable import cut_middle, visible
 from control.views.tables import units
 from control.views.tables.cells import STAR
 from control.views.tables.column import Column, column
-from control.views.tables.export import values_of
+from control.views.tables.export import page_values
 from control.views.tables.query import Page
 from control.views.tables.rows import SHAPES, Cell, CellValue, Fact, Row, Tone
 
@@ -115,7 +115,7 @@ def write_rows(
 def write_page(page: Page, *, is_chosen: bool = False, more: str = "--json") -> None:
     """Print a page of a table; how many rows it leaves out is told on stderr."""
     if room() is None:
-        shown = values_of(page)[page.offset : page.offset + len(page.rows)]
+        shown = page_values(page)
         rows = ([_plain_value(it, row[it.id]) for it in page.columns] for row in shown)
         _write_plain(page.columns, rows)
     else:

@@ -14,10 +14,11 @@ from control.alerts.readings import Match
 from control.alerts.rules import AlertRule
 from control.views.alert_tables import EPISODES
 from control.views.format import clock_text, date_time_text, duration_text, plural_text
+from control.views.tables.export import cells_of
 from partiscope.alert_receivers import receivers_of
 from partiscope.alert_settings import AlertsSettings
 from partiscope.cli.shared.exits import CommandError, Exit
-from partiscope.cli.shared.listing import cells_of, snapshot_of
+from partiscope.cli.shared.listing import snapshot_of
 from partiscope.cli.shared.options import note, now_ms, write_json, write_lines
 from partiscope.cli.shared.tables import write_progress, write_rows
 from partiscope.identity import Target

@@ -28,11 +28,11 @@ from control.views.alert_tables import (
     told_alert,
 )
 from control.views.format import duration_text, plural_text
+from control.views.tables.export import cells_of
 from partiscope.alert_settings import AlertsSettings, RuleSettings
 from partiscope.cli.shared.arguments import moment_of, zoned
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.grammar import ListByDefault
-from partiscope.cli.shared.listing import cells_of
 from partiscope.cli.shared.options import (
     Bootstrap,
     Data,

@@ -11,10 +11,10 @@ from control.move.journal_lines import JournalLine
 from control.operations.bus.chain import Verified
 from control.operations.bus.client import whoami
 from control.operations.bus.journal import Journal
+from control.views.tables.export import cells_of
 from control.views.tables.journal import JOURNAL, matching
 from partiscope.cli.shared.arguments import TIME_HELP, moment_of, zoned
 from partiscope.cli.shared.exits import CommandError, Exit
-from partiscope.cli.shared.listing import cells_of
 from partiscope.cli.shared.options import (
     Bootstrap,
     Bus,

@@ -8,11 +8,11 @@ from control.views.cluster.what_if import SURVIVORS, Loss, WhatIf, hit_page, los
 from control.views.cluster.what_if import what_if as ask
 from control.views.format import plural_text
 from control.views.snapshots.snapshot import OperatorSnapshot
-from control.views.tables.export import values_of
+from control.views.tables.export import cells_of, values_of
 from control.views.tables.query import TableQuery
 from control.views.tables.rows import Cell
 from partiscope.cli.shared.exits import CommandError, Exit
-from partiscope.cli.shared.listing import At, cells_of, snapshot_for
+from partiscope.cli.shared.listing import At, snapshot_for
 from partiscope.cli.shared.options import Bootstrap, Json, Store, write_json, write_lines
 from partiscope.cli.shared.tables import (
     figure,

@@ -13,7 +13,8 @@ import pytest
 
 from control.access.login import OPERATING_SYSTEM, PASSWORD
 from control.access.roles import ADMIN, BUILT_IN, EVERYWHERE, VIEWER
-from partiscope.access.users_file import User, UsersFile, UsersFileError, hashed
+from partiscope.access.private_file import AccessFileError
+from partiscope.access.users_file import User, UsersFile, hashed
 
 SECRET = "correct horse battery"
 
@@ -50,7 +51,7 @@ def test_the_password_alone_is_the_password(users: UsersFile) -> None:
 
 @pytest.mark.parametrize("password", ["", "short", "x" * 1_001])
 def test_a_password_has_a_length(password: str) -> None:
-    with pytest.raises(UsersFileError, match="characters"):
+    with pytest.raises(AccessFileError, match="characters"):
         hashed(password)
 
 
@@ -88,7 +89,7 @@ def test_an_error_midway_leaves_the_old_file(users: UsersFile) -> None:
         found.clear()
         raise ZeroDivisionError
     full = OSError(28, "No space left on device")
-    with patch("os.replace", side_effect=full), pytest.raises(UsersFileError, match="No space"):
+    with patch("os.replace", side_effect=full), pytest.raises(AccessFileError, match="No space"):
         _remove_all(users)
     assert users.path.read_bytes() == before
     assert sorted(it.name for it in users.path.parent.iterdir()) == [
@@ -113,7 +114,7 @@ def _remove_all(users: UsersFile) -> None:
 )  # fmt: skip
 def test_a_file_that_is_none_lets_nobody_in(users: UsersFile, content: str) -> None:
     users.path.write_text(content)
-    with pytest.raises(UsersFileError, match="cannot be used"):
+    with pytest.raises(AccessFileError, match="cannot be used"):
         users.users()
     assert users.stamp("alice") == ""
     assert not users.verify("alice", SECRET)

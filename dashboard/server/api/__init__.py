@@ -1,0 +1,1 @@
+"""The API: tables, operations and reassignments for programs, by tokens."""

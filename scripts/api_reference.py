@@ -1,0 +1,74 @@
+"""Writes docs/reference/api.md from the OpenAPI document, which the API's declarations make.
+
+    .venv/bin/python scripts/api_reference.py [--check]
+
+With --check it writes nothing, and exits with 1 where the document is not what it would write.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from command_reference import ROOT, write_or_check
+
+from control.views.snapshots.store import StoreReader
+from dashboard.context import PageContext
+from dashboard.server.api.application import create_api, openapi
+from dashboard.settings import DashboardSettings
+
+DOCUMENT: Final = ROOT / "docs" / "reference" / "api.md"
+HEAD: Final = """\
+# API
+
+The declarations of tables write this page (`scripts/api_reference.py`), and the OpenAPI document
+at `/api/v1/openapi.json`. Keys of rows are ids of [columns](columns.md), figures in plain units.
+[How programs log in, and an example](../operate/security.md#programs-the-api).
+
+`cluster` in the query of each request names a watched cluster; without, it is the usual one.
+Parameters that are not listed are refused. An error is
+`{"error": {"what": …, "why": …, "next": …, "fields": {…}}}`, with these statuses:
+
+| status | when |
+|---|---|
+"""
+
+
+def written(document: Mapping[str, Any]) -> str:
+    """The whole page."""
+    paths = document["paths"]
+    answers = next(iter(paths.values()))["get"]["responses"]
+    rows = [
+        f"| {status} | {it['description'].rstrip('.')} |"
+        for status, it in answers.items()
+        if status != "200"
+    ]
+    lines = [HEAD + "\n".join(rows)]
+    tag = ""
+    for path, methods in paths.items():
+        for method, it in methods.items():
+            if it["tags"][0] != tag:
+                tag = it["tags"][0]
+                lines.append(f"\n## {tag}\n\n| request | | parameters |\n|---|---|---|")
+            lines.append(_row(path, method, it))
+    return "\n".join(lines) + "\n"
+
+
+def _row(path: str, method: str, told: Mapping[str, Any]) -> str:
+    given = " ".join(_parameters(told))
+    return f"| `{method.upper()} {path}` | {told['summary'].rstrip('.')} | {given} |"
+
+
+def _parameters(told: Mapping[str, Any]) -> Iterator[str]:
+    for each in told.get("parameters", ()):
+        if each["in"] == "query" and each["name"] != "cluster":
+            yield f"`{each['name']}`"
+
+
+def _document() -> dict[str, Any]:
+    context = PageContext(
+        clusters={}, reader=StoreReader("unused"), settings=DashboardSettings(store="unused")
+    )
+    return openapi(create_api(context))
+
+
+if __name__ == "__main__":
+    write_or_check(DOCUMENT, written(_document()))
