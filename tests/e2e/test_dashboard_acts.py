@@ -140,7 +140,7 @@ def test_a_click_takes_the_last_letters_that_were_typed(
     page: Page, server: PageServer, cluster: LocalCluster
 ) -> None:
     page.goto(f"{server.url}/produce/{TOPIC}?key=early&value=early&partition=0")
-    expect(page.locator("#produce-preview")).to_contain_text("leader ")
+    expect(page.locator("#produce-preview")).to_contain_text("explicit partition")
     reader = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "reader"})
     end = log_end(reader, TopicPartition(TOPIC, 2))
     reader.close()

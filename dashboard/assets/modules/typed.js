@@ -1,14 +1,14 @@
 // A field tells Dash what was typed a moment after the key. A click or Enter may come before that
 // on a busy machine, and what is asked then would be about a value without its last letters. So
-// before each of them the field that was typed into last tells what it holds.
+// before each of them the fields that were typed into tell what they hold.
 
 const TOLD = ["TextInput", "Textarea", "Autocomplete", "NumberInput"]
   .map((it) => `.mantine-${it}-input[id]`)
   .join();
-let typedInto = null;
+const typedInto = new Set();
 
 document.addEventListener("input", ({ target }) => {
-  if (target.matches(TOLD)) typedInto = target;
+  if (target.matches(TOLD)) typedInto.add(target);
 }, true);
 document.addEventListener("click", tell, true);
 document.addEventListener("keydown", ({ key }) => {
@@ -16,11 +16,11 @@ document.addEventListener("keydown", ({ key }) => {
 }, true);
 
 function tell() {
-  const field = typedInto;
-  typedInto = null;
-  if (!field || !field.isConnected) return;
-  const id = field.id.startsWith("{") ? JSON.parse(field.id) : field.id;
-  window.dash_clientside.set_props(id, { value: valueOf(field) });
+  for (const field of typedInto) {
+    const id = field.id.startsWith("{") ? JSON.parse(field.id) : field.id;
+    if (field.isConnected) window.dash_clientside.set_props(id, { value: valueOf(field) });
+  }
+  typedInto.clear();
 }
 
 function valueOf({ value, classList }) {
