@@ -1,9 +1,11 @@
 """The page at size: first paint, refresh, filter, sort, jump, memory, ten browsers at once.
 
     python -m benchmarks.screens [--replicas 10000 39000 100000 400000] [--jumps 200] [--rounds 3]
+                                 [--rules 200]
 
 Serves `partiscope dashboard` over a synthetic store that gets a new version every 1 to 5 seconds,
 as from the metrics job, and drives it with a real Chromium. Acts are measured while it refreshes.
+With ``--rules`` a bus runs beside it, and alerts by so many rules are delivered (0: the bus alone).
 Prints a table as it goes, then one JSON line. Targets: at 100,000 replicas overview 1.5 s, map
 3 s, p95 of acts 300 ms; at 400,000 3 s, 5 s, 500 ms and 1 GB.
 """
@@ -23,6 +25,7 @@ from typing import Final
 from playwright.sync_api import Browser
 
 from benchmarks.processes import cpu_seconds, resident_mib
+from benchmarks.screen_alerts import AlertsBeside
 from benchmarks.screen_page import PageProbe, painted
 from benchmarks.screen_store import PARTITIONS, LivingStore
 from tests.support.browser import chromium
@@ -67,17 +70,22 @@ class Figures:
     """Of the page's process per refresh with one browser on the overview; median of the rounds."""
     cpu_ten_s: float
     """The same with ten browsers, in turn with one."""
+    alerts_cpu_s: float
+    """Of the process that delivers alerts, per refresh."""
 
 
 COLUMNS: Final = tuple(Figures.__dataclass_fields__)
 
 
-def measure(replicas: int, jumps: int, rounds: int) -> Figures:
+def measure(replicas: int, jumps: int, rounds: int, rules: int | None) -> Figures:
     """One store, one server, one to ten browsers."""
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, ExitStack() as until:
         path = Path(folder) / "store"
-        living = LivingStore(path, replicas)
-        with living as store, PageServer(path) as server, chromium() as browser:
+        store = until.enter_context(LivingStore(path, replicas))
+        alerts = None if rules is None else until.enter_context(AlertsBeside(path, rules))
+        flags = () if rules is None else ("--data", str(path.parent / "data"))
+        server = until.enter_context(PageServer(path, *flags))
+        with chromium() as browser:
             note(f"{store.replicas:,} replicas: server is up")
             pid = server.pid
             overview = _first_visit(browser, f"{server.url}/overview", OVERVIEW)
@@ -99,7 +107,10 @@ def measure(replicas: int, jumps: int, rounds: int) -> Figures:
                 middle = statistics.median(found[name])
                 note(f"{name}: median {middle:.0f} ms, p95 {p95(found[name])}")
             probe.close()
+            before, count = 0.0 if alerts is None else alerts.cpu_s, len(store.commits)
             alone, ten = _cpu_in_turn(browser, server.url, pid, store, rounds)
+            refreshes = max(len(store.commits) - count, 1)
+            judging = 0.0 if alerts is None else (alerts.cpu_s - before) / refreshes
             resident = round(resident_mib(pid))
     return Figures(
         replicas=store.replicas,
@@ -112,6 +123,7 @@ def measure(replicas: int, jumps: int, rounds: int) -> Figures:
         resident_mib=resident,
         cpu_s=_median(alone),
         cpu_ten_s=_median(ten),
+        alerts_cpu_s=round(judging, 3),
     )
 
 
@@ -194,12 +206,13 @@ def main() -> None:
     parser.add_argument("--replicas", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--jumps", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="of one page and ten; 0: none")
+    parser.add_argument("--rules", type=int, help="of alerts; 0: only their bus; default: neither")
     given = parser.parse_args()
     print("".join(f"{name:>13}" for name in COLUMNS))
     found: list[dict[str, float]] = []
     try:
         for replicas in given.replicas:
-            found.append(asdict(measure(replicas, given.jumps, given.rounds)))
+            found.append(asdict(measure(replicas, given.jumps, given.rounds, given.rules)))
             print("".join(f"{value:>13,}" for value in found[-1].values()), flush=True)
     finally:
         # What was measured is told even if the rest is cut off.
