@@ -40,6 +40,8 @@ GROWN: Final = 1.1
 """A cost is asked anew once the cluster holds so many times the bytes, or the inverse."""
 PATHS_MAX: Final = 20
 """So many plans are kept, those that were asked for last."""
+PARTITIONS_MAX: Final = 30_000
+"""No cost is told of a larger cluster: a plan takes seconds there, for which screens would wait."""
 WITHIN_S: Final = 3.0
 """A command waits no longer."""
 
@@ -130,7 +132,8 @@ class PlanCosts:
         """The row with the cost in its next step where that is a plan and the cost is known; what
         is not known is asked for. ``placement_of`` gives None: nothing is told, nothing asked."""
         values = {} if self._watched is None else plan_values(row)
-        if not values or (placement := placement_of()) is None:
+        placement = placement_of() if values else None
+        if placement is None or placement.partitions > PARTITIONS_MAX:
             return row
         name = "&".join(map("=".join, sorted(values.items())))
         with self._lock:

@@ -14,7 +14,7 @@ from control.model.watched_cluster import WatchedCluster
 from control.operations.catalogue.moves.reassign import Reassign
 from control.operations.operation_session import OperationSession
 from control.views.next_steps import plan_values
-from control.views.plan_costs import PlacementKey, PlanCosts
+from control.views.plan_costs import PARTITIONS_MAX, PlacementKey, PlanCosts
 from control.views.tables.findings import FindingRow, finding_row
 from tests.contract.operations_rig import topic_with_data, unique
 from tests.support.cluster import LocalCluster
@@ -112,10 +112,12 @@ def test_who_does_not_answer_leaves_the_finding_as_it_was() -> None:
     assert costs.times == 1, "an error is not asked for again at once"
 
 
-def test_nothing_is_asked_where_a_finding_leads_to_no_plan() -> None:
+def test_nothing_is_asked_without_a_plan_or_of_a_large_cluster() -> None:
     costs = Asked(WatchedCluster(bootstrap="127.0.0.1:1"), pause_s=0.0)
     row = uneven("orders")
     opens = row.with_cells(operation=replace(row.operation, text="open"))
     assert told(costs, opens) == "Plan moves"
     assert told(PlanCosts(None), row) == "Plan moves"
+    large = PLACEMENT._replace(partitions=PARTITIONS_MAX + 1)
+    assert told(costs, row, large) == "Plan moves"
     assert costs.times == 0
