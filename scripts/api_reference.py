@@ -19,8 +19,8 @@ DOCUMENT: Final = ROOT / "docs" / "reference" / "api.md"
 HEAD: Final = """\
 # API
 
-The declarations of tables write this page (`scripts/api_reference.py`), and the OpenAPI document
-at `/api/v1/openapi.json`. Keys of rows are ids of [columns](columns.md), figures in plain units.
+The declarations of tables and operations write this page (`scripts/api_reference.py`), and the
+OpenAPI document at `/api/v1/openapi.json`. Keys of rows are ids of [columns](columns.md).
 [How programs log in, and an example](../operate/security.md#programs-the-api).
 
 `cluster` in the query of each request names a watched cluster; without, it is the usual one.
@@ -47,13 +47,13 @@ def written(document: Mapping[str, Any]) -> str:
         for method, it in methods.items():
             if it["tags"][0] != tag:
                 tag = it["tags"][0]
-                lines.append(f"\n## {tag}\n\n| request | | parameters |\n|---|---|---|")
-            lines.append(_row(path, method, it))
+                lines.append(f"\n## {tag}\n\n| request | | parameters or body |\n|---|---|---|")
+            lines.append(_row(path, method, it, document["components"]["schemas"]))
     return "\n".join(lines) + "\n"
 
 
-def _row(path: str, method: str, told: Mapping[str, Any]) -> str:
-    given = " ".join(_parameters(told))
+def _row(path: str, method: str, told: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
+    given = " ".join([*_parameters(told), *_fields(told, schemas)])
     return f"| `{method.upper()} {path}` | {told['summary'].rstrip('.')} | {given} |"
 
 
@@ -61,6 +61,21 @@ def _parameters(told: Mapping[str, Any]) -> Iterator[str]:
     for each in told.get("parameters", ()):
         if each["in"] == "query" and each["name"] != "cluster":
             yield f"`{each['name']}`"
+
+
+def _fields(told: Mapping[str, Any], schemas: Mapping[str, Any]) -> Iterator[str]:
+    """Names in the body; ``fields`` holds those of the form."""
+    body = told.get("requestBody", {}).get("content", {}).get("application/json", {})
+    shown = _properties(body.get("schema", {}), schemas)
+    for name, each in shown.items():
+        inner = " ".join(f"`{it}`" for it in _properties(each, schemas))
+        yield f"`{name}` ({inner})" if inner else f"`{name}`"
+
+
+def _properties(schema: Mapping[str, Any], schemas: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = schemas.get(schema.get("$ref", "").rpartition("/")[2], schema)
+    properties: Mapping[str, Any] = found.get("properties", {})
+    return properties
 
 
 def _document() -> dict[str, Any]:

@@ -121,8 +121,9 @@ class OperationSession:
         """
         return asked.within(await self._limits.of(asked.job.topic))
 
-    async def preview(self, asked: Operation) -> Previewed:
-        """The changes that an operation would make; nothing is changed.
+    async def preview(self, asked: Operation, *, is_kept: bool | None = None) -> Previewed:
+        """The changes that an operation would make; nothing is changed. ``is_kept``: whether its
+        name finds it again; None: as the operation says.
 
         :raises OperationError: it may not be done, or has a wrong value.
         :raises KafkaPortError: the cluster refuses, or does not answer (told within seconds).
@@ -139,7 +140,7 @@ class OperationSession:
             name=secrets.token_urlsafe(12),
             by=acting_name(),
         )
-        if asked.IS_KEPT:
+        if asked.IS_KEPT if is_kept is None else is_kept:
             self._previews.keep(previewed)
         return previewed
 

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse, Response
 
 from dashboard.context import PageContext
-from dashboard.server.api import errors, tables
+from dashboard.server.api import errors, moves, operations, tables
 from dashboard.server.api.errors import ProblemDocument
 
 DOCUMENT: Final = "/api/v1/openapi.json"
@@ -19,6 +19,8 @@ _ERRORS: Final = {
     401: "No token lets the request in.",
     403: "The role, or a right on the cluster, lacks it.",
     404: "There is no such thing.",
+    409: "The cluster, or another operation, stands against it.",
+    410: "The preview is gone.",
     422: "A field or parameter is wrong.",
     429: "Too many attempts failed, or too much is asked at once.",
     503: "Cluster, bus or figures do not answer.",
@@ -42,6 +44,8 @@ def create_api(context: PageContext) -> FastAPI:
     )
     errors.register(api)
     tables.register(api, context)
+    operations.register(api, context)
+    moves.register(api, context)
 
     async def document() -> Response:
         return JSONResponse(openapi(api))

@@ -14,8 +14,9 @@ from control.operations.catalogue.brokers.drain import Drain
 from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
 from control.operations.reassignment.draining import DrainStep
+from control.views.previews import reassignment_document
 from partiscope.cli.reassignments.moves import follow
-from partiscope.cli.reassignments.previews import preview_document, show_preview
+from partiscope.cli.reassignments.previews import show_preview
 from partiscope.cli.shared.confirm import require_change, require_typed
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.operations import Reason
@@ -99,7 +100,7 @@ class _Steps:
         command = effect.command
         assert isinstance(command, Drain)
         if self._as_json:
-            review = {} if effect.review is None else {"plan": preview_document(effect.review)}
+            review = {} if effect.review is None else {"plan": reassignment_document(effect.review)}
             write_json({
                 "broker": command.broker,
                 "step": command.step.value,

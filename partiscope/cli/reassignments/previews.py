@@ -1,12 +1,11 @@
 """A move before it is asked for: brokers now, during and after; what travels; pre-flight."""
 
-from typing import Any
-
 from control.operations.catalogue.moves.roll_back import RollBack
 from control.operations.catalogue.operation import Effect, Operation
 from control.operations.reassignment.planning import Preview
 from control.views.format import bytes_text, plural_text
 from control.views.plans import PLAN_BROKERS
+from control.views.previews import reassignment_document
 from partiscope.cli.shared.options import write_json, write_lines
 from partiscope.cli.shared.tables import check_line, write_rows
 
@@ -34,21 +33,4 @@ def show_rollback(effect: Effect[Operation], *, as_json: bool) -> None:
         show_preview(review)
         return
     rolled_back = {"rollback_of": command.move, "is_cancelled_first": command.way.is_running}
-    write_json({**rolled_back, **preview_document(review)})
-
-
-def preview_document(preview: Preview) -> dict[str, Any]:
-    """A preview for scripts."""
-    proposal = preview.proposal
-    return {
-        "partitions": len(proposal.changes),
-        "replicas": proposal.moved_replicas,
-        "bytes": proposal.moved_bytes,
-        "throttle_bytes_per_s": preview.throttle_bytes_per_s,
-        "expected_s": [preview.seconds_min, preview.seconds_max],
-        "is_refused": preview.is_refused,
-        "checks": [
-            {"name": check.name, "verdict": check.verdict.value, "reason": check.reason}
-            for check in preview.checks
-        ],
-    }
+    write_json({**rolled_back, **reassignment_document(review)})

@@ -19,9 +19,10 @@ from control.operations.catalogue.moves.reassign import (
 from control.operations.errors import InvalidInputError
 from control.operations.operation_session import OperationSession
 from control.operations.previews import Previewed
+from control.views.previews import reassignment_document
 from partiscope.cli.reassignments.moves import follow
 from partiscope.cli.reassignments.plan import before_file
-from partiscope.cli.reassignments.previews import preview_document, show_preview
+from partiscope.cli.reassignments.previews import show_preview
 from partiscope.cli.shared.confirm import require_change, require_typed
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import (
@@ -117,7 +118,7 @@ def reassign(
     if not as_json:
         show_preview(effect.review)
     elif dry_run or effect.refusal:
-        write_json(preview_document(effect.review))
+        write_json(reassignment_document(effect.review))
     if effect.refusal:
         raise CommandError(effect.refusal.reason, Exit.REFUSED)
     if dry_run:
