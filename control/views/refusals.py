@@ -22,23 +22,24 @@ def refusals(
     if watch is not None:
         lacking = {name: _lacks(watch, name) for name in watch.denied_operations}
         lacking["teach_acks"] = NOT_OURS
-    if not is_read_only and not is_past:
+    if not lacking and not is_read_only and not is_past:
         return lacking
-    from control.operations.catalogue import RIGHTS  # brings a Kafka client along
+    from control.operations.catalogue import NEEDED_OF, RIGHTS  # brings a Kafka client along
 
     if is_read_only:
-        return lacking | dict.fromkeys(RIGHTS, READ_ONLY)
-    # A right that lacks is told rather than the past.
-    return dict.fromkeys(RIGHTS, PAST) | lacking
+        lacking |= dict.fromkeys(RIGHTS, READ_ONLY)
+    elif is_past:  # a right that lacks is told rather than the past
+        lacking = dict.fromkeys(RIGHTS, PAST) | lacking
+    return lacking | {name: lacking[it] for name, it in NEEDED_OF.items() if it in lacking}
 
 
 def move_refusals(
-    state: OperationState, actions: Iterable[str], *, denied: str = ""
+    state: OperationState, actions: Iterable[str], *, denied: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Per action on a reassignment that cannot be asked for now, why not. ``denied``: why none can
-    be."""
+    """Per action on a reassignment that cannot be asked for now, why not. ``denied``: by operation
+    that nobody who asks may do, why."""
     now = f"not possible: the reassignment is {state.phase}"
-    refused = {it: denied or ("" if state.may(it) else now) for it in actions}
+    refused = {it: denied.get(it) or ("" if state.may(it) else now) for it in actions}
     return {it: why for it, why in refused.items() if why}
 
 

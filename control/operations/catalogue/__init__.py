@@ -68,6 +68,8 @@ MOVE_OPERATIONS: Final[tuple[type[MoveOperation], ...]] = (
 FORMS: Final[tuple[OperationForm, ...]] = tuple(operation.FORM for operation in OPERATIONS)
 RIGHTS: Final[Mapping[str, Lacking]] = {it.FORM.name: it.RIGHTS for it in OPERATIONS}
 """By operation that changes something; those on a reassignment need the rights of ``reassign``."""
+NEEDED_OF: Final = {it.FORM.name: it.FORM.right for it in MOVE_OPERATIONS}
+"""By operation on a reassignment, the one whose rights on the cluster it needs."""
 NEEDED_RIGHTS: Final = {
     **{name: rights for name, rights in RIGHTS.items() if rights},
     "browse": ((AclOperation.READ, "topic"),),

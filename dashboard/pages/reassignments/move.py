@@ -1,5 +1,6 @@
 """One move, live: how far it is, partition by partition; pause, throttle, cancel, roll back."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import dash_mantine_components as dmc
@@ -10,7 +11,6 @@ from control.move.events import Outcome
 from control.move.state import OperationState
 from control.operations.catalogue import move_operation
 from control.operations.catalogue.forms import Confirmation
-from control.operations.catalogue.moves.reassign import REASSIGN
 from control.operations.errors import ElsewhereError
 from control.operations.previews import Previewed
 from control.views.paths import ViewPath
@@ -107,7 +107,7 @@ def register(app: Dash, context: PageContext) -> None:
         if state is None:
             count = len(ids.MOVE_ACTIONS)
             return _unknown(context, operation_id), True, *[True] * count, *[""] * count
-        denied = rights.words(context, REASSIGN.name, time)
+        denied = rights.every_word(context, time)
         refused = move_refusals(state, ids.MOVE_ACTIONS, denied=denied)
         whys = [refused.get(it, "") for it in ids.MOVE_ACTIONS]
         return move_block(context, state, time), False, *map(bool, whys), *whys
@@ -231,7 +231,7 @@ def move_block(context: PageContext, state: OperationState, time: Time | None = 
         *_plan_anew(state),
         *_report(state),
         html.P(
-            rights.line(rights.words(context, REASSIGN.name, time)),
+            rights.line(_denied_words(rights.every_word(context, time))),
             className="lacking",
             role="status",
         ),
@@ -244,6 +244,12 @@ def move_block(context: PageContext, state: OperationState, time: Time | None = 
             className="note",
         ),
     ]
+
+
+def _denied_words(denied: Mapping[str, str]) -> str:
+    """Why none of the buttons may be pressed; empty: one may, and the others tell their own."""
+    whys = [denied.get(action, "") for action in ids.MOVE_ACTIONS]
+    return whys[0] if all(whys) else ""
 
 
 def _said(state: OperationState) -> list[Any]:

@@ -134,7 +134,7 @@ def register(api: FastAPI, context: PageContext) -> None:
         told = [
             OperationDocument(
                 name=it.name, title=it.title, help=it.help, is_destructive=it.is_destructive,
-                why_not=denied.get(it.name) or denied.get(it.right, ""),
+                why_not=denied.get(it.name, ""),
             )
             for it in FORMS
         ]  # fmt: skip

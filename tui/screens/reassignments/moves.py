@@ -130,9 +130,10 @@ class MoveScreen(ViewScreen):
         Binding("space", "hold", "pause / resume", show=True),
         Binding("o", "report", "report", show=True),
     ]
-    NEEDS: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("cancel", "cancel_after_wave", "undo", "throttle", "hold"), "reassign"
-    )
+    NEEDS: ClassVar[Mapping[str, str]] = {
+        "cancel": "cancel", "cancel_after_wave": "cancel_after_wave",
+        "undo": "rollback", "throttle": "throttle",
+    }  # fmt: skip
     ASKS: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "cancel": ("cancel",), "cancel_after_wave": ("cancel_after_wave",),
         "undo": ("rollback",), "throttle": ("throttle",),
@@ -237,10 +238,18 @@ class MoveScreen(ViewScreen):
         now = byte_rate_text(self._state.throttle_bytes_per_s if self._state else None)
         self.app.push_screen(RateScreen(f"Throttle, now {now}: auto, none, or 50MiB"), answered)
 
+    def _needed(self, action: str, parameters: tuple[object, ...]) -> str:
+        if action == "hold":
+            return "resume" if self._is_held else "pause"
+        return super()._needed(action, parameters)
+
+    @property
+    def _is_held(self) -> bool:
+        return self._state is not None and self._state.phase in HELD
+
     def action_hold(self) -> None:
         """Start no new wave, or go on."""
-        is_paused = self._state is not None and self._state.phase in HELD
-        self._ask(Resume(move=self._move) if is_paused else Pause(move=self._move))
+        self._ask(Resume(move=self._move) if self._is_held else Pause(move=self._move))
 
     def _ask(self, asked: MoveControl) -> None:
         """Its question needs no look at the cluster: a key that follows at once answers it."""

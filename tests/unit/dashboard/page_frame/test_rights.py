@@ -118,7 +118,9 @@ def test_a_form_says_which_right_lacks(tmp_path: Path) -> None:
     assert rights.is_denied(context, REASSIGN.name)
     assert "needs ALTER on the cluster" in words_of(rights.lacking(context, REASSIGN.name))
     assert words_of(rights.lacking(context, PRODUCE.name)) == ""
-    assert rights.every_word(context).keys() == {REASSIGN.name, TeachAcks.FORM.name}
+    assert rights.every_word(context).keys() == {
+        REASSIGN.name, TeachAcks.FORM.name, *(it.FORM.name for it in MOVE_OPERATIONS)
+    }  # fmt: skip
     assert "where `partiscope up` runs them" in rights.words(context, TeachAcks.FORM.name)
     (entry,) = palette.entries(context.snapshot, REASSIGN.title, rights.every_word(context))
     assert "needs ALTER on the cluster" in entry.help

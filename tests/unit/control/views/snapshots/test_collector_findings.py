@@ -5,7 +5,7 @@ from pathlib import Path
 
 from control.collector.report_writer import BrokerReport, MissingRight, WatchReport
 from control.model.status import Severity
-from control.operations.catalogue import FORMS
+from control.operations.catalogue import MOVE_OPERATIONS, OPERATIONS
 from control.views.format import phrase
 from control.views.snapshots.collector_findings import SILENT_MS, watch_findings
 from control.views.snapshots.feed import SnapshotFeed
@@ -79,7 +79,9 @@ def test_where_nothing_may_be_changed_every_form_is_refused_with_the_reason(
 ) -> None:
     report = replace(FINE, denied_operations={"elect": "ALTER", "browse": "READ on topics"})
     snapshot = build_snapshot({}, version=1, now_ms=10_500, watch=report, is_read_only=True)
-    assert snapshot.denied_operations.keys() - {"browse"} == {form.name for form in FORMS}
+    assert snapshot.denied_operations.keys() - {"browse"} == {
+        it.FORM.name for it in (*OPERATIONS, *MOVE_OPERATIONS)
+    }
     assert snapshot.denied_words("elect").startswith("✖ read-only here")
     assert "READ on topics" in snapshot.denied_words("browse"), "it changes nothing"
     feed = SnapshotFeed(StoreReader(str(tmp_path)), is_read_only=True)
