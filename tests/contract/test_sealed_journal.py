@@ -1,6 +1,8 @@
 """The journal on a real bus: it names who acted, and verification finds what was done to it."""
 
 import asyncio
+import csv
+import io
 import json
 import os
 import pwd
@@ -160,6 +162,11 @@ def test_a_command_has_the_role_of_its_os_user(cluster: LocalCluster, tmp_path: 
     typed.run("topics", "create", name, "--yes")
     said = typed.run("journal", "--who", me)
     assert not lacking(said, f"{me} (command line)", name), said
+    told = list(csv.DictReader(io.StringIO(typed.run("journal", "--who", me, "-q", name, "--csv"))))
+    assert [(it["who"], it["outcome"]) for it in told] == [(f"{me} (command line)", "done")]
+    one = typed.run("journal", "--csv", "--limit", "1")
+    assert len(list(csv.DictReader(io.StringIO(one)))) == 1, one
+    assert typed.run("journal", "--who", "nobody", "--csv").splitlines()[0].startswith("at,what,")
 
 
 def test_a_head_that_is_none_is_told(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 import asyncio
 import math
-from typing import Annotated
+import sys
+from typing import Annotated, Final
 
 import typer
 
@@ -11,8 +12,8 @@ from control.move.journal_lines import JournalLine
 from control.operations.bus.chain import Verified
 from control.operations.bus.client import whoami
 from control.operations.bus.journal import Journal
-from control.views.tables.export import cells_of
-from control.views.tables.journal import JOURNAL, matching
+from control.views.tables.export import cells_of, document
+from control.views.tables.journal import JOURNAL, exported, matching
 from partiscope.cli.shared.arguments import TIME_HELP, moment_of, zoned
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import (
@@ -28,6 +29,8 @@ from partiscope.cli.shared.tables import write_rows
 from partiscope.identity import Target
 from partiscope.journal_chain import ChainFile
 from partiscope.settings import load_settings
+
+LINES: Final = 100
 
 
 def journal(
@@ -47,7 +50,11 @@ def journal(
         bool,
         typer.Option("--verify", help="Find lines changed, removed or put in; exit 1 if any."),
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, help="Lines to show at most, the newest.")] = 100,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="The newest lines at most.  [default: 100; with --csv all]"),
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="CSV on stdout, with every value.")] = False,
     bootstrap: Bootstrap = None,
     bus: Bus = None,
     as_json: Json = False,
@@ -61,7 +68,11 @@ def journal(
     until_ms = math.inf if until is None else moment_of(until, "--until")
     every = matching(asyncio.run(_lines(target)), words)
     lines = [line for line in every if since_ms <= line.at_ms < until_ms and line.is_of(who)]
-    newest = sorted(lines, key=lambda line: line.at_ms, reverse=True)[:limit]
+    ordered = sorted(lines, key=lambda line: line.at_ms, reverse=True)
+    if csv:
+        sys.stdout.writelines(document(exported(ordered[:limit]), "csv"))
+        return
+    newest = ordered[: limit or LINES]
     rows = [JOURNAL.row(line) for line in newest]
     if as_json:
         write_json({"journal": [cells_of(row) for row in rows], "total": len(lines)})
