@@ -23,7 +23,6 @@ def broker_part(node: Node, data: Path) -> Part:
         name=broker_name(node.id),
         command=(*PYTHON, "broker.server.main", "--config", str(node.config_file)),
         log_file=_log(data, f"broker-{node.id}"),
-        ready_timeout_s=30.0,
     )
 
 
@@ -47,7 +46,7 @@ def metrics_part(settings: Settings, bus: str) -> Part:
         name="metrics",
         command=(*PYTHON, "spark_metrics", *(word for flag in flags.items() for word in flag)),
         log_file=_log(settings.data, "metrics"),
-        ready_timeout_s=180.0,
+        ready_timeout_s=600.0,
     )
 
 

@@ -29,6 +29,8 @@ STABLE_AFTER_S: Final = 30.0
 STOP_GRACE_S: Final = 3.5
 LOG_BYTES_MAX: Final = 20 * 1024 * 1024
 LOG_CHECK_S: Final = 30.0
+TOLD_FIRST_S: Final = 10.0
+"""After so long a start that goes on is told, then each time that it has taken twice as long."""
 LAST_WORDS_BYTES_MAX: Final = 64 * 1024
 LINE_BYTES_MAX: Final = 64 * 1024
 _PR_SET_PDEATHSIG: Final = 1
@@ -48,7 +50,8 @@ class Part:
     command: Sequence[str]
     log_file: Path
     env: Mapping[str, str] = field(default_factory=dict)
-    ready_timeout_s: float = 60.0
+    ready_timeout_s: float = 300.0
+    """As long as the slowest machine needs: a part that fails ends before."""
     health: Health | None = None
     """Who does not answer there any more is killed, and started again."""
 
@@ -88,6 +91,7 @@ class Child:
         """
         ready = asyncio.create_task(self._ready.wait())
         ended = asyncio.create_task(self._ended.wait())
+        telling = asyncio.create_task(self._tell_that_it_starts())
         try:
             await asyncio.wait(
                 {ready, ended},
@@ -95,8 +99,8 @@ class Child:
                 return_when=asyncio.FIRST_COMPLETED,
             )
         finally:
-            ready.cancel()
-            ended.cancel()
+            for task in (ready, ended, telling):
+                task.cancel()
         if self._ready.is_set():
             return self.ready_line
         what = "ended" if self._ended.is_set() else "was silent for too long"
@@ -104,6 +108,15 @@ class Child:
             f"{self.part.name} {what} before it was ready: {self.last_words()}\n"
             f"  its log: {self.part.log_file}; `partiscope doctor` looks for causes"
         )
+
+    async def _tell_that_it_starts(self) -> None:
+        """A line now and then on a slow machine, where it takes minutes."""
+        so_far_s = TOLD_FIRST_S
+        await asyncio.sleep(so_far_s)
+        while True:
+            self._say(f"{self.part.name:<12} is starting, for {so_far_s:.0f} s so far")
+            await asyncio.sleep(so_far_s)
+            so_far_s *= 2
 
     def last_words(self) -> str:
         """The last line of its log, or why it could not even be started."""

@@ -1,5 +1,6 @@
 """Parts are real processes here: started, watched, restarted, stopped."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import partiscope.supervisor
 from partiscope.health import Health
 from partiscope.installation import Installation
 from partiscope.supervisor import Child, Part, PartFailedError, Supervisor
@@ -47,6 +49,21 @@ async def test_a_part_is_ready_when_it_says_so_and_stops_when_told(tmp_path: Pat
     assert not _is_alive(pid)
     assert said[0].startswith("part         ready in")
     assert said[0].endswith("here")
+
+
+async def test_a_start_that_takes_long_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(partiscope.supervisor, "TOLD_FIRST_S", 0.01)
+    supervisor = Supervisor(said.append)
+    waiting = asyncio.create_task(
+        supervisor.start_and_wait(_part(tmp_path, "import time; time.sleep(600)"))
+    )
+    await until(lambda: len(said) > 2)
+    assert all(it.startswith("part         is starting, for ") for it in said)
+    waiting.cancel()
+    await supervisor.stop()
 
 
 async def test_a_killed_part_comes_back(tmp_path: Path) -> None:
