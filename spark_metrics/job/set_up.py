@@ -10,6 +10,7 @@ from pathlib import Path
 from spark_metrics.job.class_archive import make_archive
 from spark_metrics.job.connector_jars import fetch_jars, say_on_stderr
 from spark_metrics.job.java import Java, JavaMissingError, find_java
+from spark_metrics.job.spark_session import archive_file
 from spark_metrics.window.errors import JarsError
 
 
@@ -33,6 +34,8 @@ def set_up(say: Callable[[str], None]) -> SetUp:
     say(f"Java {java.version} at {java.home}")
     jars = fetch_jars(say)
     say(f"Spark's Kafka connector: {len(jars)} jars in {jars[0].parent}")
+    if not archive_file().exists():
+        say("Spark's classes: making an archive of them, once (half a minute, or some)")
     archive = make_archive()
     say(str(archive or "no archive of classes: Spark will start a little later"))
     return SetUp(java=java, jars=list(jars), class_archive=archive)

@@ -123,3 +123,24 @@ def broker_properties(service: dict[str, Any]) -> dict[str, str]:
         check=True,
     )
     return parse_properties(done.stdout)
+
+
+def test_the_page_beyond_loopback_has_a_user_before_it_starts() -> None:
+    page = services_of(FILE)["dashboard"]
+    (script,) = page["command"]
+    added, started = (
+        script.index("partiscope users add"),
+        script.index("partiscope dashboard --host"),
+    )
+    assert added < started
+    folder = page["environment"]["PARTISCOPE_DATA"]
+    assert f"keys:{folder}" in page["volumes"]
+
+
+def test_who_acts_can_write_key_users_and_journal() -> None:
+    for name in ("dashboard", "executor"):
+        service = services_of(FILE)[name]
+        environment = service["environment"]
+        assert Path(environment["PARTISCOPE_PROOF__KEY_FILE"]).parent == Path("/keys"), name
+        assert environment["PARTISCOPE_DATA"] == "/keys", name
+        assert "keys:/keys" in service["volumes"], name
