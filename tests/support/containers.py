@@ -14,11 +14,12 @@ from types import TracebackType
 from typing import Final, Self
 
 from tests.support.isolation import MACHINE
-from tests.support.node_cluster import ROOT
+from tests.support.node_cluster import CLUSTER_ID, ROOT
 from tests.support.patience import patience_s
 
 PROGRAMS: Final = ("podman", "buildah", "runc", "debootstrap", "netavark", "catatonit")
 """Debian: apt-get install podman buildah runc debootstrap netavark aardvark-dns catatonit."""
+NETWORK: Final = "partiscope_default"
 BASE, IMAGE = "localhost/base", "localhost/partiscope"
 _WHERE: Final = f"{MACHINE.get('PATH', '')}:/usr/sbin:/usr/lib/podman:/usr/libexec/podman"
 _PACKAGES: Final = "python3,python3-venv,ca-certificates"
@@ -98,7 +99,8 @@ class Podman:
             timeout=timeout_s,
             check=False,
         )
-        assert not check or done.returncode == 0, f"{' '.join(words)}\n{done.stdout}\n{done.stderr}"
+        told = f"{' '.join(words)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert not check or done.returncode == 0, told
         return done
 
     def _import_base(self) -> None:
@@ -180,3 +182,60 @@ class Composed:
             check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+class ComposedKafka:
+    """Two nodes of real Kafka in the network of the compose files; a context manager."""
+
+    IDS: Final = (1, 2)
+    BOOTSTRAP: Final = "kafka-1:9092,kafka-2:9092"
+    _START: Final = (
+        'java -cp "/libs/*" kafka.tools.StorageTool format -t {cluster} -c /conf/{id}.properties '
+        '&& exec java -Xmx512m -cp "/libs/*" kafka.Kafka /conf/{id}.properties'
+    )
+
+    def __init__(self, podman: Podman, folder: Path, libs: Path) -> None:
+        self._podman = podman
+        self._folder = folder
+        self._libs = libs
+
+    def __enter__(self) -> Self:
+        if self._podman.run("network", "exists", NETWORK, check=False).returncode != 0:
+            self._podman.run("network", "create", NETWORK)
+        for number in self.IDS:
+            self._start(number)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._podman.run("rm", "--force", *(f"kafka-{number}" for number in self.IDS))
+        self._podman.run("network", "rm", NETWORK, check=False)
+
+    def tool(self, main_class: str, *words: str) -> str:
+        """Output of one of Kafka's own tools."""
+        java = ("java", "-cp", "/libs/*", main_class, "--bootstrap-server", self.BOOTSTRAP)
+        return self._podman.exec("kafka-1", *java, *words, check=False)
+
+    def _start(self, number: int) -> None:
+        properties = {
+            "process.roles": "broker,controller",
+            "node.id": number,
+            "controller.quorum.voters": ",".join(f"{it}@kafka-{it}:9093" for it in self.IDS),
+            "listeners": "PLAINTEXT://:9092,CONTROLLER://:9093",
+            "advertised.listeners": f"PLAINTEXT://kafka-{number}:9092",
+            "controller.listener.names": "CONTROLLER",
+            "log.dirs": "/tmp/kafka",
+            "offsets.topic.replication.factor": 2,
+        }
+        text = "".join(f"{name}={value}\n" for name, value in properties.items())
+        (self._folder / f"{number}.properties").write_text(text)
+        self._podman.run(
+            *("run", "--detach", "--name", f"kafka-{number}", "--network", NETWORK, "--user", "0"),
+            *("--volume", f"{self._libs}:/libs:ro", "--volume", f"{self._folder}:/conf:ro"),
+            *("--entrypoint", "sh", IMAGE, "-c"),
+            self._START.format(cluster=CLUSTER_ID, id=number),
+        )
