@@ -60,6 +60,13 @@ class BrokerConfig:
     max_connections: int = _property("max.connections", 2_147_483_647, at_least=1)
     connections_max_idle_ms: int = _property("connections.max.idle.ms", 600_000, at_least=1)
 
+    quota_window_num: int = _property("quota.window.num", 11, at_least=1)
+    quota_window_size_seconds: int = _property("quota.window.size.seconds", 1, at_least=1)
+    controller_quota_window_num: int = _property("controller.quota.window.num", 11, at_least=1)
+    controller_quota_window_size_seconds: int = _property(
+        "controller.quota.window.size.seconds", 1, at_least=1
+    )
+
     fetch_max_bytes: int = _property("fetch.max.bytes", 57_671_680, at_least=1024)
     max_incremental_fetch_session_cache_slots: int = _property(
         "max.incremental.fetch.session.cache.slots", 1000, at_least=0

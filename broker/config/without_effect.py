@@ -33,9 +33,8 @@ _REASONS: Final = {
         "group.coordinator.rebalance.protocols group.share.enable "
         "share.coordinator.state.topic.replication.factor"
     ),
-    "there are no quotas, and a throttle has no windows": (
-        "quota.window.num quota.window.size.seconds replication.quota.window.num "
-        "replication.quota.window.size.seconds"
+    "the throttle of replicas has no windows": (
+        "replication.quota.window.num replication.quota.window.size.seconds"
     ),
     "figures go into the metrics topic": "metric.reporters metrics.num.samples",
     "a broker has one directory": "replica.alter.log.dirs.io.max.bytes.per.second",

@@ -36,6 +36,7 @@ from broker.controller.heartbeats import BrokerSessions
 from broker.controller.periodic_elections import ControllerSettings, PeriodicElections
 from broker.controller.topics import TopicDefaults
 from broker.metadata.authorization import Authorization
+from broker.metadata.client_quotas import ClientQuotas
 from broker.metadata.effective_configs import (
     ConfigEntry,
     NodeConfig,
@@ -94,9 +95,11 @@ class ActiveController:
         topic_defaults: TopicDefaults,
         bootstrap: Sequence[MetadataRecord] = (),
         authorization: Authorization | None = None,
+        quotas: ClientQuotas | None = None,
     ) -> None:
         self.topic_defaults = topic_defaults
         self.authorization = authorization or Authorization()
+        self.quotas = quotas or ClientQuotas()
         self.quorum = quorum
         self._clock = clock
         self._settings = settings

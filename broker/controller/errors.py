@@ -114,6 +114,10 @@ class GroupAuthorizationError(ControllerError):
     """A right to the group lacks."""
 
 
+class ThrottlingQuotaExceededError(ControllerError):
+    """The client has used up its quota for now."""
+
+
 class InvalidRegistrationError(ControllerError):
     """A registration that names no broker, or no address of it."""
 

@@ -88,8 +88,19 @@ class NewPartitions:
     assignments: Sequence[Replicas] | None = None
 
 
+Charge = Callable[[int], None]
+"""Counts partitions against a quota; raises ThrottlingQuotaExceededError."""
+
+
+def _free(partitions: int) -> None:
+    """Nobody has a quota."""
+
+
 def decide_create_topics(
-    topics: Sequence[NewTopic], image: MetadataImage, defaults: TopicDefaults
+    topics: Sequence[NewTopic],
+    image: MetadataImage,
+    defaults: TopicDefaults,
+    charge: Charge = _free,
 ) -> Decision[dict[str, Verdict[CreatedTopic]]]:
     """Create each topic that can be; a refused one does not harm the others."""
     doubled = named_twice(topic.name for topic in topics)
@@ -108,6 +119,7 @@ def decide_create_topics(
             partitions_total += created.partitions
             if partitions_total > PARTITIONS_PER_REQUEST_MAX:
                 raise PolicyViolationError("Excessively large number of partitions per request.")
+            charge(created.partitions)
             records += made
             verdicts[topic.name] = Accepted(created)
         except ControllerError as error:
@@ -116,7 +128,10 @@ def decide_create_topics(
 
 
 def decide_delete_topics(
-    wanted: Sequence[str | UUID], image: MetadataImage, defaults: TopicDefaults
+    wanted: Sequence[str | UUID],
+    image: MetadataImage,
+    defaults: TopicDefaults,
+    charge: Charge = _free,
 ) -> Decision[dict[str | UUID, Verdict[tuple[str, UUID]]]]:
     """Delete topics by name or id; answers with both."""
     verdicts: dict[str | UUID, Verdict[tuple[str, UUID]]] = {}
@@ -134,12 +149,23 @@ def decide_delete_topics(
     for key in [key for key, topic_id in found.items() if topic_id in both]:
         words = "The provided topic name maps to an ID that was already supplied."
         verdicts[key] = Rejected(InvalidConfigRequestError(words))
-    records = [RemoveTopicRecord(topic_id=each) for each in found.values() if each not in both]
+    records = []
+    for key, topic_id in found.items():
+        if topic_id in both:
+            continue
+        try:
+            charge(len(image.topics_by_id[topic_id].partitions))
+            records.append(RemoveTopicRecord(topic_id=topic_id))
+        except ControllerError as error:
+            verdicts[key] = Rejected(error)
     return Decision(tuple(records), verdicts)
 
 
 def decide_create_partitions(
-    topics: Sequence[NewPartitions], image: MetadataImage, defaults: TopicDefaults
+    topics: Sequence[NewPartitions],
+    image: MetadataImage,
+    defaults: TopicDefaults,
+    charge: Charge = _free,
 ) -> Decision[dict[str, Verdict[int]]]:
     """Raise the number of partitions; answers with the new total."""
     records: list[MetadataRecord] = []
@@ -149,7 +175,9 @@ def decide_create_partitions(
         try:
             if topic.topic in doubled:
                 raise InvalidConfigRequestError("Duplicate topic name.")
-            records += _add_partitions(topic, image, defaults)
+            made = _add_partitions(topic, image, defaults)
+            charge(len(made))
+            records += made
             verdicts[topic.topic] = Accepted(topic.count)
         except ControllerError as error:
             verdicts[topic.topic] = Rejected(error)

@@ -72,6 +72,7 @@ ERROR_CODES: Final[dict[type[ControllerError], ErrorCode]] = {
     errors.UnsupportedMechanismError: ErrorCode.unsupported_sasl_mechanism,
     errors.ClusterAuthorizationError: ErrorCode.cluster_authorization_failed,
     errors.GroupAuthorizationError: ErrorCode.group_authorization_failed,
+    errors.ThrottlingQuotaExceededError: ErrorCode.throttling_quota_exceeded,
     errors.InvalidRegistrationError: ErrorCode.invalid_registration,
     errors.DuplicateBrokerError: ErrorCode.duplicate_broker_registration,
     errors.StaleBrokerEpochError: ErrorCode.stale_broker_epoch,

@@ -33,7 +33,6 @@ from broker.log.log_validator import AppendInfo
 from broker.metadata.acls import Operation, ResourceKind
 from broker.metadata.topic_names import INTERNAL_TOPICS
 from broker.protocol.compression import ZSTD
-from broker.protocol.errors import RequestHeader
 from broker.protocol.hot.leaders import LeaderHint
 from broker.protocol.hot.produce import (
     ProducedPartition,
@@ -59,7 +58,7 @@ PARTITION_BYTES = 1_024
 def handle_produce(request: Request, node: NodeServices, slot: ResponseSlot) -> None:
     """Append everything, answer when every partition is done."""
     produce = decode_produce(request.header, request.frame)
-    operation = _Operation(request.header, request.context, produce, node, slot)
+    operation = _Operation(request, produce, node, slot)
     denied = _denied(produce, request.context, node) if node.authorization.is_enabled else {}
     for topic, partitions in produce.topics:
         if topic in denied:
@@ -72,18 +71,25 @@ def handle_produce(request: Request, node: NodeServices, slot: ResponseSlot) -> 
 class _Operation:
     """One request until its last partition is done."""
 
-    __slots__ = ("_answers", "_context", "_header", "_node", "_pending", "_request", "_slot")
+    __slots__ = (
+        "_answers",
+        "_context",
+        "_header",
+        "_node",
+        "_pending",
+        "_request",
+        "_size_bytes",
+        "_slot",
+        "_time",
+    )
 
     def __init__(
-        self,
-        header: RequestHeader,
-        context: RequestContext,
-        request: ProduceRequest,
-        node: NodeServices,
-        slot: ResponseSlot,
+        self, asked: Request, request: ProduceRequest, node: NodeServices, slot: ResponseSlot
     ) -> None:
-        self._header = header
-        self._context = context
+        self._header = asked.header
+        self._context = asked.context
+        self._size_bytes = len(asked.frame)
+        self._time = asked.time
         self._request = request
         self._node = node
         self._slot = slot
@@ -199,6 +205,9 @@ class _Operation:
         self._pending -= 1
         if self._pending:
             return
+        throttle_ms = self._throttle_ms() if self._node.quotas.is_enabled else 0
+        if throttle_ms:
+            self._slot.throttle(throttle_ms)
         if self._request.acks == ACKS_NONE:
             self._end_without_answer()
             return
@@ -210,7 +219,18 @@ class _Operation:
         }
         image, listener_name = self._node.metadata.image, self._context.listener_name
         endpoints = node_endpoints(image, hints, listener_name) if hints else ()
-        self._slot.complete((encode_produce_response(self._header, self._answers, endpoints),))
+        self._slot.complete(
+            (encode_produce_response(self._header, self._answers, endpoints, throttle_ms),)
+        )
+
+    def _throttle_ms(self) -> int:
+        """The time of a request that is not answered does not count, as in Kafka."""
+        quotas, context = self._node.quotas, self._context
+        of_bytes = quotas.produce.record(context, self._size_bytes)
+        if self._request.acks == ACKS_NONE:
+            return of_bytes
+        spent_ns = 0 if self._time is None else self._time.spent_ns
+        return max(of_bytes, quotas.record_request(context, spent_ns))
 
     def _end_without_answer(self) -> None:
         failed = [result for _, results in self._answers for result in results if result.error_code]

@@ -10,6 +10,7 @@ answers to followers carry the log's start and, as last stable offset, its end.
 """
 
 from functools import partial
+from typing import NamedTuple
 
 from kio.schema.errors import ErrorCode
 
@@ -20,10 +21,12 @@ from broker.handlers.partition_errors import (
     partition_error_code,
 )
 from broker.handlers.registry import handles
+from broker.handlers.request_time import RequestTime
 from broker.handlers.services import Listener, NodeServices, Request, ResponseSlot
 from broker.handlers.topic_view import topic_name
 from broker.metadata.acls import Operation, ResourceKind
 from broker.metadata.authorization import CLUSTER
+from broker.metadata.client_quotas import ClientQuotas
 from broker.metadata.image import MetadataImage
 from broker.protocol.errors import RequestHeader
 from broker.protocol.hot.fetch import (
@@ -40,6 +43,7 @@ from broker.replication.leader.fetch_reader import CONSUMER
 from broker.replication.leader.fetch_session import FetchAnswer
 
 API_KEY = 1
+BYTES_MAX = 2**31 - 1
 PARTITION_BYTES = 1_024
 """What a partition of a fetch that waits takes in memory: position, result, places in tables."""
 
@@ -54,7 +58,14 @@ def handle_fetch(request: Request, node: NodeServices, slot: ResponseSlot) -> No
         refused = _refused(fetch, request.context, node)
         allowed = {key: it for key, it in fetch.positions.items() if key not in set(refused)}
         fetch = fetch._replace(positions=allowed)
-    answer = partial(_answer, request.header, request.context, node, slot, refused=refused)
+    largest = node.quotas.fetch.largest(request.context) if node.quotas.fetch.is_set else None
+    if largest is not None and fetch.replica_id == CONSUMER:
+        bytes_max = min(fetch.max_bytes, int(min(largest, BYTES_MAX)))
+        min_bytes = min(fetch.min_bytes, bytes_max)
+        fetch = fetch._replace(max_bytes=bytes_max, min_bytes=min_bytes)
+    # The frame is not there any more when a fetch that waited is answered.
+    asked = _Asked(request.header, request.context, request.time, fetch.replica_id == CONSUMER)
+    answer = partial(_answer, asked, node, slot, refused=refused)
     if fetch.replica_id != CONSUMER and refused:
         answer(FetchAnswer({}))
         return
@@ -63,9 +74,17 @@ def handle_fetch(request: Request, node: NodeServices, slot: ResponseSlot) -> No
         slot.when_gone(operation.expire)  # its max_wait may be weeks
 
 
+class _Asked(NamedTuple):
+    """A request without its frame."""
+
+    header: RequestHeader
+    context: RequestContext
+    time: RequestTime | None
+    is_consumer: bool
+
+
 def _answer(
-    header: RequestHeader,
-    context: RequestContext,
+    asked: _Asked,
     node: NodeServices,
     slot: ResponseSlot,
     answer: FetchAnswer,
@@ -84,13 +103,28 @@ def _answer(
         topics.setdefault(topic, []).append(denied)
     hints = {r.leader for results in topics.values() for r in results if r.leader is not None}
     parts = encode_fetch_response(
-        header,
+        asked.header,
         list(topics.items()),
         error_code=int(partition_error_code(answer.session_error)),
         session_id=answer.session_id,
-        endpoints=node_endpoints(image, hints, context.listener_name) if hints else (),
+        endpoints=node_endpoints(image, hints, asked.context.listener_name) if hints else (),
     )
+    if asked.is_consumer and node.quotas.is_enabled:
+        throttle_ms = _throttle_ms(asked, int.from_bytes(parts[0][:4], "big"), node.quotas)
+        if throttle_ms:
+            slot.throttle(throttle_ms)
+            parts = encode_fetch_response(asked.header, (), throttle_ms=throttle_ms)
     slot.complete(parts)
+
+
+def _throttle_ms(asked: _Asked, size_bytes: int, quotas: ClientQuotas) -> int:
+    """A client that is throttled gets no records, so that none are counted."""
+    spent_ns = 0 if asked.time is None else asked.time.spent_ns
+    of_time = quotas.record_request(asked.context, spent_ns)
+    of_bytes = quotas.fetch.record(asked.context, size_bytes)
+    if of_time or of_bytes:
+        quotas.fetch.take_back(asked.context, size_bytes)
+    return max(of_time, of_bytes)
 
 
 def _refused(

@@ -14,6 +14,7 @@ from kio.schema.errors import ErrorCode
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerRequest
 from broker.controller.decision import Accepted, Verdict, named_twice
+from broker.controller.security.quota_control import MutationCharge
 from broker.controller.topics import (
     DEFAULT,
     CreatedTopic,
@@ -33,6 +34,8 @@ from broker.metadata.effective_configs import ConfigEntry
 from broker.protocol import codec
 
 API_KEY: Final = 19
+STRICT_SINCE: Final = 6
+"""Older versions are never refused for a quota."""
 _HIDDEN: Final = {
     "num_partitions": -1,
     "replication_factor": -1,
@@ -58,12 +61,13 @@ async def execute_create_topics(active: ActiveController, request: ControllerReq
     hidden = await active.authorization.refused(
         *(request.context, Operation.DESCRIBE_CONFIGS, ResourceKind.TOPIC, configs), is_told=False
     )
+    charge = MutationCharge(active.quotas, request.context, is_strict=version >= STRICT_SINCE)
     run = active.dry_run if message.validate_only else active.run
     verdicts = await run_in_steps(
         run,
         topics,
         lambda topic: topic.name,
-        lambda step, image: decide_create_topics(step, image, active.topic_defaults),
+        lambda step, image: decide_create_topics(step, image, active.topic_defaults, charge),
         records=sum(_records_of(topic, active.topic_defaults) for topic in topics),
     )
     described: dict[Any, list[dict[str, Any]]] = {}
@@ -83,7 +87,7 @@ async def execute_create_topics(active: ActiveController, request: ControllerReq
     unknown = {"num_partitions": -1, "replication_factor": -1, "configs": []}
     results += [{"name": it, "error_code": denied, "error_message": why, **unknown}
                 for it, why in refused.items()]  # fmt: skip
-    return codec.build_response(API_KEY, version, topics=results)
+    return codec.build_response(API_KEY, version, throttle_time=charge.throttle_ms, topics=results)
 
 
 async def _refused(active: ActiveController, request: ControllerRequest) -> dict[str, str]:

@@ -12,6 +12,7 @@ from kio.schema.errors import ErrorCode
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerRequest
 from broker.controller.decision import Accepted, Verdict
+from broker.controller.security.quota_control import MutationCharge
 from broker.controller.topics import decide_delete_topics
 from broker.handlers.controller_apis import (
     NOT_AUTHORIZED,
@@ -23,6 +24,8 @@ from broker.metadata.acls import Operation, ResourceKind
 from broker.protocol import codec
 
 API_KEY: Final = 20
+STRICT_SINCE: Final = 5
+"""Older versions are never refused for a quota."""
 VERSION_WITH_IDS: Final = 6
 
 
@@ -47,18 +50,21 @@ async def execute_delete_topics(active: ActiveController, request: ControllerReq
     def topic_id(key: str | UUID) -> str | UUID:
         return topics[key].topic_id if isinstance(key, str) and key in topics else key
 
+    charge = MutationCharge(active.quotas, request.context, is_strict=version >= STRICT_SINCE)
     verdicts = await run_in_steps(
         active.run,
         wanted,
         topic_id,
-        lambda step, image: decide_delete_topics(step, image, active.topic_defaults),
+        lambda step, image: decide_delete_topics(step, image, active.topic_defaults, charge),
     )
     responses = [
         {**_key_fields(key, verdict), **verdict_fields(verdict)}
         for key, verdict in ((key, verdicts[key]) for key in dict.fromkeys(wanted))
     ]
     answers = [*responses, *refused.values(), *ambiguous]
-    return codec.build_response(API_KEY, version, responses=answers)
+    return codec.build_response(
+        API_KEY, version, throttle_time=charge.throttle_ms, responses=answers
+    )
 
 
 async def _refused(

@@ -9,9 +9,9 @@ from uuid import uuid4
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.acl_control import decide_create_acls
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerRequest
+from broker.controller.security.acl_control import decide_create_acls
 from broker.handlers.acl_requests import NO_AUTHORIZER, read_acl
 from broker.handlers.controller_apis import controller_api, verdict_fields
 from broker.metadata.acls import Operation

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
-from broker.controller.acl_control import DeletedAcls, decide_delete_acls
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerRequest
 from broker.controller.decision import Accepted, Verdict
+from broker.controller.security.acl_control import DeletedAcls, decide_delete_acls
 from broker.handlers.acl_requests import NO_AUTHORIZER, entry_fields, read_filter
 from broker.handlers.controller_apis import controller_api, verdict_fields
 from broker.metadata.acls import Acl, Operation

@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerRequest
+from broker.controller.security.quota_control import MutationCharge
 from broker.controller.topics import NewPartitions, decide_create_partitions
 from broker.handlers.controller_apis import (
     NOT_AUTHORIZED,
@@ -21,6 +22,8 @@ from broker.metadata.acls import Operation, ResourceKind
 from broker.protocol import codec
 
 API_KEY: Final = 37
+STRICT_SINCE: Final = 3
+"""Older versions are never refused for a quota."""
 
 
 def _refuse(version: int, message: Any, error: ErrorCode, reason: str) -> Any:
@@ -38,12 +41,13 @@ async def execute_create_partitions(active: ActiveController, request: Controlle
         request.context, Operation.ALTER, ResourceKind.TOPIC, names
     )
     wanted = [_wanted(topic) for topic in message.topics if topic.name not in refused]
+    charge = MutationCharge(active.quotas, request.context, is_strict=version >= STRICT_SINCE)
     run = active.dry_run if message.validate_only else active.run
     verdicts = await run_in_steps(
         run,
         wanted,
         lambda topic: topic.topic,
-        lambda step, image: decide_create_partitions(step, image, active.topic_defaults),
+        lambda step, image: decide_create_partitions(step, image, active.topic_defaults, charge),
     )
     error = ErrorCode.topic_authorization_failed
     told = {"error_code": error, "error_message": NOT_AUTHORIZED[error]}
@@ -51,7 +55,7 @@ async def execute_create_partitions(active: ActiveController, request: Controlle
         {"name": name, **(told if name in refused else verdict_fields(verdicts[name]))}
         for name in names
     ]
-    return codec.build_response(API_KEY, version, results=results)
+    return codec.build_response(API_KEY, version, throttle_time=charge.throttle_ms, results=results)
 
 
 def _wanted(topic: Any) -> NewPartitions:

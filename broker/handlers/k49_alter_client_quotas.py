@@ -10,7 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerRequest
-from broker.controller.quota_control import QuotaAlteration, decide_alter_quotas
+from broker.controller.security.quota_control import QuotaAlteration, decide_alter_quotas
 from broker.handlers.controller_apis import controller_api, run_in_steps, verdict_fields
 from broker.metadata.acls import Operation
 from broker.metadata.quotas import QuotaEntity, quota_entity

@@ -11,7 +11,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerRequest
-from broker.controller.scram_control import (
+from broker.controller.security.scram_control import (
     ScramChange,
     ScramDeletion,
     ScramUpsertion,

@@ -12,8 +12,10 @@ from broker.coordinator.group_coordinator import GroupCoordinator
 from broker.coordinator.producer_ids import ProducerIdAllocator
 from broker.coordinator.transactions.transactions import Transactions
 from broker.handlers.metadata_blobs import MetadataBlobs
+from broker.handlers.request_time import RequestTime
 from broker.log.log_manager import LogManager
 from broker.metadata.authorization import Authorization
+from broker.metadata.client_quotas import ClientQuotas
 from broker.metadata.metadata_service import MetadataService
 from broker.protocol import codec
 from broker.protocol.errors import RequestHeader
@@ -63,6 +65,9 @@ class ResponseSlot(Protocol):
     def when_gone(self, callback: Callable[[], None]) -> None:
         """Have `callback` called if the client goes before its answer."""
 
+    def throttle(self, time_ms: int) -> None:
+        """Hear nothing further from the client for so long; the answer itself may go out."""
+
     def no_response(self) -> None:
         """Give up the place without an answer (Produce with acks=0)."""
 
@@ -77,13 +82,20 @@ class Request:
     after an await. The message of an `async def` handler is decoded before its task starts.
     """
 
-    __slots__ = ("_message", "context", "frame", "header")
+    __slots__ = ("_message", "context", "frame", "header", "time")
 
     def __init__(self, header: RequestHeader, frame: memoryview, context: RequestContext) -> None:
         self.header = header
         self.frame = frame
         self.context = context
         self._message: Any = None
+        self.time: RequestTime | None = None
+        """Where a quota asks for it."""
+
+    @property
+    def spent_ns(self) -> int:
+        """Time that it took so far, where a quota asks for it."""
+        return 0 if self.time is None else self.time.spent_ns
 
     @property
     def api_key(self) -> int:
@@ -143,4 +155,5 @@ class NodeServices:
     producer_ids: ProducerIdAllocator
     transactions: Transactions
     authorization: Authorization = field(default_factory=Authorization)
+    quotas: ClientQuotas = field(default_factory=ClientQuotas)
     metadata_blobs: MetadataBlobs = field(default_factory=MetadataBlobs)

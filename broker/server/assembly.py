@@ -15,7 +15,7 @@ from broker.controller.active_controller import ActiveController
 from broker.controller.controller_channel import ControllerChannel
 from broker.controller.internal_topics import internal_topics
 from broker.controller.periodic_elections import ControllerSettings
-from broker.controller.scram_control import scram_record
+from broker.controller.security.scram_control import scram_record
 from broker.controller.topics import TopicDefaults
 from broker.coordinator.config import GroupConfig
 from broker.coordinator.group_coordinator import GroupCoordinator
@@ -28,6 +28,7 @@ from broker.log.config import LogConfig
 from broker.log.disk.durable import force_file
 from broker.log.log_manager import LogManager
 from broker.metadata.authorization import Authorization, StandardAuthorizer
+from broker.metadata.client_quotas import ClientQuotas
 from broker.metadata.cordons import is_cordoned
 from broker.metadata.effective_configs import (
     broker_config_value,
@@ -35,6 +36,7 @@ from broker.metadata.effective_configs import (
     effective_topic_config,
 )
 from broker.metadata.metadata_service import MetadataService
+from broker.metadata.quota_rates import Windows
 from broker.metadata.records import BrokerEndpoint, MetadataRecord
 from broker.protocol import codec
 from broker.protocol.frames import RequestMemory
@@ -47,8 +49,8 @@ from broker.raft.vote_file import VoteFile
 from broker.replication.replica_manager import ReplicaManager
 from broker.server.acceptor import SocketShares, socket_shares
 from broker.server.broker_lifecycle import BrokerIdentity, BrokerLifecycle
-from broker.server.dispatch import ListenerContext
 from broker.server.listener import ListenerServer
+from broker.server.listener_context import ListenerContext
 from broker.server.peers import PeerClient
 from broker.server.sasl import ScramUsers
 from broker.server.tls import TlsContext, client_context, server_context
@@ -140,16 +142,15 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
 
     :raises ConfigError: a property that a room cannot use.
     """
-    incarnation_id = uuid4()
+    incarnation_id, listeners, dial = uuid4(), config.listeners, _dialler(config, clock)
     metadata = MetadataService(node_id=config.node_id, cluster_id=config.cluster_id)
-    listeners, dial = config.listeners, _dialler(config, clock)
     connect_to_voter = partial(dial, listeners.controller_name)
     connect_to_broker = partial(dial, listeners.inter_broker)
     quorum = _build_quorum(config, clock, logs, connect_to_voter)
     authorization = _authorization(config, metadata)
-    controller = _build_controller(
-        config, clock, quorum, metadata, connect_to_voter, authorization=authorization
-    )
+    quotas = _quotas(config, metadata, clock)
+    active = _build_active_controller(config, clock, quorum, authorization, quotas)
+    controller = _build_controller(config, clock, active, metadata, connect_to_voter)
     replicas = ReplicaManager(
         config=config,
         clock=clock,
@@ -159,7 +160,7 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         controller=controller,
         connect=connect_to_broker,
     )
-    group_config = _read(lambda: GroupConfig.from_properties(config.properties))
+    group_config = _group_config(config)
     groups = GroupCoordinator(replicas, metadata, clock, group_config, node_id=config.node_id)
     producer_ids = _build_producer_ids(config, metadata, controller)
     transactions = Transactions(
@@ -182,6 +183,7 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
         producer_ids=producer_ids,
         transactions=transactions,
         authorization=authorization,
+        quotas=quotas,
     )
     return NodeParts(
         config=config,
@@ -201,6 +203,10 @@ def assemble(config: BrokerConfig, clock: Clock, logs: LogManager) -> NodeParts:
     )
 
 
+def _group_config(config: BrokerConfig) -> GroupConfig:
+    return _read(lambda: GroupConfig.from_properties(config.properties))
+
+
 def _build_producer_ids(
     config: BrokerConfig, metadata: MetadataService, controller: ControllerChannel
 ) -> ProducerIdAllocator:
@@ -208,6 +214,20 @@ def _build_producer_ids(
         node_id=config.node_id,
         broker_epoch=lambda: metadata.broker_epoch,
         controller=controller,
+    )
+
+
+def _quotas(config: BrokerConfig, metadata: MetadataService, clock: Clock) -> ClientQuotas:
+    return ClientQuotas(
+        lambda: metadata.image.quotas,
+        clock=clock,
+        windows=Windows(
+            count=config.quota_window_num, size_ms=config.quota_window_size_seconds * 1_000
+        ),
+        mutation_windows=Windows(
+            count=config.controller_quota_window_num,
+            size_ms=config.controller_quota_window_size_seconds * 1_000,
+        ),
     )
 
 
@@ -303,16 +323,14 @@ def _dialler(config: BrokerConfig, clock: Clock) -> Dial:
     return dial
 
 
-def _build_controller(
+def _build_active_controller(
     config: BrokerConfig,
     clock: Clock,
     quorum: QuorumNode,
-    metadata: MetadataService,
-    connect_to_voter: Callable[[Voter], PeerClient],
-    *,
     authorization: Authorization,
-) -> ControllerChannel:
-    active = ActiveController(
+    quotas: ClientQuotas,
+) -> ActiveController:
+    return ActiveController(
         quorum=quorum,
         clock=clock,
         settings=ControllerSettings(
@@ -333,9 +351,19 @@ def _build_controller(
         ),
         bootstrap=_bootstrap_records(config),
         authorization=authorization,
+        quotas=quotas,
     )
+
+
+def _build_controller(
+    config: BrokerConfig,
+    clock: Clock,
+    active: ActiveController,
+    metadata: MetadataService,
+    connect_to_voter: Callable[[Voter], PeerClient],
+) -> ControllerChannel:
     return ControllerChannel(
-        quorum=quorum,
+        quorum=active.quorum,
         active=active,
         metadata=metadata,
         clock=clock,
@@ -416,6 +444,7 @@ def _build_listener(
         connections_max=_limit_of(listener, config, services.metadata, shares),
         frame_bytes_max=config.socket_request_max_bytes,
         reserve=shares.reserve if listener is Listener.CLIENT else 0,
+        is_throttled=listener is Listener.CLIENT,
         is_peer=lambda frame: _is_broker(frame, services.metadata),
         memory=RequestMemory(queued_bytes_max if queued_bytes_max > 0 else None),
         scram=ScramUsers(services.metadata),

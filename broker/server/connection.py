@@ -8,7 +8,8 @@ from broker.host_name import address_text
 from broker.protocol.errors import ProtocolError
 from broker.protocol.frames import ReceiveBuffer
 from broker.protocol.request_context import ANONYMOUS, Principal, RequestContext
-from broker.server.dispatch import Dispatcher, ListenerContext
+from broker.server.dispatch import Dispatcher
+from broker.server.listener_context import ListenerContext
 from broker.server.response_queue import ResponseQueue
 from broker.server.sasl import TOKEN_BYTES_MAX
 from broker.server.tls import distinguished_name

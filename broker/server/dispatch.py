@@ -10,23 +10,23 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.background import LARGE_BYTES, Tasks, in_thread_if_large, log_failure
-from broker.config.sasl import SaslConfig
+from broker.background import LARGE_BYTES, in_thread_if_large, log_failure
 from broker.handlers.k18_api_versions import build_api_versions
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import NOT_AUTHORIZED, Api, HandlerKind, HandlerRegistry
-from broker.handlers.services import NodeServices, Request
+from broker.handlers.request_time import RequestTime, timed
+from broker.handlers.services import Request
 from broker.metadata.authorization import CLUSTER
 from broker.protocol import codec
 from broker.protocol.errors import ProtocolError, RequestHeader, UnsupportedVersionError
-from broker.protocol.frames import FRAME_BYTES_MAX, RequestMemory
-from broker.protocol.request_context import PLAINTEXT, RequestContext
-from broker.server.acceptor import Refusals
+from broker.protocol.frames import RequestMemory
+from broker.protocol.request_context import RequestContext
+from broker.server.listener_context import ListenerContext
 from broker.server.response_queue import ResponseQueue, Slot
 from broker.server.sasl import (
     FAILED_DELAY_S,
@@ -34,40 +34,15 @@ from broker.server.sasl import (
     SASL_HANDSHAKE,
     Login,
     LoginError,
-    ScramUsers,
 )
-from broker.server.tls import TlsContext
+from broker.server.throttling import Muting, told_throttle_ms, with_throttle
 
 API_VERSIONS = 18
+WRITE_TXN_MARKERS = 27
+"""Only brokers ask for it: as in Kafka no quota holds it up."""
 _NO_FRAME = memoryview(b"")
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListenerContext:
-    """State that all connections of one listener share."""
-
-    listener_name: str
-    registry: HandlerRegistry
-    node: NodeServices
-    connections_max: Callable[[], int]
-    frame_bytes_max: int = FRAME_BYTES_MAX
-    security_protocol: int = PLAINTEXT
-    tls: TlsContext | None = None
-    """None where nothing is encrypted."""
-    sasl: SaslConfig | None = None
-    """None where nobody logs in."""
-    scram: ScramUsers | None = None
-    """Where there is SASL."""
-    reserve: int = 0
-    """Connections beyond the limit, for those whose first request is a broker's."""
-    is_peer: Callable[[memoryview], bool] = lambda _: False
-    """Whether a request is a broker's, as far as it says itself."""
-    refusals: Refusals = field(default_factory=Refusals)
-    memory: RequestMemory = field(default_factory=RequestMemory)
-    tasks: Tasks = field(default_factory=lambda: Tasks("request handlers", log_failure))
-    """Running coroutine handlers, above all: they finish even when their client has gone."""
 
 
 class Dispatcher:
@@ -83,6 +58,7 @@ class Dispatcher:
         "_is_open",
         "_is_resuming",
         "_login",
+        "_muting",
         "_on_progress",
         "_queue",
         "_refuse",
@@ -105,6 +81,8 @@ class Dispatcher:
         self._is_busy = False
         self._is_resuming = False
         self._is_open = True
+        self._muting = Muting(context.node.clock, self._unmuted)
+        queue.on_throttle = self._muting.begin
         self._login: Login | None = None
         if context.sasl is not None:
             assert context.scram is not None
@@ -119,6 +97,7 @@ class Dispatcher:
         self._is_open = False
         self._context.memory.give(sum(map(len, self._deferred)))
         self._deferred.clear()
+        self._muting.end()
         # Nothing of a connection refers back to it, so that it is freed at once.
         self._refuse, self._on_progress = _to_nobody, _to_nobody
 
@@ -136,10 +115,18 @@ class Dispatcher:
         """Handle one frame, or keep a copy of it until its turn."""
         if not self._is_open:
             return
-        if self._is_busy or self._queue.is_full or self._deferred:
+        if self._is_held or self._deferred:
             self._deferred.append(self._context.memory.keep(frame))
             return
         self._handle(frame)
+
+    @property
+    def _is_held(self) -> bool:
+        return self._is_busy or self._muting.is_on or self._queue.is_full
+
+    def _unmuted(self) -> None:
+        self.resume()
+        self._on_progress()
 
     def resume(self) -> None:
         """Handle what was put off, as far as there is room for its answers."""
@@ -147,7 +134,7 @@ class Dispatcher:
             return  # while it is resuming an answer was written: the loop below goes on
         self._is_resuming = True
         try:
-            while self._deferred and not self._is_busy and not self._queue.is_full:
+            while self._deferred and not self._is_held:
                 frame = self._deferred.popleft()
                 self._handle(memoryview(frame))
                 self._context.memory.give(len(frame))
@@ -189,7 +176,8 @@ class Dispatcher:
         api = self._context.registry.find(header.api_key)
         if api is None or not api.serves(header.api_version):
             if api is not None and header.api_key == API_VERSIONS:
-                self._answer_unknown_api_versions(header)
+                answer = _unknown_api_versions(self._context.registry, header)
+                self._queue.new_slot().complete((answer,))
                 return
             raise UnsupportedVersionError(header)
         if header.client_id != self._requests.client_id:
@@ -197,6 +185,9 @@ class Dispatcher:
         request = Request(header, frame, self._requests)
         if self._login is not None and not self._may_pass(self._login, request):
             return
+        is_timed = self._context.is_throttled and api.api_key != WRITE_TXN_MARKERS
+        if is_timed and self._context.node.quotas.times_requests:
+            request.time = RequestTime()
         slot = self._queue.new_slot()
         is_decoded_later = api.kind is HandlerKind.TASK and len(frame) >= LARGE_BYTES
         denial = None if is_decoded_later else self._denial(api, request)
@@ -303,15 +294,33 @@ class Dispatcher:
         self._on_progress()
 
     def _call(self, api: Api, request: Request, slot: Slot) -> None:
+        if request.time is not None:
+            request.time.begin()
         try:
             if api.kind is HandlerKind.SLOT:
                 api.handler(request, self._context.node, slot)
             else:
-                _respond(request, slot, api.handler(request, self._context.node))
+                self._respond(request, slot, api.handler(request, self._context.node))
         except ProtocolError:
             raise
         except Exception:  # noqa: BLE001  # one bad request must not end the broker
             self._handler_failed(request, slot)
+        if request.time is not None:
+            request.time.end()
+
+    def _respond(self, request: Request, slot: Slot, message: Any) -> None:
+        """Complete a slot with what a handler returned."""
+        slot.complete((_encode(request, self._throttled(request, slot, message)),))
+
+    def _throttled(self, request: Request, slot: Slot, message: Any) -> Any:
+        """The answer, with the throttle that it tells of; its client is muted for so long."""
+        if not self._context.is_throttled or not self._context.node.quotas.is_enabled:
+            return message
+        quotas, told_ms = self._context.node.quotas, told_throttle_ms(message)
+        time_ms = max(told_ms, quotas.record_request(request.context, request.spent_ns))
+        if time_ms:
+            slot.throttle(time_ms)
+        return with_throttle(request, message, time_ms)
 
     async def _run(self, api: Api, request: Request, slot: Slot, size_bytes: int) -> None:
         try:
@@ -322,7 +331,9 @@ class Dispatcher:
                     self._answer_error(request, slot, denial)
                     self._go_on()
                     return
-            answer = await api.handler(request, self._context.node)
+            work = api.handler(request, self._context.node)
+            answer = await (work if request.time is None else timed(request.time, work))
+            answer = self._throttled(request, slot, answer)
             if isinstance(answer, LargeAnswer) and answer.is_large:
                 size_bytes = max(size_bytes, LARGE_BYTES)
             slot.complete((await in_thread_if_large(size_bytes, _encode, request, answer),))
@@ -331,11 +342,6 @@ class Dispatcher:
         except Exception:  # noqa: BLE001  # one bad request must not end the broker
             self._handler_failed(request, slot)
         self._go_on()
-
-    def _answer_unknown_api_versions(self, header: RequestHeader) -> None:
-        message = build_api_versions(self._context.registry, 0, ErrorCode.unsupported_version)
-        answer = codec.encode_response(API_VERSIONS, 0, header.correlation_id, message)
-        self._queue.new_slot().complete((answer,))
 
     def _handler_failed(self, request: Request, slot: Slot) -> None:
         """A bug: keep its story, and tell the client UNKNOWN_SERVER_ERROR where that fits."""
@@ -352,7 +358,12 @@ class Dispatcher:
             self._refuse(f"API {header.api_key}: its response cannot say {error.name}")
             return
         message = codec.build_response(header.api_key, header.api_version, error_code=error)
-        _respond(request, slot, message)
+        self._respond(request, slot, message)
+
+
+def _unknown_api_versions(registry: HandlerRegistry, header: RequestHeader) -> bytes:
+    message = build_api_versions(registry, 0, ErrorCode.unsupported_version)
+    return codec.encode_response(API_VERSIONS, 0, header.correlation_id, message)
 
 
 def _to_nobody(*_: object) -> None:
@@ -365,11 +376,6 @@ async def _decode_large(request: Request, memory: RequestMemory) -> None:
     finally:
         memory.give(len(request.frame))
         request.frame = _NO_FRAME
-
-
-def _respond(request: Request, slot: Slot, message: Any) -> None:
-    """Complete a slot with what a handler returned."""
-    slot.complete((_encode(request, message),))
 
 
 def _encode(request: Request, message: Any) -> bytes:

@@ -15,7 +15,7 @@ from broker.config.sasl import SaslConfig
 from broker.metadata.records import BrokerEndpoint
 from broker.server.acceptor import Acceptor, bind_sockets
 from broker.server.connection import RECEIVE_BUFFER_BYTES, Connection
-from broker.server.dispatch import ListenerContext
+from broker.server.listener_context import ListenerContext
 from broker.server.tls import HANDSHAKE_TIMEOUT_S, HANDSHAKES_MAX, TlsContext
 
 IDLE_CHECK_MS = 30_000

@@ -59,6 +59,10 @@ class Slot:
         """Have `callback` called if the connection ends before the answer."""
         self.on_gone = callback
 
+    def throttle(self, time_ms: int) -> None:
+        """Hear nothing further from the client for so long."""
+        self._queue.on_throttle(time_ms)
+
     def no_response(self) -> None:
         """Give up the place without an answer."""
         self.complete(())
@@ -98,6 +102,7 @@ class ResponseQueue:
         "_socket_fd",
         "_transport",
         "held_bytes",
+        "on_throttle",
     )
 
     def __init__(self, on_written: Callable[[], None], on_end: Callable[[str], None]) -> None:
@@ -109,6 +114,7 @@ class ResponseQueue:
         self._socket_fd = -1
         self._queued_bytes = 0
         self.held_bytes = 0
+        self.on_throttle: Callable[[int], None] = _nobody_asks
         self._is_paused = False
         self._is_corked = False
 
@@ -140,6 +146,7 @@ class ResponseQueue:
         self._outgoing.clear()
         self._queued_bytes = 0
         self._on_written, self._on_end = _nobody_asks, _nobody_asks
+        self.on_throttle = _nobody_asks
         for slot in waiting:
             slot.on_gone()
 

@@ -26,8 +26,8 @@ from broker.raft.metadata_log import MetadataLog
 from broker.raft.node import QuorumNode
 from broker.raft.vote_file import VoteFile
 from broker.server.broker_lifecycle import BrokerIdentity, BrokerLifecycle
-from broker.server.dispatch import ListenerContext
 from broker.server.listener import ListenerServer
+from broker.server.listener_context import ListenerContext
 from broker.server.peers import PeerClient
 
 METADATA_SEGMENT_BYTES = 64 * 1024 * 1024

@@ -194,13 +194,14 @@ def encode_fetch_response(
     error_code: int = 0,
     session_id: int = NO_SESSION,
     endpoints: Sequence[NodeEndpoint] = (),
+    throttle_ms: int = 0,
 ) -> list[Any]:
     """The response as parts, the first led by the size; record slices are passed through."""
     version = header.api_version
     is_flexible = version >= 12
     writer = _PartWriter()
     head = _I32.pack(header.correlation_id) + (b"\x00" if is_flexible else b"")
-    writer.write(head + b"\x00\x00\x00\x00")  # throttle_time_ms
+    writer.write(head + _I32.pack(throttle_ms))
     if version >= 7:
         writer.write(struct.pack(">hi", error_code, session_id))
     writer.write(encode_length(len(topics), is_flexible))

@@ -102,6 +102,7 @@ def encode_produce_response(
     header: RequestHeader,
     topics: Sequence[tuple[TopicKey, Sequence[ProduceResult]]],
     endpoints: Sequence[NodeEndpoint] = (),
+    throttle_ms: int = 0,
 ) -> bytes:
     """The whole response frame, size included."""
     version = header.api_version
@@ -116,7 +117,7 @@ def encode_produce_response(
         parts.extend(_encode_result(result, version) for result in results)
         if is_flexible:
             parts.append(b"\x00")
-    parts.append(b"\x00\x00\x00\x00")  # throttle_time_ms
+    parts.append(_I32.pack(throttle_ms))
     if is_flexible:
         parts.append(encode_node_endpoints(endpoints) if version >= 10 else b"\x00")
     body = b"".join(parts)

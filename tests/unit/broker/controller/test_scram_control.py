@@ -10,7 +10,7 @@ from broker.controller.errors import (
     UnacceptableCredentialError,
     UnsupportedMechanismError,
 )
-from broker.controller.scram_control import (
+from broker.controller.security.scram_control import (
     ScramChange,
     ScramDeletion,
     ScramUpsertion,

@@ -61,6 +61,9 @@ class Slot:
     def when_gone(self, callback: Callable[[], None]) -> None:
         """Nobody goes here."""
 
+    def throttle(self, time_ms: int) -> None:
+        raise AssertionError(f"there are no quotas: {time_ms} ms")
+
     def no_response(self) -> None:
         self.done.set_result(None)
 

@@ -92,6 +92,9 @@ class Slot:
     def when_gone(self, callback: Callable[[], None]) -> None:
         """Nobody goes in the rig."""
 
+    def throttle(self, time_ms: int) -> None:
+        raise AssertionError(f"there are no quotas: {time_ms} ms")
+
     def no_response(self) -> None:
         raise AssertionError("a fetch is always answered")
 

@@ -14,8 +14,8 @@ from broker.handlers.services import Listener, NodeServices, Request, ResponseSl
 from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
 from broker.protocol.frames import RequestMemory
-from broker.server.dispatch import ListenerContext
 from broker.server.listener import ListenerServer
+from broker.server.listener_context import ListenerContext
 from tests.support.patience import WAIT_S
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from broker.protocol import codec
-from broker.server.dispatch import ListenerContext
+from broker.server.listener_context import ListenerContext
 from tests.support.mutations import mutated
 from tests.unit.broker.protocol.messages import sample
 from tests.unit.broker.server.nodes import create_topic, fetch, parts, produce, running

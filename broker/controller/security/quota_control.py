@@ -1,4 +1,5 @@
-"""Client quotas, altered (KIP-546, Kafka's ClientQuotaControlManager)."""
+"""Client quotas, altered (KIP-546, Kafka's ClientQuotaControlManager), and the one that the
+controller itself counts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +8,12 @@ from math import isnan
 from typing import Final
 
 from broker.controller.decision import Accepted, Decision, Rejected, Verdict
-from broker.controller.errors import ControllerError, InvalidConfigRequestError
+from broker.controller.errors import (
+    ControllerError,
+    InvalidConfigRequestError,
+    ThrottlingQuotaExceededError,
+)
+from broker.metadata.client_quotas import ClientQuotas
 from broker.metadata.image import MetadataImage
 from broker.metadata.quotas import (
     CLIENT_ID,
@@ -22,6 +28,7 @@ from broker.metadata.quotas import (
 )
 from broker.metadata.records import MetadataRecord
 from broker.metadata.snapshot import quota_record
+from broker.protocol.request_context import RequestContext
 
 _LONG_MAX: Final = float(2**63 - 1)
 _OF_CLIENTS: Final = {
@@ -129,3 +136,27 @@ def _check(key: str, value: float, known: Mapping[str, float | None]) -> None:
         raise InvalidConfigRequestError(f"Proposed value for {key} is too large.")
     if value % 1.0 > FRACTION_MAX:
         raise InvalidConfigRequestError(f"{key} cannot be a fractional value.")
+
+
+class MutationCharge:
+    """Counts the partitions of one request against its client's quota (KIP-599).
+
+    Newer versions of a request are refused what is beyond the quota; older ones get it, and their
+    client is muted.
+    """
+
+    def __init__(self, quotas: ClientQuotas, context: RequestContext, *, is_strict: bool) -> None:
+        self._quotas = quotas.mutations
+        self._context = context
+        self._is_strict = is_strict
+        self.throttle_ms = 0
+        """For how long its client has to wait."""
+
+    def __call__(self, partitions: int) -> None:
+        """Count partitions that are created or deleted.
+
+        :raises ThrottlingQuotaExceededError: beyond a strict quota.
+        """
+        self.throttle_ms = self._quotas.take(self._context, partitions, is_strict=self._is_strict)
+        if self._is_strict and self.throttle_ms:
+            raise ThrottlingQuotaExceededError("The throttling quota has been exceeded.")

@@ -1,0 +1,1 @@
+"""Users, rights and quotas, altered by the active controller."""
