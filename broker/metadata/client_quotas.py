@@ -11,6 +11,7 @@ from typing import Final, Generic, Protocol, TypeVar
 from broker.clock import Clock, SystemClock
 from broker.metadata.quota_rates import TokenBucket, WindowedRate, Windows
 from broker.metadata.quotas import (
+    CONNECTION_CREATION_RATE,
     CONSUMER_BYTE_RATE,
     CONTROLLER_MUTATION_RATE,
     PRODUCER_BYTE_RATE,
@@ -57,7 +58,7 @@ class _Metered(Generic[M]):
         self._seen: Quotas = {}
         self._limits = QuotaLimits({}, key)
         self._meters: dict[Measured, M] = {}
-        self._found: dict[tuple[str, str], tuple[M, float] | None] = {}
+        self._found: dict[Measured, tuple[M, float] | None] = {}
 
     @property
     def is_set(self) -> bool:
@@ -73,13 +74,24 @@ class _Metered(Generic[M]):
         none."""
         if not self.is_set or context.principal is ITSELF:
             return None
-        client = (context.principal.name, context.client_id or "")
+        client = Measured(context.principal.name, context.client_id or "")
         if client not in self._found:
-            self._make_room()
             measured = self._limits.measured(*client)
-            limit = self._limits.limit(measured)
-            self._found[client] = None if limit is None else (self._meter_of(measured), limit)
+            self._keep(client, measured, self._limits.limit(measured))
         return self._found[client]
+
+    def find_address(self, address: str) -> tuple[M, float] | None:
+        """The meter and the limit of an address."""
+        if not self.is_set:
+            return None
+        client = Measured(address, "")
+        if client not in self._found:
+            self._keep(client, client, self._limits.of_address(address))
+        return self._found[client]
+
+    def _keep(self, client: Measured, measured: Measured, limit: float | None) -> None:
+        self._make_room()
+        self._found[client] = None if limit is None else (self._meter_of(measured), limit)
 
     def _meter_of(self, measured: Measured) -> M:
         # It goes to the end: the first ones are those that were asked for longest ago.
@@ -131,6 +143,26 @@ class RateQuota:
         return found[1] * (windows.span_ms - windows.size_ms) / 1_000
 
 
+class ConnectionQuota:
+    """A quota of new connections from an address (KIP-612)."""
+
+    def __init__(self, metered: _Metered[WindowedRate]) -> None:
+        self._metered = metered
+
+    def take(self, address: str) -> int:
+        """For how many ms a connection is kept waiting before it is refused; 0: it may come."""
+        found = self._metered.find_address(address)
+        if found is None:
+            return 0
+        rate, limit = found
+        now_ms = self._metered.clock.monotonic_ms()
+        rate.record(1, now_ms)
+        wait_ms = rate.throttle_ms(limit, now_ms)
+        if wait_ms:
+            rate.record(-1, now_ms)
+        return min(wait_ms, self._metered.windows.size_ms)
+
+
 class MutationQuota:
     """A quota of partitions that are created or deleted (KIP-599)."""
 
@@ -172,12 +204,13 @@ class ClientQuotas:
         told = clock or SystemClock()
         chosen = windows or Windows()
 
-        def rate(key: str) -> RateQuota:
-            return RateQuota(_Metered(key, WindowedRate, quotas=quotas, windows=chosen, clock=told))
+        def rate(key: str) -> _Metered[WindowedRate]:
+            return _Metered(key, WindowedRate, quotas=quotas, windows=chosen, clock=told)
 
-        self.produce = rate(PRODUCER_BYTE_RATE)
-        self.fetch = rate(CONSUMER_BYTE_RATE)
-        self._requests = rate(REQUEST_PERCENTAGE)
+        self.produce = RateQuota(rate(PRODUCER_BYTE_RATE))
+        self.fetch = RateQuota(rate(CONSUMER_BYTE_RATE))
+        self._requests = RateQuota(rate(REQUEST_PERCENTAGE))
+        self.connections = ConnectionQuota(rate(CONNECTION_CREATION_RATE))
         self._request_ms_max = chosen.size_ms
         self._quotas = quotas
         self.mutations = MutationQuota(

@@ -5,6 +5,7 @@ default for all who have no quota of their own.
 """
 
 from collections.abc import Iterable, Mapping
+from ipaddress import ip_address
 from typing import Final, NamedTuple
 
 USER: Final = "user"
@@ -33,13 +34,24 @@ def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
     return tuple(sorted(dict(parts).items(), key=lambda it: it[0]))
 
 
+def _plain(entity: QuotaEntity) -> QuotaEntity:
+    """An address as it is usually written, whoever wrote it."""
+    kind, name = entity[0]
+    if kind != IP or not name:
+        return entity
+    try:
+        return ((IP, str(ip_address(name))),)
+    except ValueError:
+        return entity  # Kafka takes names of hosts as well
+
+
 class QuotaLimits:
     """Quotas of one key, such as ``producer_byte_rate``; never changed."""
 
     __slots__ = ("_limits",)
 
     def __init__(self, quotas: Quotas, key: str) -> None:
-        self._limits = {entity: it[key] for entity, it in quotas.items() if key in it}
+        self._limits = {_plain(entity): it[key] for entity, it in quotas.items() if key in it}
 
     def __bool__(self) -> bool:
         return bool(self._limits)
@@ -75,5 +87,5 @@ class QuotaLimits:
 
     def of_address(self, address: str) -> float | None:
         """The quota of an address."""
-        own = self._limits.get(((IP, address),))
+        own = self._limits.get(_plain(((IP, address),)))
         return self._limits.get(((IP, None),)) if own is None else own

@@ -21,6 +21,8 @@ from broker.log.segment.open_files import raise_open_files_limit
 BACKLOG: Final = 1024
 ACCEPTED_AT_ONCE_MAX: Final = 64
 PAUSE_MS: Final = 1_000
+KEPT_MAX: Final = 16
+"""Connections beyond a quota that wait for their end; further ones end at once."""
 OTHER_DESCRIPTORS: Final = 48
 """For what is neither a segment's file nor accepted: connections to other nodes, small files."""
 UNBOUNDED: Final = 2**31 - 1
@@ -110,6 +112,8 @@ class Acceptor:
     """Accepts on bound sockets until it is closed.
 
     `admit()` judges whether one more may come; `connect` makes a connection of an accepted socket.
+    `wait_ms(address)` tells for how long one beyond a quota is kept before it is closed, so that
+    its client does not try again at once.
     """
 
     def __init__(
@@ -118,10 +122,13 @@ class Acceptor:
         *,
         admit: Callable[[], bool],
         connect: Callable[[socket.socket], Awaitable[object]],
+        wait_ms: Callable[[str], int] = lambda _: 0,
     ) -> None:
         self.sockets = sockets
         self._admit = admit
         self._connect = connect
+        self._wait_ms = wait_ms
+        self._kept = Tasks("connections beyond a quota", log_failure)
         self._arriving = Tasks("arrival of connections", log_failure)
         self._pause = Timer("accept loop", self._listen_again)
 
@@ -136,12 +143,13 @@ class Acceptor:
             each.listen(BACKLOG)
         self._listen_again()
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Accept nothing any more, and give the port back."""
         self._pause.cancel()
         for each in self.sockets:
             asyncio.get_running_loop().remove_reader(each.fileno())
             each.close()
+        await self._kept.stop()
 
     def _listen_again(self) -> None:
         for each in self.sockets:
@@ -150,17 +158,30 @@ class Acceptor:
     def _accept(self, listening: socket.socket) -> None:
         for _ in range(ACCEPTED_AT_ONCE_MAX):
             try:
-                accepted, _ = listening.accept()
+                accepted, (host, *_) = listening.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
                 self._wait(error)
                 return
-            if self._admit():
+            wait_ms = self._wait_ms(host)
+            if wait_ms:
+                self._refuse_later(accepted, wait_ms)
+            elif self._admit():
                 accepted.setblocking(False)
                 self._arriving.start(self._arrive(accepted))
             else:
                 accepted.close()
+
+    def _refuse_later(self, accepted: socket.socket, wait_ms: int) -> None:
+        if len(self._kept) >= KEPT_MAX:
+            accepted.close()
+        else:
+            self._kept.start(self._refuse(accepted, wait_ms))
+
+    async def _refuse(self, accepted: socket.socket, wait_ms: int) -> None:
+        with accepted:
+            await asyncio.sleep(wait_ms / 1_000)
 
     async def _arrive(self, accepted: socket.socket) -> None:
         try:

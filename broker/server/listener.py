@@ -93,7 +93,10 @@ class ListenerServer:
             sasl=self._sasl.get(endpoint.name),
         )
         return Acceptor(
-            sockets, admit=self._admit, connect=lambda accepted: self._connect(accepted, context)
+            sockets,
+            admit=self._admit,
+            connect=lambda accepted: self._connect(accepted, context),
+            wait_ms=self._wait_ms,
         )
 
     async def serve(self) -> None:
@@ -129,6 +132,11 @@ class ListenerServer:
             return True
         self.context.refusals.note(limit, now_ms)
         return False
+
+    def _wait_ms(self, address: str) -> int:
+        """For how long a connection is kept before it is refused; 0: no quota is used up."""
+        is_throttled = self.context.is_throttled
+        return self.context.node.quotas.connections.take(address) if is_throttled else 0
 
     async def _connect(self, accepted: socket.socket, context: ListenerContext) -> None:
         is_beyond = len(self.connections) >= self.context.connections_max()
@@ -197,7 +205,7 @@ class ListenerServer:
         self._idle_check.stop()
         self._memory_check.stop()
         for acceptor in self._acceptors:
-            acceptor.close()
+            await acceptor.close()
         await self.context.tasks.wait(CLOSE_WAIT_S)
         await self.context.tasks.stop()
         for connection in list(self.connections):

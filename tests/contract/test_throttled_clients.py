@@ -251,3 +251,29 @@ def test_mutations_beyond_the_quota_are_refused_or_throttled(bootstrap: str) -> 
                 told = client.ask(api, **fields)
                 assert [it.error_code for it in getattr(told, rows)] == [error]
                 assert throttle_s(told) > 0
+
+
+def is_served(address: str, source: str) -> bool:
+    """Whether a connection from a source's address is answered."""
+    host, _, port = address.rpartition(":")
+    frame = codec.encode_request(
+        codec.build_request(18, 0), correlation_id=1, client_id="throttled"
+    )
+    try:
+        with socket.create_connection(
+            (host, int(port)), timeout=patience_s(30), source_address=(source, 0)
+        ) as sock:
+            sock.sendall(frame)
+            return bool(sock.recv(4))
+    except ConnectionError:
+        return False
+
+
+def test_an_address_that_connects_too_often_is_refused_and_others_are_not(bootstrap: str) -> None:
+    address, source = bootstrap.split(",")[0], "127.0.0.77"
+    with quota(bootstrap, (("ip", source),), connection_creation_rate=1.0):
+        served = [is_served(address, source) for _ in range(12)]
+        assert served[:8] == [True] * 8  # ten windows of one each
+        assert served.count(False) >= 1
+        assert all(is_served(address, "127.0.0.78") for _ in range(12))
+    wait_until(lambda: is_served(address, source), "the quota is gone")
