@@ -4,15 +4,17 @@ A denial that matches beats every permission. Where no list names the resource, 
 cluster decides; where one does, whoever it does not allow is refused.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, Generic, TypeVar
 from uuid import UUID
 
 WILDCARD: Final = "*"
 ANYBODY: Final = "User:*"
+
+K = TypeVar("K", bound=Hashable)
 
 
 class Operation(IntEnum):
@@ -108,31 +110,89 @@ class Acl:
 Acls = Mapping[UUID, Acl]
 
 
+_NOTHING: Final[Mapping[UUID, Acl]] = {}
+
+
+class _Groups(Generic[K]):
+    """Entries by a key, each found again by its id."""
+
+    __slots__ = ("_groups",)
+
+    def __init__(self) -> None:
+        self._groups: dict[K, dict[UUID, Acl]] = {}
+
+    def add(self, key: K, id_: UUID, acl: Acl) -> None:
+        self._groups.setdefault(key, {})[id_] = acl
+
+    def remove(self, key: K, id_: UUID) -> None:
+        group = self._groups[key]
+        del group[id_]
+        if not group:
+            del self._groups[key]
+
+    def of(self, key: K) -> Iterable[Acl]:
+        """Entries with this key."""
+        return self._groups.get(key, _NOTHING).values()
+
+
 class AclIndex:
-    """Entries by their resources; never changed."""
+    """Entries by their resources, which follow the newest metadata."""
 
-    __slots__ = ("_by_kind", "_longest", "_named", "_prefixes")
+    __slots__ = ("_acls", "_by_kind", "_named", "_prefix_lengths", "_prefixes")
 
-    def __init__(self, acls: Iterable[Acl]) -> None:
-        self._named: dict[tuple[int, str], list[Acl]] = defaultdict(list)
-        self._prefixes: dict[tuple[int, str], list[Acl]] = defaultdict(list)
-        self._by_kind: dict[int, list[Acl]] = defaultdict(list)
-        self._longest = 0
-        for acl in acls:
-            self._by_kind[acl.kind].append(acl)
-            if acl.pattern is PatternType.LITERAL:
-                self._named[acl.kind, acl.name].append(acl)
-            else:
-                self._prefixes[acl.kind, acl.name].append(acl)
-                self._longest = max(self._longest, len(acl.name))
+    def __init__(self) -> None:
+        self._acls: Acls = {}
+        self._named = _Groups[tuple[int, str]]()
+        self._prefixes = _Groups[tuple[int, str]]()
+        self._by_kind = _Groups[int]()
+        self._prefix_lengths: Counter[int] = Counter()
+
+    def follow(self, acls: Acls) -> bool:
+        """Take over what came and went since the last call; whether anything did."""
+        before = self._acls
+        if acls is before:
+            return False
+        self._acls = acls
+        kept = 0
+        for id_, acl in acls.items():
+            known = before.get(id_)
+            kept += known is not None
+            if known is acl:
+                continue
+            if known is not None:
+                self._remove(id_, known)
+            self._add(id_, acl)
+        if kept < len(before):
+            for id_ in before.keys() - acls.keys():
+                self._remove(id_, before[id_])
+        return True
+
+    def _add(self, id_: UUID, acl: Acl) -> None:
+        self._by_kind.add(acl.kind, id_, acl)
+        if acl.pattern is PatternType.LITERAL:
+            self._named.add((acl.kind, acl.name), id_, acl)
+        else:
+            self._prefixes.add((acl.kind, acl.name), id_, acl)
+            self._prefix_lengths[len(acl.name)] += 1
+
+    def _remove(self, id_: UUID, acl: Acl) -> None:
+        self._by_kind.remove(acl.kind, id_)
+        if acl.pattern is PatternType.LITERAL:
+            self._named.remove((acl.kind, acl.name), id_)
+        else:
+            self._prefixes.remove((acl.kind, acl.name), id_)
+            self._prefix_lengths[len(acl.name)] -= 1
+            if not self._prefix_lengths[len(acl.name)]:
+                del self._prefix_lengths[len(acl.name)]
 
     def matching(self, kind: ResourceKind, name: str) -> Iterator[Acl]:
         """Entries that mean this resource."""
-        yield from self._named.get((kind, name), ())
+        yield from self._named.of((kind, name))
         if name != WILDCARD:
-            yield from self._named.get((kind, WILDCARD), ())
-        for end in range(min(self._longest, len(name)) + 1):
-            yield from self._prefixes.get((kind, name[:end]), ())
+            yield from self._named.of((kind, WILDCARD))
+        for end in self._prefix_lengths:
+            if end <= len(name):
+                yield from self._prefixes.of((kind, name[:end]))
 
     def verdict(
         self, principal: str, host: str, operation: Operation, kind: ResourceKind, name: str
@@ -154,7 +214,7 @@ class AclIndex:
         (Authorizer.authorizeByResourceType): a permission that no denial covers."""
         of_kind = [
             acl
-            for acl in self._by_kind.get(kind, ())
+            for acl in self._by_kind.of(kind)
             if acl.operation in (Operation.ALL, operation)
             and acl.speaks_of(principal, host, operation)
         ]

@@ -69,8 +69,7 @@ class StandardAuthorizer:
         self._acls = acls
         self._super_users = super_users
         self._allows_unlisted = allows_unlisted
-        self._indexed: Acls = {}
-        self._index = AclIndex(())
+        self._index = AclIndex()
         self._verdicts: dict[tuple[str, str, Operation, Resource], bool] = {}
 
     def __call__(self, context: RequestContext, operation: Operation, resource: Resource) -> bool:
@@ -101,9 +100,7 @@ class StandardAuthorizer:
         return self._current().allows_some(principal, host, operation, kind)
 
     def _current(self) -> AclIndex:
-        acls = self._acls()
-        if acls is not self._indexed:
-            self._indexed, self._index = acls, AclIndex(acls.values())
+        if self._index.follow(self._acls()):
             self._verdicts.clear()
         return self._index
 

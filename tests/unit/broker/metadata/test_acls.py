@@ -1,5 +1,7 @@
 """Who may do what by access control entries, against an oracle that looks at every entry."""
 
+from uuid import UUID
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,6 +42,12 @@ ACLS = st.lists(
     ),
     max_size=8,
 )
+
+
+def indexed(acls: list[Acl]) -> AclIndex:
+    index = AclIndex()
+    index.follow({UUID(int=number): acl for number, acl in enumerate(acls)})
+    return index
 
 
 def means(acl: Acl, name: str) -> bool:
@@ -89,8 +97,38 @@ def test_the_index_decides_as_every_entry_together(
     kind: ResourceKind,
     name: str,
 ) -> None:
-    verdict = AclIndex(acls).verdict(user, host, operation, kind, name)
+    verdict = indexed(acls).verdict(user, host, operation, kind, name)
     assert verdict is slowly(acls, user, host, operation, kind, name)
+
+
+@examples(200)
+@given(
+    steps=st.lists(
+        st.dictionaries(st.integers(0, 9), ACLS.map(lambda it: it[:1])), min_size=1, max_size=6
+    ),
+    user=st.sampled_from(USERS),
+    operation=st.sampled_from(OPERATIONS),
+    kind=st.sampled_from(KINDS),
+)
+def test_an_index_that_follows_changes_is_as_one_made_anew(
+    steps: list[dict[int, list[Acl]]], user: str, operation: Operation, kind: ResourceKind
+) -> None:
+    index, acls, host = AclIndex(), dict[UUID, Acl](), HOSTS[0]
+    for step in steps:
+        acls = dict(acls)
+        for number, entries in step.items():
+            acls.pop(UUID(int=number), None)
+            acls |= {UUID(int=number): it for it in entries}
+        index.follow(acls)
+        fresh = list(acls.values())
+        for name in (*NAMES, "abcd", "c"):
+            expected = slowly(fresh, user, host, operation, kind, name)
+            assert index.verdict(user, host, operation, kind, name) is expected
+        some = indexed(fresh).allows_some(user, host, operation, kind)
+        assert index.allows_some(user, host, operation, kind) is some
+    assert not index.follow(acls)
+    assert index.follow({})
+    assert index.verdict(user, host, operation, kind, "a") is None
 
 
 @examples(500)
@@ -102,7 +140,7 @@ def test_some_resource_is_writable_where_a_name_can_be_found(
     kind, right = ResourceKind.TOPIC, Operation.WRITE
     candidates = [*NAMES[:-1], "zzz", *(f"{it}~" for it in NAMES[:-1])]
     is_found = any(slowly(acls, user, host, right, kind, it) for it in candidates)
-    some = AclIndex(acls).allows_some(user, host, right, kind)
+    some = indexed(acls).allows_some(user, host, right, kind)
     if is_found:
         assert some or any(it.permission is Permission.DENY for it in acls)
     if some and not any(it.permission is Permission.DENY for it in acls):
@@ -158,8 +196,8 @@ def test_a_denial_of_a_prefix_covers_what_is_allowed_below_it() -> None:
         kind=ResourceKind.TOPIC, name="a", pattern=PatternType.PREFIXED, principal="User:*",
         host="*", operation=Operation.READ, permission=Permission.DENY,
     )  # fmt: skip
-    index = AclIndex([acl("ab"), denied])
+    index = indexed([acl("ab"), denied])
     assert not index.allows_some("User:alice", "h", Operation.READ, ResourceKind.TOPIC)
-    index = AclIndex([acl("b"), denied])
+    index = indexed([acl("b"), denied])
     assert index.allows_some("User:alice", "h", Operation.READ, ResourceKind.TOPIC)
     assert not index.allows_some("User:alice", "h", Operation.DESCRIBE, ResourceKind.TOPIC)
