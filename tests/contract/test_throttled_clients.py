@@ -2,6 +2,7 @@
 not heard for so long; on brokers of ours and on Kafka."""
 
 import itertools
+import select
 import socket
 import time
 from collections.abc import Iterator
@@ -49,6 +50,10 @@ class Client:
     def ask(self, api: tuple[int, int], **fields: Any) -> Any:
         self.send(api, **fields)
         return self.receive(api)
+
+    def has_answer(self) -> bool:
+        """Whether something has come by now."""
+        return bool(select.select([self._sock], [], [], 0)[0])
 
     def _read(self, count: int) -> bytes:
         data = b""
@@ -170,14 +175,14 @@ def test_a_throttled_connection_is_not_heard_and_others_are(topic: tuple[str, st
         closing(Client(address, client_id)) as client,
         closing(Client(address, "nobody")) as other,
     ):
+        begun = time.monotonic()
         told = client.ask(PRODUCE, **produce(name, 96 * KIB))
         assert 1 < throttle_s(told) < 3  # 96 KiB, where 80 may be
-        begun = time.monotonic()
         client.send(METADATA, topics=())
         other.ask(METADATA, topics=())
-        assert time.monotonic() - begun < throttle_s(told)
+        assert not client.has_answer() or time.monotonic() - begun > throttle_s(told)
         client.receive(METADATA)
-        assert time.monotonic() - begun > 0.8 * throttle_s(told)
+        assert time.monotonic() - begun >= throttle_s(told)
 
 
 def test_produce_without_an_answer_is_throttled(topic: tuple[str, str]) -> None:
@@ -187,8 +192,8 @@ def test_produce_without_an_answer_is_throttled(topic: tuple[str, str]) -> None:
         quota(address, (("client-id", client_id),), producer_byte_rate=8 * KIB),
         closing(Client(address, client_id)) as client,
     ):
-        client.send(PRODUCE, **produce(name, 96 * KIB, acks=0))
         begun = time.monotonic()
+        client.send(PRODUCE, **produce(name, 96 * KIB, acks=0))
         client.ask(METADATA, topics=())
         assert time.monotonic() - begun > 0.8
 
@@ -230,14 +235,13 @@ def created(name: str, partitions: int) -> dict[str, Any]:
 def test_mutations_beyond_the_quota_are_refused_or_throttled(bootstrap: str) -> None:
     address, client_id = bootstrap.split(",")[0], f"throttled-{next(NAMES)}"
     exceeded = ErrorCode.throttling_quota_exceeded
-    with quota(bootstrap, (("client-id", client_id),), controller_mutation_rate=0.5):
+    with quota(bootstrap, (("client-id", client_id),), controller_mutation_rate=0.05):
         client = Client(address, client_id)
-        # 11 s of 0.5: five and a half.
         told = client.ask((CREATE, 6), **created(f"{client_id}-a", 8))
         assert (told.topics[0].error_code, throttle_s(told)) == (ErrorCode.none, 0)
         told = client.ask((CREATE, 6), **created(f"{client_id}-b", 1))
         assert told.topics[0].error_code is exceeded
-        assert 1 < throttle_s(told) < 6
+        assert 60 < throttle_s(told) < 160  # 8 were taken of 0.55
         client.close()
         steps: list[tuple[tuple[int, int], dict[str, Any], str, ErrorCode]] = [
             ((PARTITIONS, 3), {"topics": [{"name": f"{client_id}-a", "count": 9,
@@ -272,8 +276,8 @@ def is_served(address: str, source: str) -> bool:
 def test_an_address_that_connects_too_often_is_refused_and_others_are_not(bootstrap: str) -> None:
     address, source = bootstrap.split(",")[0], "127.0.0.77"
     with quota(bootstrap, (("ip", source),), connection_creation_rate=1.0):
-        served = [is_served(address, source) for _ in range(12)]
-        assert served[:8] == [True] * 8  # ten windows of one each
-        assert served.count(False) >= 1
+        tries = iter(range(200))
+        first_refused = next(it for it in tries if not is_served(address, source))
+        assert first_refused >= 8  # ten windows of one each
         assert all(is_served(address, "127.0.0.78") for _ in range(12))
     wait_until(lambda: is_served(address, source), "the quota is gone")
