@@ -43,7 +43,7 @@ class Connection(asyncio.BufferedProtocol):
             frame_bytes_max=context.frame_bytes_max, memory=context.memory
         )
         self._queue = ResponseQueue(self._answers_written, self._end)
-        self._dispatcher = Dispatcher(context, self._queue, self.refuse, self._maybe_resume_reading)
+        self._dispatcher = Dispatcher(context, self._queue, self.refuse, self._progressed)
         self._transport: asyncio.Transport | None = None
         self._peer = "?"
         self._is_reading_paused = False
@@ -149,10 +149,17 @@ class Connection(asyncio.BufferedProtocol):
         self._dispatcher.resume()
         self._maybe_resume_reading()
 
+    def _progressed(self) -> None:
+        self._maybe_pause_reading()
+        self._maybe_resume_reading()
+
     @property
     def _is_over_bound(self) -> bool:
         return (
-            self._queue.is_full or self._dispatcher.deferred_count > 0 or self._receive.lacks_memory
+            self._queue.is_full
+            or self._dispatcher.deferred_count > 0
+            or self._dispatcher.is_muted
+            or self._receive.lacks_memory
         )
 
     def _maybe_pause_reading(self) -> None:

@@ -81,7 +81,7 @@ class Dispatcher:
         self._is_busy = False
         self._is_resuming = False
         self._is_open = True
-        self._muting = Muting(context.node.clock, self._unmuted)
+        self._muting = Muting(context.node.clock, self._muting_changed)
         queue.on_throttle = self._muting.begin
         self._login: Login | None = None
         if context.sasl is not None:
@@ -122,9 +122,14 @@ class Dispatcher:
 
     @property
     def _is_held(self) -> bool:
-        return self._is_busy or self._muting.is_on or self._queue.is_full
+        return self._is_busy or self.is_muted or self._queue.is_full
 
-    def _unmuted(self) -> None:
+    @property
+    def is_muted(self) -> bool:
+        """Whether its client is not heard for a while: nothing is read meanwhile."""
+        return self._muting.is_on
+
+    def _muting_changed(self) -> None:
         self.resume()
         self._on_progress()
 

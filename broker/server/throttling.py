@@ -17,14 +17,14 @@ _POSITION: Final = 8
 
 
 class Muting:
-    """Keeps a client that used more than it may from being heard; `on_end` is called when it is
-    heard again."""
+    """Keeps a client that used more than it may from being heard; `on_change` is called when that
+    begins and when it is over."""
 
-    __slots__ = ("_clock", "_on_end", "_timer", "_until_ms")
+    __slots__ = ("_clock", "_on_change", "_timer", "_until_ms")
 
-    def __init__(self, clock: Clock, on_end: Callable[[], None]) -> None:
+    def __init__(self, clock: Clock, on_change: Callable[[], None]) -> None:
         self._clock = clock
-        self._on_end: Callable[[], None] | None = on_end
+        self._on_change: Callable[[], None] | None = on_change
         self._timer: Timer | None = None
         self._until_ms = 0
 
@@ -36,22 +36,23 @@ class Muting:
     def begin(self, time_ms: int) -> None:
         """Hear nothing for so long from now on, or for as long as was said before."""
         until_ms = self._clock.monotonic_ms() + time_ms
-        if self._on_end is None or until_ms <= self._until_ms:
+        if self._on_change is None or until_ms <= self._until_ms:
             return
         self._until_ms = until_ms
         self._timer = self._timer or Timer("throttled connection", self._over)
         self._timer.set(time_ms)
+        self._on_change()
 
     def _over(self) -> None:
         self._timer = None
-        if self._on_end is not None:
-            self._on_end()
+        if self._on_change is not None:
+            self._on_change()
 
     def end(self) -> None:
         """The connection has gone. Nothing of it refers back to it, so that it is freed at once."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer, self._on_end = None, None
+        self._timer, self._on_change = None, None
 
 
 def told_throttle_ms(message: Any) -> int:

@@ -15,6 +15,7 @@ import pytest
 from broker.handlers.services import NodeServices, Request
 from broker.metadata.records import BrokerEndpoint
 from broker.protocol import codec
+from broker.protocol.frames import RequestMemory
 from broker.server import listener
 from broker.server.listener import ListenError, ListenerServer
 from tests.support.patience import WAIT_S
@@ -59,6 +60,27 @@ async def test_responses_keep_the_order_of_requests() -> None:
         handlers.slots[1].complete((framed(struct.pack(">i", 3)),))
         handlers.slots[0].complete((framed(struct.pack(">i", 1)),))
         assert await correlation_ids(reader, 3) == [1, 2, 3]
+
+
+async def test_a_throttled_client_is_not_read_and_then_answered() -> None:
+    handlers, memory = Handlers(), RequestMemory()
+    async with (
+        listening(handlers, memory=memory) as server,
+        connected(server) as (reader, writer),
+        connected(server) as (held_reader, held_writer),
+    ):
+        held_writer.write(request_frame(SLOT, 4, 1))
+        writer.write(request_frame(SLOT, 4, 2))
+        await handlers.wait_for_slots(2)
+        for slot, time_ms in zip(handlers.slots, (600_000, 100), strict=True):
+            slot.throttle(time_ms)
+            slot.complete((framed(struct.pack(">i", 0)),))
+        await read_frame(held_reader)
+        held_writer.write(struct.pack(">i", 900_000) + bytes(900_000))
+        writer.write(request_frame(PLAIN, 0, 3))
+        assert await is_served(server)
+        assert memory.used_bytes == 0
+        assert await asyncio.wait_for(correlation_ids(reader, 2), WAIT_S) == [0, 3]
 
 
 async def test_a_connection_that_ended_holds_no_buffer_and_is_freed_at_once() -> None:
