@@ -111,6 +111,13 @@ def test_an_entity_twice_in_a_request(address: str) -> None:
     assert alter(address, (entity, first), (entity, second)) == [
         (dict(entity), ErrorCode.invalid_request)
     ]
+    # Kafka keeps the first one all the same.
+    assert alter(address, (entity, (("producer_byte_rate", None),))) == [
+        (dict(entity), ErrorCode.none)
+    ]
+    wait_until(
+        lambda: quotas(describe(address, *exactly(entity), strict=True)) == [], "nothing is left"
+    )
 
 
 def test_described_quotas(address: str) -> None:

@@ -123,19 +123,19 @@ ALTERED: Final[list[tuple[Entity, Ops, ErrorCode]]] = [
 EXACT, DEFAULT, NAMED = 0, 1, 2
 Component = tuple[str, int, str | None]
 SET: Final[list[tuple[Entity, tuple[tuple[str, float], ...]]]] = [
-    (((U, "q"),), ((P, 1.0),)),
-    (((U, "r"),), ((P, 2.0), (C, 3.0))),
-    (((U, None),), ((R, 4.0),)),
-    (((I, "q"),), ((P, 5.0),)),
-    (((I, None),), ((P, 6.0),)),
-    (((U, "q"), (I, "q")), ((C, 7.0),)),
-    (((U, "q"), (I, None)), ((C, 8.0),)),
-    (((U, None), (I, "q")), ((C, 9.0),)),
-    (((U, None), (I, None)), ((M, 10.0),)),
-    (((A, "10.9.9.9"),), ((N, 11.0),)),
-    (((A, None),), ((N, 1000.0),)),
+    (((U, "q"),), ((P, 1e9),)),
+    (((U, "r"),), ((P, 2e9), (C, 3e9))),
+    (((U, None),), ((R, 4e9),)),
+    (((I, "q"),), ((P, 5e9),)),
+    (((I, None),), ((P, 6e9),)),
+    (((U, "q"), (I, "q")), ((C, 7e9),)),
+    (((U, "q"), (I, None)), ((C, 8e9),)),
+    (((U, None), (I, "q")), ((C, 9e9),)),
+    (((U, None), (I, None)), ((M, 10e9),)),
+    (((A, "10.9.9.9"),), ((N, 11_000.0),)),
+    (((A, None),), ((N, 1_000_000.0),)),
 ]
-"""Quotas that are there while DESCRIBED is asked."""
+"""Quotas that are there while DESCRIBED is asked; so large that they hold nobody up."""
 DESCRIBED: Final[list[tuple[tuple[Component, ...], bool, ErrorCode | list[int]]]] = [
     ((), False, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
     ((), True, []),

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from math import isnan
 from typing import Final
 
-from broker.controller.decision import Accepted, Decision, Rejected, Verdict
+from broker.controller.decision import Accepted, Decision, Rejected, Verdict, named_twice
 from broker.controller.errors import (
     ControllerError,
     InvalidConfigRequestError,
@@ -60,10 +60,11 @@ def decide_alter_quotas(
     """Alter each entity that can be, each as a whole or not at all."""
     records: list[MetadataRecord] = []
     verdicts: QuotaVerdicts = {}
+    doubled = named_twice(it.entity for it in alterations)
     for alteration in alterations:
         entity = alteration.entity
         try:
-            if entity in verdicts:
+            if entity in doubled:
                 raise InvalidConfigRequestError(f"Ignoring duplicate entity {_told(entity)}")
             records += _alter(alteration, image)
             verdicts[entity] = Accepted(None)
