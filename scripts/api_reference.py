@@ -20,8 +20,10 @@ HEAD: Final = """\
 # API
 
 The declarations of tables and operations write this page (`scripts/api_reference.py`), and the
-OpenAPI document at `/api/v1/openapi.json`. Keys of rows are ids of [columns](columns.md).
-[How programs log in, and an example](../operate/security.md#programs-the-api).
+OpenAPI document at `/api/v1/openapi.json`. Keys of rows are the names that [columns](columns.md)
+have "in files". A table answers 100 rows unless `limit` asks for up to 1,000; `offset` asks for the
+next. [How programs log in](../operate/security.md#programs-the-api), and
+[an example with its answer](../operate/scripts.md#over-http).
 
 `cluster` in the query of each request names a watched cluster; without, it is the usual one.
 Parameters that are not listed are refused. An error is
