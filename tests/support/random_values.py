@@ -2,6 +2,7 @@
 edges of every type."""
 
 import datetime
+import math
 import random
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
@@ -22,6 +23,7 @@ MORE_TEXTS: Final = ("retention.ms", "max.connections", "-1", "true", "x" * 300,
 UUIDS: Final = tuple(UUID(int=n) for n in (0, 1, 7, 8))
 BATCH: Final = build_batch([NewRecord(key=b"k", value=b"value", timestamp=1_700_000_000_000)])
 NESTED_MAX: Final = 3
+FLOATS: Final = (0.0, 0.5, -1.0, 1e300, math.inf)
 _BITS: Final = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 
 
@@ -50,6 +52,7 @@ def _of_type(dice: random.Random, hint: Any) -> Any:
         int: dice.choice(INTEGERS) if dice.random() < 0.3 else dice.choice((0, 1, 101)),
         str: random_text(dice),
         bytes: dice.randbytes(dice.randrange(40)),
+        float: dice.choice(FLOATS),
         UUID: dice.choice(UUIDS),
     }
     return drawn[hint]
