@@ -3,6 +3,7 @@ that is told with the refusal."""
 
 import asyncio
 import shlex
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from kio.schema.errors import ErrorCode
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.connection.settings import KafkaSettings
-from control.kafka.errors import RefusedError
+from control.kafka.errors import RefusedError, UnreachableError
 from control.kafka.ports import ConfigResource, ConfigScope, ElectionType, NewTopic
 from control.kafka.records.producer import OutgoingRecord, RecordProducer
 from control.kafka.records.reader import RecordReader
@@ -133,8 +134,16 @@ async def _delete(_: KafkaSettings, admin: KafkaAdmin) -> None:
 
 
 async def _produce(settings: KafkaSettings, _: KafkaAdmin | None = None) -> None:
-    async with RecordProducer(settings) as producer:
-        await producer.send(OutgoingRecord(topic="orders", partition=0, value=b"hello"))
+    record = OutgoingRecord(topic="orders", partition=0, value=b"hello")
+    until_s = time.monotonic() + WAIT_S
+    while True:
+        try:
+            async with RecordProducer(settings) as producer:
+                await producer.send(record)
+                return
+        except UnreachableError:  # a busy broker takes longer than a person waits
+            if time.monotonic() > until_s:
+                raise
 
 
 async def _browse(settings: KafkaSettings, _: KafkaAdmin) -> None:

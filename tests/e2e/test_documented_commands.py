@@ -74,7 +74,10 @@ AS_FAR_AS: Final = {
     "partiscope brokers drain": "--dry-run",  # its reader stops the broker: test_draining does
 }
 """Flags that end a command for which a reader would be needed, by first words."""
-AND_THEN: Final = {"partiscope brokers cordon 103": "partiscope brokers uncordon 103 --yes"}
+AND_THEN: Final = {
+    "partiscope brokers cordon 103": "partiscope brokers uncordon 103 --yes",
+    "partiscope tokens add nightly": "partiscope tokens remove nightly",
+}
 """Whatever would hinder the next commands, undone."""
 
 
@@ -130,7 +133,7 @@ class Reader:
             )
             return done.returncode, done.stdout + done.stderr
         if line.startswith("kafka-configs.sh "):
-            return self._remove_throttle(shlex.split(line)[1:])
+            return self._configure(shlex.split(line)[1:])
         if line.startswith("pkill "):  # as its reader means it, but none of another product
             os.kill(self.product.pid_of("broker-102.properties"), signal.SIGKILL)
             return 0, ""
@@ -144,9 +147,12 @@ class Reader:
         typed.says(within_s=5 if line.startswith("tail -f") else 60)
         return typed.end(), typed.said
 
-    def _remove_throttle(self, words: list[str]) -> tuple[int, str]:
-        """With what a killed executor has left there."""
+    def _configure(self, words: list[str]) -> tuple[int, str]:
+        """A throttle is removed with what a killed executor has left there."""
         words = [word.replace("kafka1:9092", self.product.bootstrap) for word in words]
+        if "--delete-config" not in words:
+            done = run_tool("kafka.admin.ConfigCommand", *words)
+            return done.returncode, done.stdout + done.stderr
         at = words.index("--delete-config")
         value = "*" if words[at + 1].endswith("replicas") else "1000000"
         left = ",".join(f"{name}={value}" for name in words[at + 1].split(","))
