@@ -205,10 +205,13 @@ def test_who_unsubscribed_hears_no_more(feed: SnapshotFeed, tmp_path: Path) -> N
 async def test_snapshots_come_as_they_appear(feed: SnapshotFeed, tmp_path: Path) -> None:
     feed.start()
     versions: list[int] = []
+    last: object = None
     builder = StoreBuilder(tmp_path)
 
     async with asyncio.timeout(WAIT_S):
         async for snapshot in feed.snapshots():
+            assert snapshot is not last, "each is told once"
+            last = snapshot
             if [snapshot.version] == versions[-1:]:
                 continue  # the same one, judged anew as time goes by
             versions.append(snapshot.version)
