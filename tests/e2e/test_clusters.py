@@ -141,6 +141,36 @@ def test_production_is_changed_by_its_name_alone(
     assert errors == []
 
 
+def test_a_word_that_is_typed_stays_while_its_plan_is_reviewed_anew(
+    browser: Browser, server: PageServer
+) -> None:
+    errors: list[str] = []
+    fields = f"topics={TOPIC}&partition=0&replicas=103,102&throttle=1MiB"
+    page = open_page(browser, f"{server.url}/plan?{fields}&cluster=prod", errors)
+    page.locator("#plan-button").click()
+    word = page.locator("#plan-typed")
+    expect(word).to_be_visible()
+    expect(page.locator("#plan-last")).to_have_class("actions")
+    word.evaluate(
+        """it => {
+            const last = document.getElementById("plan-last");
+            window.typedInto = it;
+            new MutationObserver(() => { window.waited = true; }).observe(
+                last, { attributes: true, attributeFilter: ["class"] });
+        }"""
+    )
+    word.fill("pr")
+    throttle = {"name": "throttle", "place": "plan", "type": "field"}
+    page.evaluate("id => window.dash_clientside.set_props(id, { value: '1024KiB' })", throttle)
+    word.press("o")
+    page.wait_for_function("window.waited")
+    expect(page.locator("#plan-last")).to_have_class("actions")
+    assert page.evaluate("window.typedInto.isConnected"), "it was replaced while somebody typed"
+    expect(word).to_have_value("pro")
+    page.context.close()
+    assert errors == []
+
+
 def _end_of(cluster: LocalCluster) -> int:
     consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "nobody"})
     try:
