@@ -1,6 +1,7 @@
 """The metrics job at size: from samples in a real topic to the store, and back out of it.
 
     python -m benchmarks.metrics [--rungs 1k 10k 100k 400k 1m] [--cores 2] [--executors 1]
+                                 [--rules 200]
 
 Starts one broker of ours and the job, writes the samples of so many partitions (RF 3, three
 brokers' worth; in the last rung each partition is read by ten of 200 groups) every interval, and
@@ -9,7 +10,8 @@ where its time goes, CPU and memory of the job. All partitions have traffic: not
 rounds that repeat nothing. Then it times the reader on what was stored. Tells how far it is, and
 prints a JSON line for each rung, at last a table and which targets were missed, with the phase
 that took most of a batch. With ``--executors`` a standalone Spark on this machine folds by so many
-executors of one core. No rung takes longer than its own limit, all together twenty minutes.
+executors of one core; with ``--rules`` alerts by so many rules are delivered beside it. No rung
+takes longer than its own limit, all together twenty minutes.
 """
 
 import argparse
@@ -32,6 +34,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from benchmarks.metrics_samples import CLUSTER, TOPIC, Generator
 from benchmarks.processes import cpu_seconds, resident_mb
+from benchmarks.screen_alerts import AlertsBeside
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob, processes_below
@@ -144,7 +147,7 @@ class Watch:
         self.batches_ms.append(health["batch_ms"])
 
 
-def measure(size: Size, cores: int, executors: int) -> dict[str, Any]:
+def measure(size: Size, cores: int, executors: int, rules: int) -> dict[str, Any]:
     """One rung: warm up, then watch for the wanted time, once the job is ready."""
     with (
         tempfile.TemporaryDirectory(prefix="bench-metrics-") as folder,
@@ -174,6 +177,8 @@ def measure(size: Size, cores: int, executors: int) -> dict[str, Any]:
         generator.start()
         try:
             job.wait_ready()
+            if rules:
+                further.enter_context(AlertsBeside(Path(job.store), rules, cluster=CLUSTER))
             watch = Watch(job, time.monotonic() + size.limit_s)
             measured = _watch(size, generator, job, spark, watch)
             return {**measured, "topic_bytes_per_row": _on_disk(Path(folder)) / generator.rows}
@@ -204,7 +209,15 @@ def _executors(spark: StandaloneSpark | None) -> list[int]:
 
 
 def _cpu_seconds(pids: Iterable[int]) -> float:
-    return sum(cpu_seconds(pid) for pid in pids if Path(f"/proc/{pid}").exists())
+    return sum(map(cpu_seconds, _alive(pids)))
+
+
+def _megabytes(pids: Iterable[int]) -> float:
+    return sum(map(resident_mb, _alive(pids)))
+
+
+def _alive(pids: Iterable[int]) -> list[int]:
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
 def _watch(
@@ -244,8 +257,8 @@ def _watch(
         "to_store_ms_p95": _p95(watch.delays_ms),
         "cpu_s_per_s": (_cpu_seconds(pids) - cpu_s) / took_s,
         "executors_cpu_s_per_s": (_cpu_seconds(_executors(spark)) - executors_s) / took_s,
-        "job_mb": sum(map(resident_mb, pids)),
-        "executors_mb": sum(map(resident_mb, _executors(spark))),
+        "job_mb": _megabytes(pids),
+        "executors_mb": _megabytes(_executors(spark)),
         "sample_bytes_per_row": generator.bytes / generator.rows,
         "stored_bytes_per_partition_day": _stored(job, size, generator),
         "read_now_ms": _fastest(lambda: _fresh(job).now_table("partitions")),
@@ -314,6 +327,7 @@ def main() -> None:
     parser.add_argument("--rungs", nargs="+", choices=list(RUNGS), default=list(RUNGS))
     parser.add_argument("--cores", type=int, default=2)
     parser.add_argument("--executors", type=int, choices=(0, 1, 2), default=0)
+    parser.add_argument("--rules", type=int, default=0, help="of alerts")
     chosen = parser.parse_args()
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     print(f"load before the run: {os.getloadavg()[0]:.2f} on {os.cpu_count()} cores")
@@ -325,7 +339,7 @@ def main() -> None:
             f"{size.partitions:,} partitions, {size.groups} groups, every {size.interval_ms:,} ms"
         )
         try:
-            measured[rung] = measure(size, chosen.cores, chosen.executors)
+            measured[rung] = measure(size, chosen.cores, chosen.executors, chosen.rules)
         except (TimeoutError, AssertionError, KafkaException) as error:
             verdicts.append(f"{rung}: not measured: {error}")
             continue

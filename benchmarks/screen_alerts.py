@@ -25,16 +25,17 @@ class AlertsBeside:
     """Delivers to a command that does nothing; a context manager. Without rules there is only the
     bus, so that a page with it and one without rules do the same otherwise."""
 
-    def __init__(self, store: Path, rules: int) -> None:
+    def __init__(self, store: Path, rules: int, *, cluster: str = CLUSTER) -> None:
         self._store = store
         self._rules = rules
+        self._cluster = cluster
         self._folder = store.parent / "alerts"
         self._stack = ExitStack()
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         bus = LocalCluster(
-            self._folder, brokers=1, overrides={**NOBODY_DIES, "cluster.id": CLUSTER}
+            self._folder, brokers=1, overrides={**NOBODY_DIES, "cluster.id": self._cluster}
         )
         at = self._stack.enter_context(bus).bootstrap
         Installation(bus=at).save(self._store.parent / "data")

@@ -1,7 +1,7 @@
 """The terminal as it is over SSH: first data, key to redraw, bytes per refresh, memory.
 
     python -m benchmarks.terminal [--replicas 10000 100000] [--refreshes 10] [--size 120x36]
-                                  [--path overview] [--over-ssh]
+                                  [--path overview] [--over-ssh] [--rules 200]
 
 Runs `partiscope tui` on a pseudo-terminal over a synthetic store that gets a new version every 1
 to 5 seconds, as from the metrics job; with --over-ssh through a real sshd on loopback, whose login
@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from benchmarks.screen_alerts import AlertsBeside
 from benchmarks.screen_store import LivingStore
 from tests.support.ssh_server import SshServer, why_no_ssh
 from tests.support.terminal import Terminal
@@ -120,17 +121,24 @@ def started(
 
 
 def measure(
-    replicas: int, refreshes: int, size: tuple[int, int], *, path: str, is_over_ssh: bool
+    replicas: int,
+    refreshes: int,
+    size: tuple[int, int],
+    *,
+    path: str,
+    is_over_ssh: bool,
+    rules: int | None,
 ) -> Figures:
     """One store; terminals one after the other, of which the last one is used."""
     logins_s: list[float] = []
     firsts_s: list[float] = []
     with (
         tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        LivingStore(Path(folder), replicas) as store,
+        LivingStore(path_of_store := Path(folder) / "store", replicas) as store,
         SshServer() if is_over_ssh else nullcontext() as over,
+        nullcontext() if rules is None else AlertsBeside(path_of_store, rules),
     ):
-        start = partial(started, store, Path(folder), size, path, over)
+        start = partial(started, store, path_of_store, size, path, over)
         for number in range(STARTS):
             with start() as (terminal, first_s):
                 logins_s.append(terminal.login_s)
@@ -171,6 +179,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--size", default="120x36")
     parser.add_argument("--path", default="overview")
     parser.add_argument("--over-ssh", action="store_true")
+    parser.add_argument("--rules", type=int, help="of alerts; 0: only their bus; default: neither")
     given = parser.parse_args(arguments)
     if given.over_ssh and (lacking := why_no_ssh()):
         sys.exit(f"skipped: {lacking}")
@@ -184,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             (int(columns), int(rows)),
             path=given.path,
             is_over_ssh=given.over_ssh,
+            rules=given.rules,
         )
         found.append(asdict(figures))
         print("".join(f"{it:>10,}" if it is not None else f"{'–':>10}"

@@ -222,7 +222,7 @@ def _grid(kind: str, columns: Sequence[Column], sort: str) -> dag.AgGrid:
         eventListeners={
             "gridReady": ["fitColumns(params)"],
             "gridSizeChanged": ["fitColumns(params)"],
-            "columnResized": ["keepWidth(params)"],
+            "columnResized": ["columnResized(params)"],
             "modelUpdated": [
                 "fitColumns(params)",
                 "fitHeight(params)",

@@ -102,6 +102,21 @@ def test_a_wide_table_shows_the_columns_that_fit_and_all_on_request(
     expect(page).not_to_have_url(re.compile("cols="))
 
 
+def test_a_table_that_takes_other_widths_is_made_to_fit_again(
+    page: Page, server: PageServer
+) -> None:
+    page.goto(f"{server.url}/partitions")
+    expect(page.locator(".ag-center-cols-container .ag-row").first).to_be_visible()
+    assert lasting_faults(page) == []
+    wide = page.locator(".ag-header-cell[col-id=topic]").bounding_box()
+    page.evaluate(
+        """() => window.dash_ag_grid.getApiAsync("grid-partitions").then((api) =>
+            api.setColumnWidths([{ key: "topic", newWidth: 90 }], true, "gridOptionsChanged"))"""
+    )
+    assert lasting_faults(page) == []
+    assert page.locator(".ag-header-cell[col-id=topic]").bounding_box() == wide
+
+
 def test_groups_of_partiscope_are_listed_on_request(page: Page, server: PageServer) -> None:
     page.goto(f"{server.url}/groups")
     rows = page.locator(".ag-center-cols-container .ag-row")

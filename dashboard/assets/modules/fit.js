@@ -29,7 +29,7 @@ function textWidth(text) {
 // Of each table: the widest that its columns have been, and the widths given by a hand.
 const known = new WeakMap();
 function knownOf(api) {
-  if (!known.has(api)) known.set(api, { widest: {}, dragged: {}, applied: "", fitted: [] });
+  if (!known.has(api)) known.set(api, { widest: {}, dragged: {} });
   return known.get(api);
 }
 
@@ -63,7 +63,7 @@ function roomOf(box) {
 function choice(api, room, chosen) {
   const isNarrow = room < NARROW_PX;
   const nameMin = Math.max(
-    NAME_PX_MIN[isNarrow ? "narrow" : "wide"], isNarrow ? 0 : room * NAME_SHARE,
+    NAME_PX_MIN[isNarrow ? "narrow" : "wide"], isNarrow ? 0 : Math.floor(room * NAME_SHARE),
   );
   const columns = (api.getColumns() || []).map((column, place) => ({
     column,
@@ -100,34 +100,30 @@ function spread(shown, left) {
   for (const it of wide) it.width += Math.floor(rest / wide.length);
 }
 
-// Fits a table into its place; the ids of the columns that are shown.
+// Fits a table into its place; the ids of the columns that are shown. It looks at what the table
+// has, not at what was set last: a table that is drawn late takes its own widths and columns again.
 export function fitTable(api, box, chosen) {
-  const state = knownOf(api);
   const { columns, shown, left } = choice(api, roomOf(box), chosen);
   spread(shown, left);
-  const ids = new Set(shown.map((it) => it.column.getColId()));
-  const widths = shown.map((it) => ({ key: it.column.getColId(), newWidth: it.width }));
-  const wanted = JSON.stringify(widths);
-  const all = columns.map(({ column }) => column.getColId());
-  const isOther = ({ column }) => column.isVisible() !== ids.has(column.getColId());
-  // A table that is drawn late shows columns again that were hidden before.
-  const others = columns.filter(isOther).map(({ column }) => column.getColId());
-  if (wanted === state.applied && !others.length) return state.fitted;
-  state.applied = wanted;
-  api.setColumnsVisible(others.filter((id) => ids.has(id)), true);
-  api.setColumnsVisible(others.filter((id) => !ids.has(id)), false);
-  api.setColumnWidths(widths);
-  refreshNames(api);
-  state.fitted = all.filter((id) => ids.has(id));
-  return state.fitted;
+  const ids = new Set(shown.map(({ column }) => column.getColId()));
+  const hidden = columns.map(({ column }) => column).filter((it) => !ids.has(it.getColId()));
+  const toShow = shown.map(({ column }) => column).filter((it) => !it.isVisible());
+  const toHide = hidden.filter((it) => it.isVisible());
+  const widths = shown
+    .filter((it) => it.column.getActualWidth() !== it.width)
+    .map((it) => ({ key: it.column, newWidth: it.width }));
+  if (toShow.length) api.setColumnsVisible(toShow, true);
+  if (toHide.length) api.setColumnsVisible(toHide, false);
+  if (widths.length) api.setColumnWidths(widths);
+  if (toShow.length + toHide.length + widths.length) refreshNames(api);
+  return columns.map(({ column }) => column.getColId()).filter((id) => ids.has(id));
 }
 
 const refreshNames = (api) =>
   api.refreshCells({ force: true, columns: api.getAllDisplayedColumns().filter(isLong) });
 
 // A width that a hand has given stays.
-export function keepWidth({ api, column, finished, source }) {
-  if (!finished || source !== "uiColumnResized" || !column) return;
+export function keepWidth({ api, column }) {
   knownOf(api).dragged[column.getColId()] = column.getActualWidth();
   refreshNames(api);
 }

@@ -72,7 +72,16 @@ export const fitHeight = whileThere((params) => {
 
 const isName = (it) => it.getPinned() === "left" && it.getColId() !== MARK_COLUMN;
 
-export { cutMiddle, keepWidth };
+// A width by hand (dragged, or by a double click) is kept; any other but ours is made to fit again.
+const BY_HAND = ["uiColumnResized", "autosizeColumns"];
+export const columnResized = whileThere((params) => {
+  const { api, column, finished, source } = params;
+  if (!finished || source === "api") return;
+  if (column && BY_HAND.includes(source)) keepWidth(params);
+  else showColumns(api);
+});
+
+export { cutMiddle };
 
 export const keepSort = whileThere((params) => {
   const sorted = params.api.getColumnState().find((column) => column.sort);
