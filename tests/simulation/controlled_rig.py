@@ -21,6 +21,7 @@ from broker.metadata.image import ImageDelta, MetadataImage
 from broker.metadata.records import BrokerEndpoint
 from broker.metadata.replay import replay_batch
 from broker.replication.ports import AlterPartitionPort
+from tests.support.virtual_time import LoopClock
 from tests.unit.broker.controller.images import never
 from tests.unit.broker.replication.rig import CLUSTER_ID, INFO, Rig
 
@@ -29,7 +30,10 @@ FIRST_OFFSET = 1_000
 
 
 class ControlledRig(Rig):
-    """Three nodes; the real decisions say who is registered, fenced and in sync."""
+    """Three nodes; the real decisions say who is registered, fenced and in sync. Their time is that
+    of the loop."""
+
+    clock = LoopClock()
 
     def __init__(self, directory: Path, dice: random.Random) -> None:
         self.late: dict[int, deque[tuple[MetadataImage, ImageDelta]]] = {}

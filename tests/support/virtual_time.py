@@ -33,6 +33,18 @@ class _VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._counted.now_s
 
 
+class LoopClock:
+    """The loop's time for those who ask a clock."""
+
+    def monotonic_ms(self) -> int:
+        """Milliseconds since the loop began."""
+        return int(asyncio.get_running_loop().time() * 1_000)
+
+    def wall_ms(self) -> int:
+        """The same since a moment in 2025."""
+        return 1_750_000_000_000 + self.monotonic_ms()
+
+
 def run_in_virtual_time(work: Coroutine[Any, Any, _T]) -> _T:
     """Run to its end; sleeps and time-outs cost nothing, and are due in the same order each time.
 

@@ -10,7 +10,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 from uuid import UUID
 
-from broker.clock import SystemClock
+from broker.clock import Clock, SystemClock
 from broker.config.broker_config import BrokerConfig
 from broker.handlers.k01_fetch import handle_fetch
 from broker.handlers.services import NodeServices, Request
@@ -108,6 +108,7 @@ class Channel:
     def __init__(self, rig: "Rig", source: int, target: int) -> None:
         self._rig = rig
         self._link = (source, target)
+        self._is_closed = False
 
     async def submit(
         self,
@@ -130,9 +131,13 @@ class Channel:
             if self._rig.is_cut(self._link):
                 outcome = ConnectionError("the link was cut")
             if self._rig.held is None:
-                loop.call_soon(on_response, outcome)
+                loop.call_soon(arrive, outcome)
             else:
-                self._rig.held.append(lambda: on_response(outcome))
+                self._rig.held.append(lambda: arrive(outcome))
+
+        def arrive(outcome: Any) -> None:
+            if not self._is_closed:  # Whoever was killed meanwhile hears nothing.
+                on_response(outcome)
 
         loop.call_soon(self._deliver, frame[4:], respond)
 
@@ -144,6 +149,7 @@ class Channel:
         handle_fetch(request, node.services, Slot(respond))
 
     async def close(self) -> None:
+        self._is_closed = True
         await asyncio.sleep(0)
 
 
@@ -174,6 +180,8 @@ class Node:
 
 class Rig:
     """Nodes 1..n and a controller that accepts every valid ISR."""
+
+    clock: Clock = SystemClock()
 
     def __init__(self, directory: Path, *, nodes: int = 3, **properties: str) -> None:
         self._directory = directory
@@ -219,7 +227,7 @@ class Rig:
                 **{name.replace("_", "."): value for name, value in self._properties.items()},
             }
         )
-        clock = SystemClock()
+        clock = self.clock
         logs = LogManager.open(
             str(directory),
             node_id=node_id,
