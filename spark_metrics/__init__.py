@@ -1,1 +1,1 @@
-"""From the metrics topic to aggregates, by Spark Structured Streaming."""
+"""The metrics job: Spark Structured Streaming makes figures and history of the metrics topic."""

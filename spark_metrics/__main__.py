@@ -28,7 +28,7 @@ from spark_metrics.window.errors import MetricsError
 from spark_metrics.window.store_url import require_no_password
 
 MASTER: Final = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|spark://.+:\d+|yarn|k8s://.+")
-"""As ``org.apache.spark.deploy.SparkSubmit`` takes them."""
+"""Masters as ``org.apache.spark.deploy.SparkSubmit`` takes them."""
 
 OTHERS: Final = 0o077
 """Rights of other users of the machine: store and checkpoint are for the job's own user alone."""

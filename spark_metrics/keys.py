@@ -11,7 +11,7 @@ _CODES_MAX: Final = 1 << 62
 
 
 def key_codes(tables: Sequence[pa.Table], key: Sequence[str]) -> list[Any]:
-    """Per table a NumPy array with a number per row.
+    """A NumPy array for each table, with a number for each row.
 
     The number is the same for the same key in whichever of the tables, and numbers are in the
     order of the keys. What is unknown comes first.

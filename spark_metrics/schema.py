@@ -44,7 +44,7 @@ VIEW: Final = {
     "removing_replicas": _INTS,
     "min_isr": _INT,
 }
-"""Who leads and follows, as a broker knows it."""
+"""Leader and followers, as a broker knows them."""
 LOG: Final = {
     "leader_epoch": _INT,
     "broker_epoch": _LONG,
@@ -176,7 +176,7 @@ CARRIED: Final = {
     **{"source": _INT, "round_ms": _LONG, "full_ms": _LONG},
     **{"is_owned": _FLAG, "alive_ms": _LONG, "told_lag": _LONG},
 }
-"""Of a commit's state, what no figure changes (``spark_metrics.fold.newest_readings``)."""
+"""Columns of a commit's state that no figure changes (``spark_metrics.fold.newest_readings``)."""
 READING_OF: Final = {"ms": "read_ms", "offset": "committed_offset", "commit_ms": "commit_ms"}
 """Fields of a reading, and the columns of the one that is paired; one that waits lies in
 ``wait_a_…`` or ``wait_b_…``."""
@@ -193,5 +193,5 @@ TEXT: Final = pa.dictionary(pa.int32(), pa.string())
 
 
 def coded_schema(fields: Mapping[str, Any]) -> pa.Schema:
-    """These columns with texts as places in dictionaries."""
+    """The columns' schema, with texts as places in dictionaries."""
     return pa.schema({name: TEXT if of == _TEXT else of for name, of in fields.items()})

@@ -30,7 +30,7 @@ class BucketRows:
     """What is kept of records of which some rows are bad, by their numbers: known once read."""
 
     def take(self) -> Rows:
-        """Its rows, which are forgotten with that, for they are large."""
+        """Hand the rows over and forget them, for they are large."""
         taken, self.brought = self.brought, ()
         if isinstance(taken, Rows):
             return taken
@@ -39,7 +39,7 @@ class BucketRows:
 
 
 def buckets_for(rows: int, so_far: int) -> int:
-    """Into how many buckets this many rows are cut; never into fewer than so far."""
+    """The number of buckets for so many rows; never fewer than so far."""
     return max(1 << sum(rows > most for most in BUCKET_ROWS_MAX), so_far)
 
 
@@ -84,7 +84,8 @@ def cut_by_bucket(records: NumberedHeads, buckets: int) -> list[BucketRows]:
 
 
 def count_rows(records: Iterable[tuple[int, Head]]) -> int:
-    """About how many replicas and commits they tell of: of each source, in its largest round."""
+    """Estimate how many replicas and commits the records tell: those of each source's largest
+    round."""
     rounds: dict[tuple[SourceKey, int], int] = {}
     for _, head in records:
         assert head.part is not None

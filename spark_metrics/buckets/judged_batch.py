@@ -50,7 +50,7 @@ class BatchStep:
     """Records of at most one round of each source, and what else the fold is told then."""
 
     records: list[tuple[int, Head]]
-    """With their numbers in the batch."""
+    """The step's records with their numbers in the batch."""
     around: Around
 
 
@@ -59,7 +59,7 @@ class Judged:
     """A batch after a look at its heads."""
 
     heads: list[Head]
-    """Those that no earlier batch has taken in, by the job's clock."""
+    """Heads that no earlier batch has taken in, by the job's clock."""
     steps: list[BatchStep]
     memory: JobState
     """The state after the batch."""
@@ -99,7 +99,7 @@ def clocks_of(before: JobState, after: JobState) -> Clocks:
 
 
 def _set_by(before: JobState, after: JobState) -> int:
-    """By how much a batch has set the job's own clock."""
+    """Milliseconds by which a batch has set the job's own clock."""
     was, now = before.clock, after.clock
     return 0 if was is None or now is None else now.now_ms - was.now_ms
 

@@ -47,8 +47,8 @@ class TaskResult:
 
     bucket: int
     heads: Sequence[Head]
-    """Of records of its bucket, without their rows; the first bucket that a record concerns has
-    its head."""
+    """Heads of its bucket's records, without their rows; the first bucket that a record concerns
+    has its head."""
     folded: FoldedBucket
     bad: Sequence[Mapping[str, Any]]
 

@@ -75,7 +75,7 @@ class FoldedBatch:
     records: int
     """How many no earlier batch has taken in."""
     judged: Judged
-    """Of all records; heads and steps may be emptied, for they are large."""
+    """All records, judged; heads and steps may be emptied, for they are large."""
     buckets: Sequence[FoldedBucket]
     bad: Sequence[Mapping[str, Any]]
     """What is kept of each record that is bad, or has bad rows; by partition and offset."""

@@ -1,1 +1,1 @@
-"""From records of the metrics topic to rows: head, body, and the ranges that both must keep."""
+"""Decodes records of the metrics topic: head, body, and the ranges that both must keep."""

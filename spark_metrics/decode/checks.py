@@ -26,15 +26,15 @@ TIME_MAX: Final = (1 << 43) - 1
 INTERVAL_MS_MAX: Final = 86_400_000
 PARTS_MAX: Final = 1 << 16
 TEXT_BYTES_MAX: Final = 32_767
-"""Of a text in Kafka's protocol."""
+"""Bytes of a text in Kafka's protocol."""
 RECORD_ROWS_MAX: Final = 4_096
 """Sources write 500 at most; packed columns may claim rows without a byte for them."""
 RECORD_ITEMS_MAX: Final = 1 << 20
-"""In all lists of a column of a record."""
+"""Items in all lists of a column of a record."""
 AHEAD_MS_MAX: Final = 86_400_000
 """What claims to be read so much later than it was written is bad."""
 FOREVER: Final = -1
-"""As a retention. Kafka also takes the greatest number of 64 bits for it."""
+"""A retention without end. Kafka also takes the greatest number of 64 bits for it."""
 
 UNREADABLE: Final = (
     *(ValueError, TypeError, LookupError, AttributeError, ArithmeticError),
@@ -70,7 +70,7 @@ COLUMNS: Final[Mapping[str, Range]] = {
     "since_ms": _TIME,
     "read_ms": _TIME,
 }
-"""Of each number of a row, where it is known."""
+"""The range of each number of a row, where it is known."""
 _ITEMS: Final[Mapping[str, Range]] = {
     **dict.fromkeys(LISTS, _ID),
     "segment_bytes": _LONG,
@@ -129,7 +129,8 @@ def json_object(value: bytes | memoryview) -> dict[str, Any]:
 
 
 def is_out_of_range(kind: str, rows: pa.Table) -> Any:
-    """Per row of ``json_columns.raw_schema`` whether a value is out of its range (Arrow array)."""
+    """Judge for each row of ``json_columns.raw_schema`` whether a value is out of its range (Arrow
+    array)."""
     is_bad: Any = pa.repeat(False, rows.num_rows)
     for name in rows.column_names:
         if name in COLUMNS:
@@ -196,7 +197,7 @@ def _outside(numbers: Any, of: Range) -> Any:
 
 
 def _has_item_outside(lists: Any, of: Range) -> Any:
-    """Per list whether it has an unknown item, or one that is not of this range."""
+    """Judge for each list whether it has an unknown item, or one that is not of this range."""
     items, owners = pc.list_flatten(lists), pc.list_parent_indices(lists)
     is_bad = pc.or_(_outside(items, of), pc.is_null(items))
     if not pc.any(is_bad, min_count=0).as_py():

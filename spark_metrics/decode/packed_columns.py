@@ -26,7 +26,7 @@ from spark_metrics.window.totals import LONG_MAX
 
 _TIMES: Final = ("read_ms", "since_ms")
 _SPAN_MS_MAX: Final = 1 << 61
-"""Of a time from the begin of its round, to which it is added."""
+"""The longest span of a time from the begin of its round, to which it is added."""
 _KINDS: Final = {size: np.dtype(f"<u{size}") for size in CODES}
 
 

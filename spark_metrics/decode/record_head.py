@@ -32,7 +32,7 @@ SENT_MS_MAX: Final = 60_000
 """A record's timestamp is when it was sent, if it is so much after its round's begin at most."""
 BAD_CHARS_MAX: Final = 4_000
 STEPS_MAX: Final = 6
-"""So many rounds of one source are told apart in one batch; older ones count as the oldest."""
+"""Rounds of one source that are told apart in one batch; older ones count as the oldest."""
 STEPS_ROWS_MAX: Final = 20_000
 """A batch of more rows is one step: who must catch up must not be made slower."""
 LOG_DIRS_MAX: Final = 1_000
@@ -72,7 +72,7 @@ class Head:
     shift: Shift | None = None
     """What the times of its body are still to be corrected by."""
     shift_ms: int = 0
-    """By how much all other times were."""
+    """Milliseconds by which all other times were corrected."""
 
     def buckets(self, count: int) -> range:
         """The buckets, of so many, that its rows may be of."""
@@ -285,7 +285,7 @@ def _sent_ms(head: Head) -> int:
 
 
 def without_taken(heads: Sequence[Head], memory: JobState) -> list[Head]:
-    """Without the records that earlier batches have taken in.
+    """Leave out the records that earlier batches have taken in.
 
     A checkpoint that is older than the store reads them once more. A topic that was begun anew has
     the same offsets, but its rounds are newer than all that is known of their source.

@@ -30,7 +30,7 @@ from spark_metrics.state.rounds import source_of
 from spark_metrics.state.source_clocks import Shift
 
 NAMED_MAX: Final = 5
-"""So many bad rows of a kind are named."""
+"""Bad rows of a kind that are named."""
 _TIMES: Final = ("read_ms", "since_ms", "round_ms")
 _IDS: Final = {
     "replicas": ("cluster", "topic", "partition", "source"),
@@ -48,7 +48,7 @@ class Parsed:
     rows: pa.Table
     bad_numbers: frozenset[int]
     named: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    """Of these records the first bad rows: which, and why."""
+    """The first bad rows of these records: which, and why."""
 
 
 def parse_rows(kind: str, heads: NumberedHeads) -> Parsed:
@@ -134,8 +134,8 @@ def _envelopes(told: NumberedHeads) -> dict[str, pa.Array]:
 
 
 def _bad(kind: str, rows: pa.Table) -> Any:
-    """Per row whether it lacks what it needs, claims to be read in the future, or is of another
-    bucket than its record says."""
+    """Judge for each row whether it lacks what it needs, claims to be read in the future, or is of
+    another bucket than its record says."""
     needed = [name for name in TEXTS[kind] if name != "member_id"]
     is_bad = pc.greater(rows["read_ms"], pc.add(rows["round_ms"], AHEAD_MS_MAX))
     for name in (*needed, "partition", "read_ms"):
@@ -156,7 +156,7 @@ def _bad(kind: str, rows: pa.Table) -> Any:
 
 
 def _committed(rows: pa.Table) -> pa.Table:
-    """With null for ``NO_COMMIT``; without what neither is a commit nor has an owner."""
+    """Put null for ``NO_COMMIT``; leave out what neither is a commit nor has an owner."""
     is_commit = pc.fill_null(pc.greater_equal(rows["committed_offset"], 0), True)
     if pc.all(is_commit, min_count=0).as_py():
         return rows
@@ -234,7 +234,7 @@ def _last(places: Any, which: Any, count: int) -> Any:
 
 
 def _buckets_of(rows: pa.Table) -> Any:
-    """Per row ``metrics_schema.bucket_of`` of its partition, as a NumPy array."""
+    """``metrics_schema.bucket_of`` of each row's partition, as a NumPy array."""
     bucket = pc.fill_null(rows["partition"], 0).to_numpy().astype(np.int64) // RANGE_PARTITIONS
     for name in ("cluster", "topic"):
         names = coded(rows[name])

@@ -87,7 +87,7 @@ class Column:
         return Column(pc.coalesce(self.values, *(_plain(other) for other in others)))
 
     def whole(self) -> "Column":
-        """Without the fraction, as a number of 64 bits; beyond them it is the nearest."""
+        """The integer part, as a number of 64 bits; beyond them it is the nearest."""
         kept = pc.min_element_wise(
             pc.max_element_wise(self.values, -WHOLE_MAX, skip_nulls=False),
             WHOLE_MAX,
@@ -104,13 +104,14 @@ class Column:
         return Column(self.values.take(places.values))
 
     def spread(self, rows: Any, count: int) -> "Column":
-        """These values as those of some rows (a NumPy array) of so many; the others are unknown."""
+        """A column of so many rows that has these values in some (a NumPy array); the others are
+        unknown."""
         places = np.full(count, -1)
         places[rows] = np.arange(len(rows))
         return Column(self.values.take(pa.array(places, mask=places < 0)))
 
     def numpy(self) -> Any:
-        """As NumPy has it; nothing is unknown."""
+        """The values as a NumPy array; nothing is unknown."""
         return self.values.to_numpy(zero_copy_only=False)
 
 

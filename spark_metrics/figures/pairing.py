@@ -18,7 +18,7 @@ class Reading(NamedTuple):
 
 
 class Paired(NamedTuple):
-    """After a batch."""
+    """The readings of commits after a batch."""
 
     shown: Reading
     """The newest paired reading; the newest of all while the commit was never paired."""

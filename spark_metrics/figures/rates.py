@@ -10,7 +10,7 @@ RATE_WINDOW_MS: Final = 3_000
 
 
 def base_place(read_ms: Lists, run: Lists, most: int) -> Column:
-    """Which of a leader's readings, newest first, the rates of the newest are taken from.
+    """Place of the leader's reading, newest first, from which the rates of the newest are taken.
 
     The oldest within the window, or the one before the newest; both of one run of the broker.
     """
@@ -30,7 +30,7 @@ def base_place(read_ms: Lists, run: Lists, most: int) -> Column:
 
 
 def rate(newest: Column, base: Column, span_ms: Column) -> Column:
-    """Per second; unknown where it is not known over what, and of a counter that has fallen."""
+    """Change per second; unknown where the span is not known, and of a counter that has fallen."""
     return ((newest - base) / (span_ms / 1_000.0)).where(newest >= base)
 
 

@@ -26,15 +26,16 @@ CHECKS_MS: Final = (300_000, 60_000)
 """How often retention may look: Kafka's default of ``log.retention.check.interval.ms``, and what
 is set mostly. If the log has moved at other distances, it is taken to look all the time."""
 _APART: Final = 0.2
-"""Of a check's interval: two moves may be seen so far from a multiple of it, a minute at the usual
-one. Each is seen with the next reading or, where that lacks, with the one after it."""
+"""Share of a check's interval: two moves may be seen so far from a multiple of it, a minute at the
+usual one. Each is seen with the next reading or, where that lacks, with the one after it."""
 _STEPS: Final = 4
 _BEGIN: Final = 0.8
-"""Of the time by rates alone: so much is left to be found step by step."""
+"""Share of the time by rates alone: so much is left to be found step by step."""
 LOSS_MS_MAX: Final = 400 * 86_400_000
 """Stands for any time that is longer, and for never."""
 _OLD_ENOUGH: Final = 0.95
-"""Of the retention: a first record of this age may have become the first because of its age."""
+"""Share of the retention: a first record of this age may have become the first because of its
+age."""
 
 
 class Kept(NamedTuple):

@@ -18,14 +18,14 @@ DEAD_BAND_RECORDS_PER_S: Final = 1.0
 GROWTH_WINDOW_MS: Final = 900_000
 """Long enough for traffic in bursts some minutes apart."""
 GROWTH_SPAN_MS: Final = 300_000
-"""So long a group is watched before its moves tell how its lag grows."""
+"""A group is watched for so long before its moves tell how its lag grows."""
 
 Anchor = Mapping[str, Column]
 """A reading's ``ms``, and some of its ``offset`` and ``lag``."""
 
 
 class Anchors(NamedTuple):
-    """After a reading."""
+    """The anchors after a reading."""
 
     older: Anchor
     newer: Anchor
@@ -95,7 +95,8 @@ def grown(
     is_on: Column,
     is_back: Column,
 ) -> Growth:
-    """After a reading; ``moved_ms``: of the move before. A group that went back begins anew."""
+    """Growth after a reading; ``moved_ms``: of the move before. A group that went back begins
+    anew."""
     per_s_now = per_s(lag, before.lag, now_ms=read_ms, base_ms=moved_ms)
     window_ms = least(greatest(read_ms - first_ms, 1), GROWTH_WINDOW_MS)
     weight = least((read_ms - moved_ms) / window_ms, 1.0)

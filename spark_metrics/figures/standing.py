@@ -18,19 +18,19 @@ class Moves(NamedTuple):
     """Memory of a commit's moves; times in milliseconds."""
 
     still_since_ms: Column
-    """Since when it stands there, with records waiting or beyond the end."""
+    """When it came to stand there, with records waiting or beyond the end."""
     moved_ms: Column
     pace_ms: Column
     """How long records wait between moves; unknown until it has moved twice."""
     outage_ms: Column
     """How long they waited once, if that was longer than any patience; forgotten like a pace."""
     rewind_from: Column
-    """From where it went back, until it comes there again."""
+    """The offset from which it went back, until it comes there again."""
     rewind_ms: Column
 
 
 def patience(least_ms: int | Column, pace_ms: Column) -> Column:
-    """For how long it may stand."""
+    """Milliseconds for which the commit may stand."""
     return greatest(pace_ms.or_else(0) * PACES, least_ms)
 
 
@@ -45,9 +45,9 @@ def moves(
     is_back: Column,
     is_on: Column,
 ) -> Moves:
-    """After a reading. ``stands``: records wait, or it is beyond the end. ``is_back``, ``is_on``:
-    the commit went back with it, or on. Where the log ends below where it was (it was cut off, or
-    begun anew), nothing is read again."""
+    """Moves after a reading. ``stands``: records wait, or it is beyond the end. ``is_back``,
+    ``is_on``: the commit went back with it, or on. Where the log ends below where it was (it was
+    cut off, or begun anew), nothing is read again."""
     since_ms = where(old_offset.equals(offset), before.still_since_ms.or_else(read_ms), read_ms)
     # What it did while there was nothing to read tells nothing of its pace.
     waited_ms = (read_ms - before.still_since_ms).or_else(0)

@@ -51,7 +51,7 @@ class Judged(NamedTuple):
 
 
 def standing(of: Judged) -> Column:
-    """For how long it has stood where it is, with records waiting."""
+    """Milliseconds for which it has stood where it is, with records waiting."""
     return where(of.lag > 0, of.read_ms - of.moves.still_since_ms, 0)
 
 
@@ -61,7 +61,7 @@ def reads_no_more(of: Judged) -> Column:
 
 
 def stuck_since(of: Judged) -> Column:
-    """Since when it stands still; unknown where it does not."""
+    """When it came to stand still; unknown where it moves."""
     return of.moves.still_since_ms.where(standing(of) >= STILL_MS)
 
 

@@ -64,7 +64,7 @@ class BucketState:
 
     @property
     def rows(self) -> int:
-        """About how many replicas and commits there are."""
+        """Estimate the number of replicas and commits."""
         members = self.partitions["members"].combine_chunks()
         return int(len(members.flatten()) + self.commits.num_rows)
 
@@ -74,7 +74,7 @@ class Folded:
     """A bucket after a batch."""
 
     state: BucketState
-    """With the figures of ``tables.PARTITIONS`` and ``COMMITS``."""
+    """The state with the figures of ``tables.PARTITIONS`` and ``COMMITS``."""
     replicas: pa.Table
     """``tables.REPLICAS``."""
     points: Mapping[str, pa.Table]
@@ -120,6 +120,6 @@ def _commits(sampled: pa.Table, state: pa.Table, partitions: pa.Table, around: A
 
 
 def _present(partitions: pa.Table) -> pa.Table:
-    """Without the partitions that are deleted; usually that is none."""
+    """Leave out the partitions that are deleted; usually that is none."""
     is_there = partitions["is_partition"]
     return partitions if pc.all(is_there, min_count=0).as_py() else partitions.filter(is_there)

@@ -21,14 +21,14 @@ _TIMES: Final = (
     *("read_ms", "commit_ms", "first_ms", "still_since_ms", "moved_ms", "rewind_ms", "alive_ms"),
     *("wait_a_ms", "wait_a_commit_ms", "wait_b_ms", "wait_b_commit_ms"),
 )
-"""By the coordinator's clock."""
+"""Times by the coordinator's clock."""
 _ANCHORS: Final = (
     *("speed_a_ms", "speed_a_offset", "speed_a_lag", "speed_b_ms", "speed_b_offset"),
     *("speed_b_lag", "trend_a_ms", "trend_a_lag", "trend_b_ms", "trend_b_lag"),
     *("moved_lag", "lag_growth_per_s"),
 )
 _REACHED: Final = ("reached_ms", "reached_error_ms")
-"""By the clock of a leader, which the row does not name."""
+"""Times by the clock of a leader, which the row does not name."""
 _NEWEST: Final = ("wait_b_ms", "wait_a_ms", "read_ms")
 
 
@@ -65,7 +65,7 @@ def corrected_partitions(rows: pa.Table, corrections: Sequence[Correction]) -> p
 
 
 def _early_ms(clusters: Any, brokers: Any, read_ms: Any, corrections: Sequence[Correction]) -> Any:
-    """By how much the times of each row are too early; 0: they are right."""
+    """Milliseconds by which the times of each row are too early; 0: they are right."""
     names = coded(clusters)
     codes = names.indices.to_numpy()
     sources = pc.fill_null(brokers, -1).to_numpy()

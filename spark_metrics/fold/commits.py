@@ -201,7 +201,7 @@ def _reached(given: dict[str, Column], answer: dict[str, Column], log: LogTimes)
 def _risk_ms(
     judged: Judged, growth: Growth, time_lag_ms: Column, logs: pa.Table, log_row: Column
 ) -> Column:
-    """Until retention deletes unread records, of the rows where it may."""
+    """Milliseconds until retention deletes unread records, of the rows where it may."""
     held = Kept(*(column(logs[f"kept_{name}"]) for name in Kept._fields))
     deletes = (column(logs["retention_ms"]) > 0).is_sure | held.records.is_known
     lag = judged.lag

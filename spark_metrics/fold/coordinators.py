@@ -23,7 +23,7 @@ def with_alive(rows: pa.Table, alive: Mapping[tuple[str, str], int]) -> pa.Table
 
 
 def still_reported(commits: pa.Table, brokers: Sequence[KnownBroker]) -> pa.Table:
-    """Without the commits that their coordinator's newest complete round left out.
+    """Leave out the commits that their coordinator's newest complete round left out.
 
     … and without those of a coordinator that fell silent too long ago. ``commits``: the answer
     of ``fold.commits.newest_commits``, named.

@@ -34,7 +34,7 @@ _OF_VIEW: Final = {**_TELLER, **{name: name for name in VIEW}}
 _OF_LOG: Final = {**_TELLER, "leads": "leads", **{name: name for name in LOG}}
 _KEY: Final = ("cluster", "topic", "partition")
 _LEADS: Final = 1 << 40
-"""Above any leader epoch, twice over."""
+"""A number above any leader epoch, twice over."""
 
 
 def gather(rows: pa.Table) -> pa.Table:
@@ -68,7 +68,7 @@ def gather(rows: pa.Table) -> pa.Table:
 
 
 def _numbers(column: Any) -> Any:
-    """As NumPy has them; what is unknown is -1."""
+    """The values as a NumPy array; what is unknown is -1."""
     return pc.fill_null(column, -1).to_numpy().astype(np.int64)
 
 

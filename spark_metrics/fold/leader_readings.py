@@ -64,5 +64,5 @@ def _put_in_order(items: Any, places: Any, is_there: Any) -> None:
 
 
 def _newest_first(values: tuple[int | None, ...]) -> tuple[tuple[bool, int], ...]:
-    """In order of the fields; what is unknown comes before all that is known."""
+    """Sort by the fields in their order; what is unknown comes before all that is known."""
     return tuple((it is not None, it or 0) for it in values)

@@ -30,9 +30,10 @@ class Aligned:
     fresh: pa.Table
     """``schema.FRESH_COMMITS``."""
     ids: pa.Table
-    """Which commit each row is."""
+    """The commit of each row."""
     members: pa.ChunkedArray
-    """Who owns it as the step tells; behind them, at ``fresh.num_rows``, who did so far."""
+    """The owner of each row as the step tells; behind them, at ``fresh.num_rows``, the owner so
+    far."""
 
 
 def aligned(rows: pa.Table, state_names: pa.Table, logs: pa.Table) -> Aligned:

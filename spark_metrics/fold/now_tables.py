@@ -43,7 +43,8 @@ def replica_table(partitions: pa.Table) -> pa.Table:
 
 
 def hot_flags(partitions: pa.Table) -> pa.Array:
-    """Per row whether its traffic is above mean + 2 sigma of its topic; null: cannot be said.
+    """Judge for each row whether its traffic is above mean + 2 sigma of its topic; null: cannot be
+    said.
 
     Of a large topic a bucket has some ranges of partitions, and each is judged alone.
     One partition of ten can be at most three standard deviations above their mean, so in topics
@@ -89,7 +90,8 @@ def broker_table(sums: Sums, memory: JobState) -> pa.Table:
 
 
 def broker_sums(sums: Sums) -> dict[SourceKey, dict[str, Any]]:
-    """Per broker: replicas assigned to it, leaders, bytes on its disk, rates of what it leads."""
+    """Sums of each broker: replicas assigned to it, leaders, bytes on its disk, rates of what it
+    leads."""
     led = with_known_rates(sums.leaders, ("cluster", "leader"), "leaders")
     tables = (
         sums.assigned.rename_columns(["cluster", "broker", "replicas"]),
@@ -118,8 +120,8 @@ def group_table(groups: Iterable[RegisteredGroup], sums: Sums) -> pa.Table:
 
 
 def group_sums(sums: Sums) -> dict[tuple[str, str], dict[str, Any]]:
-    """Per group: lag and what is lost of it, times of its worst partition, status; None where it is
-    not known of all partitions, of rates where too few are known."""
+    """Sums of each group: lag and what is lost of it, times of its worst partition, status; None
+    where it is not known of all partitions, of rates where too few are known."""
     return {(row["cluster"], row["group_id"]): _group_sum(row) for row in sums.groups.to_pylist()}
 
 

@@ -44,7 +44,7 @@ MISSING_MS: Final = 5_000
 without it, before the partition counts as deleted; later still where who told that row has not had
 the time to tell it again (``KnownBroker.patience_ms``)."""
 _NEVER_BACK_MS: Final = 1 << 61
-"""Above it: a broker that is unregistered, whose rounds prove nothing."""
+"""Above this time a broker is unregistered, and its rounds prove nothing."""
 KEY: Final = ("cluster", "topic", "partition")
 _OF_VIEW: Final = tuple(name for name in VIEW if name not in ("leader", "min_isr"))
 _OF_LOG: Final = (
@@ -65,7 +65,7 @@ class Met:
     rows: pa.Table
     """Columns of ``schema.GATHERED``."""
     source: Any
-    """Which of them each partition has; -1: none."""
+    """Place of each partition's row in ``rows``; -1: it has none."""
 
     def held(self, name: str) -> Column:
         return Column(self.state[name])

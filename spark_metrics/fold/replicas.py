@@ -23,11 +23,11 @@ class Replicas:
     """One after the other, by partition and broker."""
 
     partition: Any
-    """Of each, the row of its partition."""
+    """The row of each replica's partition."""
     columns: Mapping[str, Column]
     """``schema.MEMBER``, and ``is_full``, ``is_same``, ``is_fresh``: as of this batch's row."""
     count: int
-    """Of partitions."""
+    """The number of partitions."""
 
     @property
     def counts(self) -> Any:
@@ -51,7 +51,7 @@ class Replicas:
         return lists_of(items, self.counts)
 
     def members(self) -> Any:
-        """As the state keeps them."""
+        """The list of each partition's replicas (``schema.MEMBER``), as the state keeps it."""
         kind = pa.struct(MEMBER)
         fields = [self.columns[it.name].values.cast(it.type) for it in kind]
         return self.lists(pa.StructArray.from_arrays(fields, fields=list(kind)))

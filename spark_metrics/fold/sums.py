@@ -39,15 +39,15 @@ class Sums:
     """Small tables whose columns are ``<name>_<aggregate>`` beside their key."""
 
     topics: pa.Table
-    """By cluster and topic, of partitions."""
+    """Partitions by cluster and topic."""
     leaders: pa.Table
-    """By cluster and leader, of partitions."""
+    """Partitions by cluster and leader."""
     assigned: pa.Table
-    """By cluster and broker, how many replicas are assigned to it."""
+    """Number of assigned replicas by cluster and broker."""
     held: pa.Table
-    """By cluster and broker, the bytes that it holds."""
+    """Bytes of replicas by cluster and broker."""
     groups: pa.Table
-    """By cluster and group_id, of commits."""
+    """Commits by cluster and group_id."""
 
 
 _KEYS: Final = {

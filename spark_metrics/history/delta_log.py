@@ -77,7 +77,7 @@ class DeltaState:
     version: int = -1
     metadata: Action | None = None
     transactions: Mapping[str, int] = field(default_factory=dict)
-    """By application: the newest that it committed."""
+    """The newest transaction that each application committed."""
     added: Mapping[str, Action] = field(default_factory=dict)
     removed: Mapping[str, Action] = field(default_factory=dict)
 

@@ -34,7 +34,7 @@ from spark_metrics.window.history_points import SHAPES
 
 APPLICATION: Final = "partiscope"
 REMOVED_KEPT_MS: Final = 3_600_000
-"""So long after a table has lost a file, queries of an older version still find it."""
+"""A file stays so long after a table has lost it: queries of an older version still find it."""
 ATTEMPTS: Final = 4
 """How often an export begins again because the job has swept files meanwhile."""
 
@@ -188,5 +188,6 @@ class _Export:
 
 
 def _name(file: HistoryFile) -> str:
-    """Its path in the table. Polars reads the partition off the folder, others off the log."""
+    """The file's path in the table. Polars reads the partition off the folder, others off the
+    log."""
     return f"{PARTITION}={file.span}/{PurePosixPath(file.path).name}"

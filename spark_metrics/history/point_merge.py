@@ -17,7 +17,7 @@ from spark_metrics.keys import in_order_of, key_codes
 from spark_metrics.window.history_points import Shape
 
 ROWS_MAX: Final = 100_000
-"""Of more rows DuckDB, which works in parallel and streams, is the better judge."""
+"""More rows are for DuckDB, which works in parallel and streams."""
 _SINCE: Final = "since the first"
 
 
@@ -87,7 +87,7 @@ class _Points:
         return pa.array(telling, mask=telling == readings)
 
     def _telling(self, name: str) -> Any:
-        """Per row how many of its readings tell this figure."""
+        """The number of each row's readings that tell this figure."""
         told = f"{name}_known"
         each = self.weight
         if told in self.rows.column_names and self.rows[told].null_count < self.rows.num_rows:

@@ -31,16 +31,17 @@ from spark_metrics.window.history_points import COARSER, SHAPES, SPANS_MS, Shape
 
 MERGE_FILES: Final = 16
 LEVEL_MAX: Final = 2
-"""At one batch a second: 16 s, then 4 minutes to a file; of minutes: 16, then 4 hours."""
+"""Files of one batch a second hold 16 s, then 4 minutes; those of minutes 16, then 4 hours."""
 MERGE_ROWS_MAX: Final = 32_000_000
 """Files that would have more rows together are left alone."""
 LATE_MS: Final = 15_000
 """A minute is merged so long after its end; what comes later still is merged by itself."""
 NICENESS: Final = 10
-"""Of the thread that merges, where the system knows such a thing: it takes what batches leave of
-the machine. Not more, for it holds Python's lock now and then, and batches wait for that."""
+"""Niceness of the thread that merges, where the system knows such a thing: it takes what batches
+leave of the machine. Not more, for it holds Python's lock now and then, and batches wait for
+that."""
 INPUTS_MAX: Final = 128
-"""So many files are open at once; what is left of a long pause is merged by the next lot."""
+"""Files that are open at once; what is left of a long pause is merged by the next lot."""
 
 History = Mapping[str, Sequence[HistoryFile]]
 
@@ -67,7 +68,7 @@ class Done:
     output: HistoryFile | None = None
     problem: str = ""
     damaged: Mapping[str, str] = field(default_factory=dict)
-    """Those of its inputs that are proven to be no tables any more, and why."""
+    """Inputs that are proven to be no tables any more, and why."""
 
 
 def due_tasks(history: History, now_ms: int, late_ms: int = LATE_MS) -> list[Task]:

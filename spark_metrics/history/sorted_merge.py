@@ -21,7 +21,7 @@ from spark_metrics.store.files import is_sorted_by
 from spark_metrics.store.indexed_parquet import footers
 
 HELD_ROWS: Final = 131_072
-"""Of all files together, about."""
+"""Rows held of all files together, about."""
 BATCH_ROWS: Final = 8_192
 
 Key = tuple[Any, ...]

@@ -26,7 +26,7 @@ _WEIGHT: Final = "coalesce(readings, 1)"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRange:
-    """From when to when (both ends included), and how many points at most."""
+    """A span of time (both ends included), and how many points it has at most."""
 
     since_ms: int
     until_ms: int

@@ -68,7 +68,7 @@ def _run(target: Path) -> None:
 
 
 def _stream(session: SparkSession, folder: str) -> None:
-    """Some batches through the very sink of the job."""
+    """Run some batches through the very sink of the job."""
     seen: list[BatchReport] = []
     sink = MicroBatchSink(
         StoreWriter(f"{folder}/store"),

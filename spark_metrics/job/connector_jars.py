@@ -26,7 +26,7 @@ SPARK: Final = "4.2.0"
 SCALA: Final = "2.13"
 MAVEN_CENTRAL: Final = "https://repo1.maven.org/maven2"
 READ_TIMEOUT_S: Final = 30
-"""For the next bytes of an answer."""
+"""Seconds to wait for the next bytes of an answer."""
 PROGRESS_S: Final = 2.0
 _CHUNK: Final = 64 * 1024
 _SCHEMES: Final = ("https://", "http://", "file://")
@@ -48,7 +48,7 @@ class Jar:
 
     @property
     def name(self) -> str:
-        """Its name in the cache, as Ivy gives it."""
+        """The file's name in the cache, as Ivy gives it."""
         return f"{self.group}_{self.artifact}-{self.version}.jar"
 
     @property

@@ -25,7 +25,7 @@ failed: with Kafka's 30 s, and 60 s of Spark's asking for the log's bounds, the 
 brokers would stand still for a minute. A new client may begin at the broker that hangs: within one
 question (``ASKING_MS``) it can still ask another one."""
 METADATA_AGE_MS: Final = 500
-"""So soon readers hear that a partition has another leader, without a request that fails first."""
+"""Readers hear so soon that a partition has another leader, without a request that fails first."""
 ASKING_MS: Final = 1_500
 """All of one question. Kafka's admin client waits so long for a broker that has left the cluster;
 then Spark asks again with a new client, which knows those that are there."""
@@ -35,7 +35,7 @@ RECONNECT_MS: Final = 1_000
 Kafka's client asks no other for metadata: with Kafka's 50 ms it came back to the broker that hangs
 again and again, and heard of the new leader up to 7 s after the others knew."""
 QUESTIONS_MAX: Final = 30
-"""So often the log's bounds are asked for before the stream fails."""
+"""The log's bounds are asked for so often before the stream fails."""
 QUESTIONS_PAUSE_MS: Final = 100
 
 

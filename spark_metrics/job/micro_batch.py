@@ -31,7 +31,7 @@ from spark_metrics.store.writer import Commit, StoreWriter, monotonic_ms
 from spark_metrics.window.tables import HEALTH
 
 BAD_TEXTS_MAX: Final = 20
-"""Per batch; the store keeps the newest files of them."""
+"""Bad records kept of a batch; the store keeps the newest files of them."""
 RATE_BATCHES: Final = 8
 """The catch-up rate is that of so many batches."""
 
@@ -45,7 +45,7 @@ class BatchReport:
     bad_records: int
     lost_records: int
     duration_ms: int
-    """Of computing and writing its tables; the manifest comes on top."""
+    """Milliseconds of computing and writing its tables; the manifest comes on top."""
     phases_ms: Mapping[str, int] = field(default_factory=dict)
     """Where the time went, with history and manifest."""
 

@@ -31,7 +31,7 @@ TOKEN_BYTES: Final = 32
 _GREETING_LINES: Final = 3
 """The command, the token, the end."""
 _GREETING_BYTES_MAX: Final = 4096
-"""Of one of these lines."""
+"""Bytes of one of these lines."""
 _HAS_OWN_SECRET: Final = ("spark://", "local-cluster")
 """Masters of a standalone cluster, for which Spark draws no secret."""
 

@@ -1,4 +1,4 @@
-"""From which offsets the metrics topic can be read: past batches that its log holds damaged.
+"""Offsets from which the metrics topic can be read: past batches that its log holds damaged.
 
 A client refuses a batch whose checksum does not fit, and Spark would ask for it for ever.
 """
@@ -28,7 +28,7 @@ class ReadableOffsets:
     """Where each partition is to be read from, and what is passed over."""
 
     starts: Mapping[int, int]
-    """After the last damage of each partition."""
+    """The offset after the last damage of each partition."""
     damaged: Sequence[tuple[int, int, int]] = ()
     """Partition, the first offset that cannot be read, and the next one that can be."""
     good: Mapping[int, Sequence[tuple[int, int]]] = field(default_factory=dict)

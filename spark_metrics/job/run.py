@@ -42,13 +42,14 @@ from spark_metrics.window.errors import MetricsError, SparkDiedError, StoreAwayE
 
 POLL_S: Final = 0.1
 ALONE_S_MAX: Final = 6.0
-"""So long the first picture has the machine to itself, before a JVM starts that takes all of it."""
+"""The first picture has the machine to itself for so long, before a JVM starts that takes all of
+it."""
 RETRY_S: Final = (1.0, 2.0, 5.0, 10.0)
 """Pauses before a query that failed is started again, the last one for ever."""
 AWAY_S: Final = 2.0
 """How often a folder of the store is looked for that is away."""
 CHECKPOINT_FAILURES: Final = (2, 8, 32, 128)
-"""After so many failures in turn the checkpoint is begun anew."""
+"""The checkpoint is begun anew after so many failures in turn."""
 NO_RECORDS: Final = "Waiting for data to arrive"
 """Status of a query that has read the topic to its end, and found no record that is new."""
 BATCH_S_MAX: Final = 1.2
@@ -93,7 +94,7 @@ class Run:
         self._stopped.set()
 
     def run(self) -> None:
-        """Until stopped.
+        """Run until stopped.
 
         Raises:
             JavaMissingError, JarsError: what Spark needs cannot be had.
@@ -199,7 +200,7 @@ class Run:
         return replace(job, source=replace(job.source, read_until_ms=until_ms, starts=self._starts))
 
     def _watch(self, session: SparkSession, query: StreamingQuery, writer: StoreWriter) -> None:
-        """Until the query fails or the run is stopped."""
+        """Wait until the query fails or the run is stopped."""
         try:
             while not self._stopped.is_set():
                 if query.awaitTermination(POLL_S):  # type: ignore[arg-type]  # takes floats

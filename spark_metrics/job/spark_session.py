@@ -44,7 +44,8 @@ _RAISED: Final = re.compile(r"Traceback \(most recent call last\):\n(?:[ \t].*\n
 """What each of Python's tracebacks ends with. Of an error in a task there are two: the driver's,
 which only says that there was one, and that of the task."""
 TASK_ATTEMPTS_MAX: Final = 30
-"""Of a task in one JVM; with Spark's single one, a reader that gives up would end the query."""
+"""Attempts of a task in one JVM; with Spark's single one, a reader that gives up would end the
+query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,7 +40,7 @@ class FileCache:
                 self._bytes -= self._kept.popitem(last=False)[1][1]
 
     def forget_all_but(self, paths: Collection[str]) -> None:
-        """Those of other files: they were merged, or have grown too old."""
+        """Forget the values of other files: they were merged, or have grown too old."""
         with self._lock:
             for key in [key for key in self._kept if key[0] not in paths]:
                 self._bytes -= self._kept.pop(key)[1]

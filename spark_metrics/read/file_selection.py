@@ -1,4 +1,4 @@
-"""Which files of history answer a question, pure.
+"""Chooses the files of history that answer a question, pure.
 
 Of every span the files of that span are there, and those of finer ones that were not merged into
 it yet (``HistoryFile.is_rolled``): together they hold each reading once, up to the newest.
@@ -27,8 +27,8 @@ class Choice:
 
 
 def files_for(files: Sequence[HistoryFile], span: HistoryRange) -> Choice:
-    """For a chart: the coarsest span that still fills its points, or the next one that reaches
-    back far enough.
+    """Choose a chart's files: of the coarsest span that still fills its points, or of the next one
+    that reaches back far enough.
 
     300 points over ten minutes (a bucket of 2 s) are fine ones; over a day (5 min) minutes;
     over a month (3 h) hours. Half an hour that was three days ago is minutes, too.
@@ -42,7 +42,8 @@ def files_for(files: Sequence[HistoryFile], span: HistoryRange) -> Choice:
 def files_of_span(
     files: Sequence[HistoryFile], span: str, since_ms: int, until_ms: int
 ) -> list[HistoryFile]:
-    """Those of one span that reach into these times, and of finer ones what is not in it yet."""
+    """The files of one span that reach into these times, and of finer ones what is not in it
+    yet."""
     times = HistoryRange(since_ms=since_ms, until_ms=until_ms, points_max=1)
     return [file for file in _of(files, span) if _overlaps(file, times)]
 
@@ -76,7 +77,8 @@ def _span_at(files: Sequence[HistoryFile], at_ms: int) -> str | None:
 
 
 def _reaching(files: Sequence[HistoryFile], span: str, since_ms: int) -> str:
-    """This span, or the next coarser one whose points begin early enough (or earlier at all)."""
+    """Choose this span, or the next coarser one whose points begin early enough (or earlier at
+    all)."""
     oldest_ms = _oldest(files, span)
     coarser = COARSER.get(span)
     if coarser is None or (oldest_ms is not None and oldest_ms <= since_ms + SPANS_MS[coarser]):

@@ -9,9 +9,9 @@ from spark_metrics.read.file_cache import FileCache
 from spark_metrics.store.indexed_parquet import Index, read_index
 
 BYTES_MAX: Final = 64 << 20
-"""Of all that are kept."""
+"""Bytes of all footers that are kept."""
 BYTES_OF_ONE: Final = 12
-"""So many bytes of memory are taken by one byte of a footer in its file."""
+"""Bytes of memory that one byte of a footer in its file takes."""
 
 Keys = Mapping[str, object]
 Ends = tuple[Any, Any] | None
@@ -77,7 +77,7 @@ class Footers(FileCache):
         super().__init__(BYTES_MAX)
 
     def of(self, path: str, source: Any, keys: Keys) -> list[Footer]:
-        """Those of the stretches of an open file that can hold these keys.
+        """The footers of the stretches of an open file that can hold these keys.
 
         Raises:
             OSError, pyarrow.ArrowException: the file is gone or spoilt.

@@ -38,7 +38,7 @@ class SqlLimits:
 
     seconds: float = 60.0
     memory_bytes: int = 1 << 30
-    """Of DuckDB while it computes, and again of the rows that are answered."""
+    """Memory of DuckDB while it computes, and again of the rows that are answered."""
     rows: int | None = None
     """The answer ends after so many; None: it has all."""
 

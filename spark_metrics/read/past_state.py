@@ -21,14 +21,14 @@ from spark_metrics.window.tables import NOW_TABLES
 GAP_MS_MAX: Final = 3_600_000
 """Where nothing was measured for so long, a moment has no state."""
 _TELLING: Final = ("broker_history", "partition_history")
-"""Of every moment at which a cluster was told of one of these has points."""
+"""Tables of which at least one has points at each moment that anything is known of."""
 _IDS: Final = pa.list_(pa.int32())
 
 
 def newest_points(
     opened: OpenedStore, cluster: str, moments: Sequence[int]
 ) -> list[tuple[dict[str, pa.Table], int | None] | None]:
-    """For each moment the newest point of each key of each table; None: nothing is kept.
+    """The newest point of each key of each table, for each moment; None: nothing is kept.
 
     In a gap it is the state at its beginning; then the second value is when it was told. All
     moments, in order, are one question to each table.
@@ -113,7 +113,7 @@ def now_tables_of(newest: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
 
 
 def _read(points: pa.Table, *further: str) -> pa.Table:
-    """Its time is when it was read."""
+    """Add the time of each point as the time of reading."""
     for name in ("read_ms", *further):
         points = points.append_column(name, points["at_ms"])
     return points

@@ -23,7 +23,7 @@ class Aggregates:
     """The state of everything, of one version or of one moment."""
 
     version: int
-    """Of the store; of a past moment, that time in milliseconds."""
+    """The store's version; of a past moment, that time in milliseconds."""
     written_ms: int
     tables: Mapping[str, pa.Table]
     """Keyed by ``NOW_TABLES``, with exactly these schemas."""
@@ -31,7 +31,7 @@ class Aggregates:
     """The clock of the job's host less the job's time, where it is off: times here are the
     job's."""
     gap_since_ms: int | None = None
-    """Of a moment at which nothing was measured: when the state was told, before it."""
+    """When the state was told that stands for a moment at which nothing was measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +46,12 @@ class HistoryFiles:
     version: int
     table: str
     schema: Any
-    """Of every file (``HISTORY_TABLES``): columns in this order; null: unknown."""
+    """The columns of every file (``HISTORY_TABLES``), in this order; null: unknown."""
     paths: Sequence[str]
     """Whole paths; of a bucket, URLs."""
     rows: int
-    """Of all files; those of the first and the last may lie outside the times that were asked."""
+    """Rows of all files; those of the first and the last may lie outside the times that were
+    asked."""
 
 
 KEPT_MS: Final = GRACE_MS
@@ -63,7 +64,7 @@ class Asked(TypedDict, total=False):
     since_ms: Required[int]
     until_ms: Required[int]
     points_max: int
-    """Of each key; 600 where nothing is said."""
+    """Points of each key; 600 where nothing is said."""
     columns: Sequence[str] | None
     """Figures that are wanted; to read some is a fraction of reading all."""
 
@@ -137,7 +138,7 @@ class AggregatesReader:
 
     @property
     def kept_since_ms(self) -> int | None:
-        """From when on history is kept; None: there is none yet."""
+        """The time from which on history is kept; None: there is none yet."""
         files = self._opened.again(
             lambda manifest: [file for name in SHAPES for file in manifest.history.get(name, ())]
         )

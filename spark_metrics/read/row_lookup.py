@@ -25,7 +25,7 @@ THREADS: Final = 2
 ROWS_MAX: Final = 4_000_000
 """A question that finds more is not one for some keys."""
 KEPT_BYTES_MAX: Final = 8 << 20
-"""Of all rows that are kept: some hundred charts of ten minutes."""
+"""Bytes of all rows that are kept: some hundred charts of ten minutes."""
 KEPT_SHARE_MAX: Final = 8
 """A question that finds more than one part in so many of all that may be kept is asked again."""
 TABLE_BYTES: Final = 1_000
@@ -114,7 +114,7 @@ def _rows(file: Any, groups: Sequence[int], unsure: Keys, columns: Sequence[str]
 
 
 def _equal(column: pa.ChunkedArray, value: object) -> Any:
-    """Which rows have this value, as a NumPy array; of texts it is looked for in their dictionary.
+    """Rows that have this value, as a NumPy array; a text is looked for in its dictionary.
 
     Arrow's own comparisons cost more than these rows.
     """

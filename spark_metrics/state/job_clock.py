@@ -23,9 +23,9 @@ class Tick:
     """The clocks of the job's host at one moment."""
 
     wall_ms: int
-    """Since 1970; anybody may set it."""
+    """Milliseconds since 1970; anybody may set this clock."""
     boot: str
-    """Since when the steady clock counts: readings of two boots do not compare."""
+    """The boot since which the steady clock counts: readings of two boots do not compare."""
     steady_ms: int
 
 
@@ -66,7 +66,8 @@ class JobClock:
         )
 
     def with_watermark(self, newest_ms: Iterable[int]) -> "JobClock":
-        """With the watermark after a batch: ``newest_ms`` of each source that is heard of."""
+        """The clock with the watermark after a batch. ``newest_ms``: of each source that is heard
+        of."""
         times = sorted(newest_ms)
         if not times:
             return self
@@ -82,7 +83,7 @@ class JobClock:
 
 
 def encode_job_clock(clock: JobClock) -> dict[str, Any]:
-    """As JSON holds it."""
+    """Encode the clock as JSON holds it."""
     return asdict(clock)
 
 

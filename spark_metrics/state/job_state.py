@@ -38,9 +38,9 @@ from spark_metrics.state.source_clocks import (
 LATE_MS: Final = 1_500
 """A round may come so much later than an interval after the one before."""
 NEVER_BACK_MS: Final = 1 << 62
-"""As the begin of a complete round: everything that the source reported is gone."""
+"""The begin of a complete round of a source that is gone, with everything that it reported."""
 ALIVE_MS: Final = 1 << 62
-"""As since when a broker is lost: it is not."""
+"""When a broker was lost that is alive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class RegisteredBroker:
     disk_usable_bytes: int | None
     read_ms: int
     directories: tuple[LogDirSample, ...] | None = None
-    """Its log directories; None: not told yet."""
+    """The broker's log directories; None: not told yet."""
     own_ms: int = 0
     """When it told its disks and directories itself; 0: never."""
 
@@ -80,9 +80,9 @@ class KnownBroker:
     silent_ms: int
     """What it reported before, as a coordinator, has been silent for too long."""
     patience_ms: int = 0
-    """It is silent when its newest round is older."""
+    """The broker is silent when its newest round is older."""
     lost_ms: int = ALIVE_MS
-    """Since when it is fenced or not registered, by the job's clock; ``ALIVE_MS``: neither."""
+    """When it was fenced or unregistered, by the job's clock; ``ALIVE_MS``: neither."""
     orphans_heard_ms: int = 0
     """When all orphans of its cluster were told last, by the job's clock; 0: nobody tells them."""
 
@@ -208,7 +208,7 @@ class JobState:
         return max((source.newest_ms for source in self.sources.values()), default=None)
 
     def complete_rounds(self) -> dict[tuple[str, int], int]:
-        """Per cluster and broker the begin of its newest complete round.
+        """Begin of the newest complete round by cluster and broker.
 
         A broker that is registered no more is ``NEVER_BACK_MS``, and so are those of a cluster
         that is retired.
@@ -330,7 +330,7 @@ def _own_figures(older: RegisteredBroker, newer: RegisteredBroker) -> dict[str, 
 
 
 def encode_job_state(memory: JobState) -> dict[str, Any]:
-    """As JSON holds it."""
+    """Encode the state as JSON holds it."""
     return {
         "sources": [asdict(source) for source in memory.sources.values()],
         "registry": [asdict(row) for row in memory.registry.values()],

@@ -57,7 +57,7 @@ class RoundPart:
 
 
 def orphans_teller(broker: int) -> int:
-    """As whom a broker tells of orphans, whose replicas are not its own: a number below -1."""
+    """The id under which a broker tells of orphans, whose replicas are not its own: below -1."""
     return -2 - broker
 
 
@@ -190,9 +190,9 @@ def orphans_by_cluster(sources: Sources) -> dict[str, Source]:
 
 
 def unheard_ms(sources: Sources) -> dict[SourceKey, int]:
-    """For how long nothing was heard of each source while others of its cluster were, as both
-    clocks tell: rounds, in case that the job stood still, and the job's own, in case that theirs
-    is wrong."""
+    """Milliseconds for which nothing was heard of each source while others of its cluster were.
+    Both clocks must tell so: rounds, in case that the job stood still, and the job's own, in case
+    that theirs is wrong."""
     newest, heard = newest_by_cluster(sources), heard_by_cluster(sources)
     return {
         key: min(newest[key.cluster] - source.newest_ms, heard[key.cluster] - source.heard_ms)
@@ -221,7 +221,7 @@ def retired_clusters(sources: Sources) -> set[str]:
 
 
 def forget_sources(sources: Sources, registered: set[SourceKey]) -> dict[SourceKey, Source]:
-    """Without the sources that are neither registered nor heard of for ``FORGET_MS``.
+    """Leave out the sources that are neither registered nor heard of for ``FORGET_MS``.
 
     Of a retired cluster all that it told has gone by then.
     """

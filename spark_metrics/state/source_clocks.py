@@ -28,12 +28,12 @@ ADJUSTED_MS: Final = 1_000
 SETTLED_MS: Final = 250
 """… but once, when as many rounds were seen as count, it is set as well as it can be."""
 SEEN_MAX: Final = 8
-"""So many of a source's last batches count."""
+"""Last batches of a source that count."""
 SEEN_MIN: Final = 3
 """A clock is called behind by so many: one late delivery says nothing."""
 SENDING_MS: Final = 500
-"""From when a round says that it was sent until it is in the topic, and from when a batch asks for
-the end of the topic until it is known to have begun."""
+"""The longest time from when a round says that it was sent until it is in the topic, and from when
+a batch asks for the end of the topic until it is known to have begun."""
 DELIVERY_MS_MAX: Final = 300_000
 """No round is delivered later than this."""
 LIVE_MS: Final = 10_000
@@ -45,7 +45,7 @@ long ago, or the clock of the job's host is wrong."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shift:
-    """By how much a source's times are ahead of the job's clock; negative: behind."""
+    """Milliseconds by which a source's times are ahead of the job's clock; negative: behind."""
 
     skew_ms: int
     since_ms: int
@@ -64,16 +64,16 @@ class SourceClock:
     cluster: str
     broker: int
     skew_ms: int = 0
-    """Its clock less the job's, as it is corrected."""
+    """The source's clock less the job's, as it is corrected."""
     since_ms: int = 0
     """From this time on; earlier times are corrected by …"""
     before_ms: int = 0
     newest_ms: int = 0
     """When its newest round was sent."""
     least: tuple[int, ...] = ()
-    """Of the last batches: the skew is at least so much …"""
+    """The least skew that each of the last batches allows …"""
     most: tuple[int, ...] = ()
-    """… and at most so much."""
+    """… and the greatest."""
 
     def observe(
         self, seen: "Seen", least: int, most: int | None, *, may_be_behind: bool = True
@@ -99,7 +99,7 @@ class SourceClock:
         return after._corrected(seen, has_settled=has_settled, may_be_behind=may_be_behind)
 
     def _corrected(self, seen: "Seen", *, has_settled: bool, may_be_behind: bool) -> "SourceClock":
-        """With another correction, where the present one is known to be wrong."""
+        """Correct the clock anew where its correction is known to be wrong."""
         least, most = max(self.least), max(self.most[-SEEN_MIN:], default=0)
         room = ADJUSTED_MS if self.skew_ms else TOLERATED_MS
         is_ahead = least > self.skew_ms + room
@@ -110,7 +110,7 @@ class SourceClock:
         return self._with(max(self.least[-SEEN_MIN:]) if is_behind else least, seen)
 
     def _with(self, skew_ms: int, seen: "Seen") -> "SourceClock":
-        """With this correction from what was seen on."""
+        """Correct the clock by so much, from what was seen on."""
         skew_ms = skew_ms if abs(skew_ms) > TOLERATED_MS else 0
         return replace(self, skew_ms=skew_ms, since_ms=seen.first_ms, before_ms=self.skew_ms)
 
@@ -228,7 +228,7 @@ def compare_clocks(
 
 
 def _most_differ_by(clocks: Clocks) -> int:
-    """By how much most of the sources are off the job's time, all alike; 0: they are not."""
+    """Milliseconds by which most sources are off the job's time, all alike; 0: they are not."""
     skews = sorted(it.skew_ms for it in clocks.values() if it.skew_ms)
     alike = max(
         ([it for it in skews if 0 <= it - first <= TOLERATED_MS] for first in skews),
@@ -247,7 +247,7 @@ def unproven(clocks: Clocks) -> dict[SourceKey, SourceClock]:
 
 
 def encode_clocks(clocks: Clocks) -> list[dict[str, Any]]:
-    """As JSON holds them."""
+    """Encode the clocks as JSON holds them."""
     return [asdict(clock) for clock in clocks.values()]
 
 

@@ -9,7 +9,7 @@ from spark_metrics.store.files import StoreFiles
 
 GONE: Final = "it is gone"
 ROWS: Final = 8_192
-"""So many are read at a time."""
+"""Rows that are read at a time."""
 
 
 def damage(files: StoreFiles, path: str) -> str:
@@ -74,7 +74,7 @@ class _WatchedReads:
         return int(self._source.size())
 
     def flush(self) -> None:
-        """It is only read."""
+        """Do nothing: the file is only read."""
 
     def close(self) -> None:
         """Do nothing: the file is closed where it was opened."""

@@ -23,7 +23,7 @@ ROWS_PER_GROUP_SQUARED: Final = 667
 """Rows that are read in the time in which a row group is found to hold nothing that is wanted:
 a query for one key reads one group of each file, and looks at all."""
 GROUP_ROWS_MAX: Final = 8_192
-"""Of large files a stretch of row groups is looked at (``indexed_parquet``), not all."""
+"""A stretch of so many row groups of a large file is looked at (``indexed_parquet``), not all."""
 NOW_GROUP_ROWS: Final = 131_072
 MARKER: Final = ".partiscope"
 """Proves that a folder is that of the store, and not what stands there while its disk is away."""
@@ -38,7 +38,7 @@ class Order:
     measured: str
     """A column of times whose ends are wanted."""
     rows_max: int
-    """So many at most: the size of row groups goes by it."""
+    """The most rows: the size of row groups goes by it."""
 
 
 class StoreFiles:
@@ -171,7 +171,7 @@ class StoreFiles:
             return pq.ParquetFile(source).read()
 
     def read_texts(self, path: str, columns: Sequence[str]) -> Any:
-        """Those of the columns that the file has, texts as places in dictionaries."""
+        """Read those of the columns that the file has, texts as places in dictionaries."""
         with self.open(path) as source:
             footer = pq.read_metadata(source)
             wanted = [name for name in columns if name in footer.schema.names]

@@ -54,7 +54,7 @@ class HistoryFile:
     from_ms: int
     until_ms: int
     is_rolled: bool = False
-    """Its points are in a file of the next coarser span, too."""
+    """Whether its points are in a file of the next coarser span, too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Manifest:
 
     version: int
     written_ms: int
-    """By the job's time (``spark_metrics.state.job_clock``)."""
+    """The time of writing, by the job's time (``spark_metrics.state.job_clock``)."""
     query_id: str
     """Identity of the checkpoint whose batch this is; batch ids only compare within it."""
     batch_id: int

@@ -15,7 +15,7 @@ from spark_metrics.store.layout import HistoryFile, history_path, now_path
 from spark_metrics.window.history_points import FINE, HOUR, MINUTE, SHAPES, SPANS_MS
 
 PARTS_MAX: Final = 3
-"""Into so many files of a table new points are cut at most."""
+"""New points of a table are cut into so many files at most."""
 
 
 def write_now(files: StoreFiles, table: str, rows: pa.Table, version: int, part: str) -> str:

@@ -52,7 +52,7 @@ MAINTENANCE_RETRY_MS: Final = 60_000
 """History that could not be merged (no space, say) is tried again so long after."""
 BAD_FILES_MAX: Final = 20
 WRITERS: Final = 2
-"""So many files of history are written side by side."""
+"""Files of history that are written side by side."""
 BAD: Final = "bad"
 
 
@@ -86,12 +86,12 @@ class Commit:
     watermark_ms: int = 0
     """Up to which time history is complete: by it points are merged, and grow too old."""
     history_files: Mapping[str, Sequence[HistoryFile]] = field(default_factory=dict)
-    """Those that are written already."""
+    """Files of history that are written already."""
     memory: Mapping[str, Any] = field(default_factory=dict)
     state_rows: int = 0
     bad_records: int = 0
     bad_values: Sequence[Mapping[str, Any]] = ()
-    """Some of the records that could not be read, to be kept aside."""
+    """Records that could not be read, some of them, to be kept aside."""
 
 
 class StoreWriter:

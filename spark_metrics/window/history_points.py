@@ -15,7 +15,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 FINE: Final = "fine"
-"""As it was sampled."""
+"""Points as they were sampled."""
 MINUTE: Final = "minute"
 HOUR: Final = "hour"
 SPANS_MS: Final = {FINE: 1, MINUTE: 60_000, HOUR: 3_600_000}
@@ -39,7 +39,7 @@ class Shape:
     """Weighted by the readings that each point stands for; where some of them did not tell it,
     ``…_known`` says how many did (null: all). What is unknown has no weight."""
     extremes: Sequence[str] = ()
-    """Of these (which are in ``last`` or ``mean``) a point tells the least and the greatest too,
+    """Figures (which are in ``last`` or ``mean``) whose least and greatest value a point tells too,
     as ``…_min`` and ``…_max``; of a reading they are null: it is both itself."""
 
     @property

@@ -19,8 +19,8 @@ def stands_for_all(told: Any, parts: Any) -> Any:
 
 
 def has_lag(commits: pa.Table) -> Any:
-    """Per row of ``tables.COMMITS`` whether there is a lag, known or not (Arrow array): nothing
-    committed has none, nor has a commit beyond the end of its log."""
+    """Judge for each row of ``tables.COMMITS`` whether there is a lag, known or not (Arrow array):
+    nothing committed has none, nor has a commit beyond the end of its log."""
     is_within = pc.less_equal(commits["committed_offset"], commits["end_offset"])
     return pc.and_(pc.is_valid(commits["committed_offset"]), pc.fill_null(is_within, True))
 
