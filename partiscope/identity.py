@@ -16,6 +16,7 @@ from control.access.login import use_login
 from control.kafka.connection.connections import settings_of, use_connections
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, UnreachableError
+from control.kafka.records.masks import use_masks
 from control.model.command_line import CommandFlags
 from control.model.ids import ClusterId
 from control.model.watched_cluster import Site, WatchedCluster, is_of_any
@@ -192,6 +193,11 @@ def bind(settings: Settings, target: Target | None) -> None:
     use_keys(KeyFiles(settings.key_file, settings.proof.further_key_files))
     use_login(settings.users_file.process_login)
     use_chain(ChainFile(settings.chain_file))
+    use_masks()
+    if settings.masking:
+        from control.messages.masking import masks_by  # decoders come with it
+
+        use_masks(masks_by([it.rule for it in settings.masking], settings.name_at))
     use_connections(settings.kafka_connections())
     if target is not None:
         use_connections([*settings.kafka_connections(), *target.connections()])

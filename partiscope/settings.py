@@ -40,9 +40,11 @@ from control.model.units import parse_duration
 from control.model.watched_cluster import COLORS, JOURNAL_HOLD_S, is_of_any
 from partiscope.access.access_settings import (
     ROLES_MAX,
+    RULES_MAX,
     TOKENS_FILE,
     USERS_FILE,
     AccessSettings,
+    MaskingSettings,
     RoleSettings,
     roles_of,
 )
@@ -271,6 +273,15 @@ class Settings(BaseSettings):
     alerts: AlertsSettings = Field(default_factory=AlertsSettings)
     access: AccessSettings = Field(default_factory=AccessSettings)
     roles: dict[str, RoleSettings] = Field(default_factory=dict, max_length=ROLES_MAX)
+
+    masking: tuple[MaskingSettings, ...] = Field(default=(), max_length=RULES_MAX)
+
+    @model_validator(mode="after")
+    def _check_masking(self) -> "Settings":
+        for name in {name for each in self.masking for name in each.clusters} - {*self.clusters}:
+            known = ", ".join(sorted(self.clusters)) or "none"
+            raise ValueError(f"masking.clusters names {name!r}; there are {known}")
+        return self
 
     @field_validator("roles")
     @classmethod

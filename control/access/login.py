@@ -64,6 +64,11 @@ class Login:
         lacks = self._nothing if role is None else role.lacks_records(topic)
         return self._refusal(role, cluster, lacks)
 
+    def sees_all_of(self, cluster: str, topic: str) -> bool:
+        """Whether masking rules leave records of a topic as they are."""
+        role = self.role_on(cluster)
+        return role is not None and role.sees_all_of(topic)
+
     def refusals(self, cluster: str) -> dict[str, str]:
         """By operation of the catalogue that is in no case allowed on a cluster, why."""
         found = {it: self.why_not(cluster, it) for it in sorted(EVERY_OPERATION)}

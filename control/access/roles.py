@@ -33,6 +33,8 @@ class Role:
     topics: tuple[str, ...] = EVERY_TOPIC
     """Patterns of topics that it may change and read."""
     may_read_records: bool = False
+    sees_unmasked: bool = False
+    """Whether it reads these records as they are, whatever masking rules say; no built-in role."""
 
     def lacks(self, operation: str, topics: Collection[str] | None, *, is_brake: bool) -> str:
         """Why an operation on ``topics`` is not in this role; empty: it is. ``topics`` None: it
@@ -50,6 +52,10 @@ class Role:
         if not self.may_read_records:
             return "this takes a role that reads records, such as operator"
         return self._outside((topic,))
+
+    def sees_all_of(self, topic: str) -> bool:
+        """Whether masking rules leave records of a topic as they are."""
+        return self.sees_unmasked and not self.lacks_records(topic)
 
     def _outside(self, topics: Iterable[str]) -> str:
         outside = sorted(it for it in topics if not any(fnmatchcase(it, p) for p in self.topics))

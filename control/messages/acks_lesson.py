@@ -201,7 +201,7 @@ async def _result(settings: KafkaSettings, topic: str, partition: int, sent: _Se
 
 
 async def _numbers(settings: KafkaSettings, topic: str, partition: int) -> AsyncIterator[int]:
-    async with RecordReader(settings) as reader:
+    async with RecordReader(settings, is_masked=False) as reader:
         start = Start(kind=StartKind.EARLIEST)
         async for record in reader.read_through(TopicPartition(topic, partition), start):
             yield int(record.value or b"-1")

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from broker.named_file import NamedFileError, read_bytes
 from control.kafka.records.producer import OutgoingRecord
+from control.messages.decoding.json_text import WrittenNumber, as_written_decoder, compact_json
 from control.messages.produce_session import KeyAndValue
 
 LINES_MAX: Final = 1_000_000
@@ -25,7 +26,7 @@ _FIELDS: Final = frozenset({"key", "value", "headers", "partition", "timestamp_m
 _READ_ONLY_FIELDS: Final = frozenset(
     {
         "topic", "offset", "timestamp_type", "decoded", "size_bytes", "codec", "magic", "crc",
-        "crc_is_valid", "transaction", "batch",
+        "crc_is_valid", "transaction", "batch", "masked",
     }
 )  # fmt: skip
 """What ``tail --json`` tells besides; the topic is the one that is sent to."""
@@ -138,6 +139,8 @@ def _json_record(topic: str, line: bytes) -> OutgoingRecord:
     found = _JSON.decode(text)
     if not isinstance(found, dict):
         raise ValueError(f'{_quoted(found)} is no JSON object such as {{"value": "hello"}}')
+    if found.get("masked"):
+        raise ValueError("it was read with fields masked: sending it would write ***")
     for name in found.keys() - _FIELDS - _READ_ONLY_FIELDS:
         near = get_close_matches(name, _FIELDS, n=1)
         meant = (
@@ -154,20 +157,6 @@ def _json_record(topic: str, line: bytes) -> OutgoingRecord:
         partition=_number(found, "partition"),
         timestamp_ms=_number(found, "timestamp_ms"),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Number:
-    """A number as it is written: 1.10 stays 1.10."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _NoNumber:
-    """NaN or an infinity, which Python writes and no JSON has."""
-
-    text: str
 
 
 class _Doubled(dict[str, Any]):
@@ -195,23 +184,7 @@ def _check_doubled(found: object) -> None:
             _check_doubled(each)
 
 
-def _compact(found: Any) -> str:
-    match found:
-        case _Number():
-            return found.text
-        case _NoNumber():
-            raise ValueError(f"not JSON ({found.text} is no number)")
-        case dict():
-            fields = (f"{_compact(name)}:{_compact(content)}" for name, content in found.items())
-            return f"{{{','.join(fields)}}}"
-        case list():
-            return f"[{','.join(map(_compact, found))}]"
-    return json.dumps(found, ensure_ascii=False)
-
-
-_JSON: Final = json.JSONDecoder(
-    parse_int=_Number, parse_float=_Number, parse_constant=_NoNumber, object_pairs_hook=_object
-)
+_JSON: Final = as_written_decoder(object_pairs_hook=_object)
 
 
 def _content(found: dict[str, Any], name: str, line: str = "") -> bytes | None:
@@ -227,7 +200,7 @@ def _content(found: dict[str, Any], name: str, line: str = "") -> bytes | None:
         case {"base64": str(encoded), **rest} if not rest:
             return b64decode(encoded, validate=True)
         case content:
-            compact = _compact(content)  # also refuses what is no JSON
+            compact = compact_json(content)  # also refuses what is no JSON
             return (_written(line, name) if line else compact).encode()
 
 
@@ -278,7 +251,7 @@ def _number(found: dict[str, Any], name: str) -> int | None:
     number = found.get(name)
     if number is None:
         return None
-    if not isinstance(number, _Number) or not re.fullmatch("-?[0-9]+", number.text):
+    if not isinstance(number, WrittenNumber) or not re.fullmatch("-?[0-9]+", number.text):
         raise ValueError(f"{name} {_quoted(number)} is no whole number")
     low, high = _RANGES[name]
     if len(number.text) > _DIGITS_MAX or not low <= int(number.text) <= high:
@@ -299,5 +272,5 @@ def _why(error: Exception) -> str:
 
 
 def _quoted(found: Any) -> str:
-    text = _compact(found)
+    text = compact_json(found)
     return text if len(text) <= 60 else f"{text[:60]}…"

@@ -1,4 +1,5 @@
-"""The sections ``[access]`` and ``[roles]`` of the settings: logins, and what a role may do."""
+"""The sections ``[access]``, ``[roles]`` and ``[[masking]]`` of the settings: logins, what a role
+may do, and which fields of records are masked."""
 
 from collections.abc import Mapping
 from ipaddress import ip_address
@@ -6,6 +7,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from control.access.masking import FieldPath, MaskingRule
 from control.access.roles import BUILT_IN, EVERY_OPERATION, EVERY_TOPIC, Role
 from control.model.units import parse_duration
 from partiscope.setting_types import SettingPath, Text
@@ -16,6 +18,8 @@ SESSION_S_MIN: Final = 60.0
 SESSION_S_MAX: Final = 30 * 86_400.0
 TOPICS_MAX: Final = 1_000
 ROLES_MAX: Final = 100
+RULES_MAX: Final = 1_000
+FIELDS_MAX: Final = 1_000
 
 
 class RoleSettings(BaseModel):
@@ -27,6 +31,8 @@ class RoleSettings(BaseModel):
     topics: tuple[Text, ...] = Field(default=EVERY_TOPIC, min_length=1, max_length=TOPICS_MAX)
     records: bool = False
     """Whether it reads records."""
+    unmasked: bool = False
+    """Whether it reads them as they are, whatever ``[[masking]]`` says."""
 
     @field_validator("operations")
     @classmethod
@@ -36,6 +42,29 @@ class RoleSettings(BaseModel):
                 known = ", ".join(sorted(EVERY_OPERATION))
                 raise ValueError(f"{name!r} is no operation; there are {known}")
         return names
+
+
+class MaskingSettings(BaseModel):
+    """Fields of records that nobody sees."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    topics: tuple[Text, ...] = Field(min_length=1, max_length=TOPICS_MAX)
+    fields: tuple[Text, ...] = Field(min_length=1, max_length=FIELDS_MAX)
+    clusters: tuple[Text, ...] = Field(default=(), max_length=TOPICS_MAX)
+
+    @field_validator("fields")
+    @classmethod
+    def _check_fields(cls, fields: tuple[str, ...]) -> tuple[str, ...]:
+        for text in fields:
+            FieldPath.of(text)
+        return fields
+
+    @property
+    def rule(self) -> MaskingRule:
+        """As records are masked by it."""
+        fields = tuple(map(FieldPath.of, self.fields))
+        return MaskingRule(topics=self.topics, fields=fields, clusters=self.clusters)
 
 
 class AccessSettings(BaseModel):
@@ -87,6 +116,7 @@ def roles_of(declared: Mapping[str, RoleSettings]) -> dict[str, Role]:
             operations=frozenset(it.operations),
             topics=it.topics,
             may_read_records=it.records,
+            sees_unmasked=it.unmasked,
         )
         for name, it in declared.items()
     }

@@ -209,6 +209,7 @@ class TopicFollower:
             matching=self._looking.matching,
             may_match=self._looking.may_match,
             kept_bytes=self._looking.kept_bytes,
+            mask=self._reader.mask(self._topic),
         )
 
     async def _maybe_refresh(self) -> None:

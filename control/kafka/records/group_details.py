@@ -154,7 +154,7 @@ async def _start_times(
     if not asked:
         return {}
     try:
-        async with RecordReader(admin.wire.settings) as reader:
+        async with RecordReader(admin.wire.settings, is_masked=False) as reader:
             chunks = await reader.fetch(asked, max_wait_ms=_FETCH_WAIT_MS)
     except KafkaPortError:
         return {}

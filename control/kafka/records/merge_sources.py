@@ -20,6 +20,7 @@ from control.kafka.records.record import (
     Gap,
     Isolation,
     Item,
+    Mask,
     Matches,
     Matching,
     MayMatch,
@@ -53,6 +54,7 @@ class Source(ABC):
         matching: Matching | None = None,
         may_match: MayMatch | None = None,
         kept_bytes: int | None = None,
+        mask: Mask | None = None,
     ) -> None:
         """Reads offsets `first` to `end` - 1; transactions before `stable` are decided."""
         self.partition = partition
@@ -67,7 +69,9 @@ class Source(ABC):
         self._stable = stable
         self._matches = matches
         self._matching = matching
-        self._may_match = may_match
+        # A batch is judged by its bytes as they are: who searches would learn what is masked.
+        self._may_match = may_match if mask is None else None
+        self._mask = mask
         self._kept_bytes = kept_bytes
         self._leap = 1
         self._log_end = end
@@ -170,6 +174,8 @@ class Source(ABC):
 
     def _keep_all(self, kept: deque[Item], items: Sequence[Item], end: int) -> None:
         """Put items behind those that are kept, as far as they lie before `end`."""
+        if (mask := self._mask) is not None:
+            items = [mask(it) if isinstance(it, FetchedRecord) else it for it in items]
         matches = self._matches
         if self._matching is not None:
             records = (it for it in items if isinstance(it, FetchedRecord) and it.offset < end)

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.connections import settings_of
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError
 from control.kafka.records.browsing import Bounds, Browsed, Merge, Rest, collect
@@ -25,11 +26,13 @@ from control.kafka.records.fetching import (
     is_offset_out_of_range,
 )
 from control.kafka.records.log_bounds import LogExtent, LogExtents
+from control.kafka.records.masks import mask_of
 from control.kafka.records.merge_sources import BackwardSource, ForwardSource, Source
 from control.kafka.records.record import (
     KEPT_BYTES,
     FetchedRecord,
     Isolation,
+    Mask,
     Matches,
     Matching,
     MayMatch,
@@ -144,8 +147,11 @@ class RecordReader:
     Use as an async context manager.
     """
 
-    def __init__(self, settings: KafkaSettings | str) -> None:
+    def __init__(self, settings: KafkaSettings | str, *, is_masked: bool = True) -> None:
+        """Masking rules hold, unless it reads for nobody's eyes."""
         self._admin = KafkaAdmin.to(settings)
+        self._settings = settings_of(settings)
+        self._is_masked = is_masked
         self._fetcher = Fetcher(self._admin)
         self._extents = LogExtents(self._admin)
 
@@ -153,6 +159,10 @@ class RecordReader:
     def admin(self) -> KafkaAdmin:
         """For questions beside reading."""
         return self._admin
+
+    def mask(self, topic: str) -> Mask | None:
+        """Takes out of a topic's records what is masked for who acts now; None: nothing is."""
+        return mask_of(self._settings, topic) if self._is_masked else None
 
     @property
     def extents(self) -> LogExtents:
@@ -223,7 +233,7 @@ class RecordReader:
             at, without_start = await self.starts(extents, start)
             unread += without_start
         is_backward = start.kind is StartKind.LAST
-        sources = _sources(extents, at, looking, is_backward=is_backward)
+        sources = _sources(self, extents, at, looking, is_backward=is_backward)
         found = await self._read(sources, limit, bounds, scan or Scan())
         found.skipped.unread[:0] = unread
         since_ms = start.value if start.kind is StartKind.TIMESTAMP else None
@@ -245,7 +255,7 @@ class RecordReader:
         """
         extents, unread = await self._extents.tolerant(sorted(browsed_rest))
         at = {key: browsed_rest[key] for key in extents}
-        sources = _sources(extents, at, looking, is_backward=is_backward)
+        sources = _sources(self, extents, at, looking, is_backward=is_backward)
         found = await self._read(sources, limit, bounds, scan or Scan())
         found.skipped.unread[:0] = unread
         return found
@@ -293,7 +303,7 @@ class RecordReader:
         return chunks
 
     async def _chunk(self, key: TopicPartition, at: int, fetched: FetchedBytes) -> PartitionChunk:
-        source = ForwardSource(key, first=at, end=_ALL, stable=0)
+        source = ForwardSource(key, first=at, end=_ALL, stable=0, mask=self.mask(key.topic))
         source.handle_fetched(fetched)
         if 0 < source.partition_bytes - PARTITION_BYTES_MAX <= BATCH_BYTES_MAX:
             answers = await self._fetcher.fetch(
@@ -347,7 +357,7 @@ class RecordReader:
         if not count:
             return at, []
         seen = Looking(isolation=looking.isolation, kept_bytes=0)
-        sources = _sources(extents, at, seen, is_backward=True)
+        sources = _sources(self, extents, at, seen, is_backward=True)
         found = await self._read(sources, count, Bounds(records=_ALL, bytes=_ALL), Scan())
         unread = found.skipped.unread
         missing = {each.partition for each in unread}
@@ -381,6 +391,7 @@ class RecordReader:
 
 
 def _sources(
+    reader: RecordReader,
     extents: Mapping[TopicPartition, LogExtent],
     at: Mapping[TopicPartition, int],
     looking: Looking,
@@ -389,6 +400,8 @@ def _sources(
 ) -> list[Source]:
     """A source for each partition, that reads from its offset on, or back from it."""
     direction: type[Source] = BackwardSource if is_backward else ForwardSource
+    is_seen = looking.is_choosy or looking.kept_bytes != 0
+    masks = {topic: reader.mask(topic) if is_seen else None for topic in {it.topic for it in at}}
     sources = []
     for key, offset in sorted(at.items()):
         extent = extents[key]
@@ -405,6 +418,7 @@ def _sources(
                 matching=looking.matching,
                 may_match=looking.may_match,
                 kept_bytes=looking.kept_bytes,
+                mask=masks[key.topic],
             )
         )
     return sources

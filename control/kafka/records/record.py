@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import compress
@@ -43,9 +43,21 @@ class WholeSizes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MaskedPart:
+    """A key or value after masking rules replaced fields of it, or all: a document is JSON text."""
+
+    format: str
+    """As it was decoded."""
+    is_document: bool
+    schema_id: int | None = None
+    type_name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedRecord:
     """A record and the batch it came in. `key` and `value` null is null, not empty; where
-    `whole` is set, they and the headers' values may be only the beginning."""
+    `whole` is set, they and the headers' values may be only the beginning. Where `masked` is set,
+    masking rules have replaced something: the record is not what the log holds."""
 
     topic: str
     partition: int
@@ -58,6 +70,8 @@ class FetchedRecord:
     crc_is_valid: bool
     transaction: Transaction = Transaction.NONE
     whole: WholeSizes | None = None
+    masked: Mapping[str, MaskedPart] | None = None
+    """By ``key`` and ``value``, where these were masked; empty: only headers were."""
 
     @property
     def codec_name(self) -> str:
@@ -126,6 +140,8 @@ class Passed(NamedTuple):
 
 
 Item = FetchedRecord | Gap | Passed
+Mask = Callable[[FetchedRecord], FetchedRecord]
+"""Gives the record as who reads may see it."""
 Matches = Callable[[FetchedRecord], bool]
 Matching = Callable[[Sequence[FetchedRecord]], Sequence[bool]]
 """A test of many records at a time, where one at a time would cost more."""

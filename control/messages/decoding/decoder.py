@@ -13,7 +13,7 @@ from typing import Final
 
 from control.kafka.connection.connections import settings_of
 from control.kafka.connection.settings import KafkaSettings
-from control.kafka.records.record import FetchedRecord
+from control.kafka.records.record import FetchedRecord, MaskedPart
 from control.kafka.records.schema_registry import (
     RegistryError,
     SchemaKind,
@@ -80,6 +80,8 @@ class Decoder:
         data, chosen = record.key, self.formats.key
         if data is None:
             return None
+        if masked := (record.masked or {}).get("key"):
+            return _masked(data, masked, is_cut=len(data) < record.key_bytes)
         if self._is_internal(chosen):
             return _tried(
                 lambda: document_decoded(
@@ -95,6 +97,8 @@ class Decoder:
         data, chosen = record.value, self.formats.value
         if data is None:
             return None
+        if masked := (record.masked or {}).get("value"):
+            return _masked(data, masked, is_cut=len(data) < record.value_bytes)
         if self._is_internal(chosen):
             return _tried(
                 lambda: document_decoded(
@@ -159,6 +163,14 @@ def decoder_of(
     """A decoder with the registry of the cluster, where it has one."""
     registry = settings_of(settings).schema_registry
     return Decoder(topic, formats, None if registry is None else registry_at(registry))
+
+
+def _masked(data: bytes, part: MaskedPart, *, is_cut: bool) -> Decoded:
+    """Reads a masked part, by no chosen format: its bytes are JSON or text now."""
+    if is_cut or not part.is_document:
+        return _bytes_shown(data, is_cut=is_cut)
+    kind, text = Format(part.format), data.decode()
+    return json_decoded(text, kind, schema_id=part.schema_id, type_name=part.type_name)
 
 
 def _tried(decode: Callable[[], Decoded], kind: Format, data: bytes) -> Decoded:

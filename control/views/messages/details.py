@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from control.access.masking import MASK
 from control.kafka.records.record import FetchedRecord
 from control.messages.decoding.decoder import DecodedRecord
 from control.messages.decoding.formats import Decoded, Format
@@ -30,6 +31,8 @@ def message_facts(record: FetchedRecord) -> Iterator[tuple[str, str]]:
     yield "time", f"{moment_text(record.timestamp_ms)} ({timestamp_type(record)})"
     sizes = f"key {text.bytes_text(record.key_bytes)}, value {text.bytes_text(record.value_bytes)}"
     yield "size", f"{sizes}, {text.plural_text(len(record.headers), 'header')}"
+    if record.masked is not None:
+        yield "masked", f"fields show as {MASK}; sizes of key and value count them so"
     if record.transaction:
         yield "transaction", record.transaction.value
     yield "batch", _batch_words(record)
@@ -105,9 +108,11 @@ def message_json(record: FetchedRecord, decoded: DecodedRecord) -> dict[str, Any
         "size_bytes": record.size_bytes,
         "codec": record.codec_name,
         "magic": batch.magic,
-        "crc": batch.crc,
+        # A checksum betrays what is masked: who guesses it can try until it fits.
+        "crc": batch.crc if record.masked is None else None,
         "crc_is_valid": record.crc_is_valid,
         "transaction": record.transaction.value or None,
+        "masked": record.masked is not None,
         "batch": {
             "base_offset": batch.base_offset,
             "records": batch.records_count,
@@ -148,6 +153,8 @@ def resend_path(record: FetchedRecord) -> tuple[ViewPath | None, str]:
         return None, "it is no text: a form would change its bytes"
     if record.whole is not None:
         return None, "it is too large for a form"
+    if record.masked is not None:
+        return None, "fields of it are masked: what they hold would be lost"
     if header_problem(told) or header_pairs(told) != headers:
         return None, "the form cannot hold its headers as they are"
     if _UNTYPED.search(f"{key or ''}{value or ''}{told}") or "\n" in f"{key or ''}{told}":

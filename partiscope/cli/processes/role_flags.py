@@ -56,6 +56,7 @@ def role_documents(settings: Settings, roles: Mapping[str, str]) -> list[dict[st
             "operations": sorted(known[role].operations) if role in known else [],
             "topics": list(known[role].topics) if role in known else [],
             "reads_records": role in known and known[role].may_read_records,
+            "sees_unmasked": role in known and known[role].sees_unmasked,
         }
         for where, role in roles.items()
     ]

@@ -57,7 +57,7 @@ def tui(
             bus_id=target.bus_id,
             flags=target.flags,
             clusters=target.clusters,
-            is_plain=are_plain() and not users.is_there,
+            is_plain=are_plain() and not users.is_there and not settings.masking,
             tour=target.tour,
             tour_mark=str(settings.data.absolute() / TOUR_MARK),
             chain_file=str(settings.chain_file),

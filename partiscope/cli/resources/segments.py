@@ -17,7 +17,10 @@ from broker.log.dump_log import (
     read_time_index,
 )
 from broker.log.errors import OffsetOutOfRangeError, StorageError
+from control.access.login import acting
+from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import NoSuchPartitionError
+from control.kafka.records.masks import mask_of
 from control.model.units import counted
 from control.views.format import bytes_text
 from control.views.printable import printable, told_bytes
@@ -53,6 +56,8 @@ def segments(
     Example: partiscope segments orders 0 --offset 1234 --json
     """
     settings = settings_with(data=data)
+    if offset is not None:
+        _check_readable(topic)
     places = [log_dir] if log_dir is not None else sorted(settings.data.glob("broker-*/"))
     found = [place / f"{topic}-{partition}" for place in places]
     directories = [directory for directory in found if directory.is_dir()]
@@ -80,6 +85,18 @@ def segments(
                     _print_indexes(directory, facts)
     except StorageError as error:
         raise CommandError(str(error)) from error
+
+
+def _check_readable(topic: str) -> None:
+    """:raises CommandError: who acts may not read these records, or not all of them."""
+    mask, login = mask_of(KafkaSettings(bootstrap=""), topic), acting()
+    why = "" if login is None else login.why_no_records("", topic)
+    if why or mask is not None:
+        told = why or "masking rules hold for this topic, and a file on disk shows all of a record"
+        raise CommandError(
+            f"the message is not shown: {told}. `partiscope browse {topic} --partition N "
+            "--offset N` shows what may be seen",
+        )
 
 
 def _partitions_below(places: Sequence[Path], topic: str) -> int:
