@@ -23,6 +23,8 @@ FieldCheck = Callable[[str], str | None]
 
 TOPIC_CHARACTERS_MAX: Final = 249
 PARTITIONS_MAX: Final = 100_000
+FACTOR_MAX: Final = 100
+"""Replicas of a partition; more than a cluster of today has brokers."""
 SPREAD_MS_MAX: Final = 86_400_000
 _TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
@@ -72,7 +74,7 @@ def broker_id(text: str) -> str | None:
 
 def broker_ids(text: str) -> str | None:
     """Ids with commas between."""
-    is_fine = all(part.strip().isdecimal() for part in text.split(","))
+    is_fine = all(re.fullmatch("[0-9]{1,10}", part) for part in split_pairs(text))
     return None if is_fine else "broker ids with commas between, like 101,102"
 
 

@@ -4,6 +4,8 @@ import asyncio
 import os
 import re
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -12,6 +14,8 @@ import typer
 from broker.named_file import NamedFileError, read_text
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.model.units import counted
+from control.operations import checks
+from control.operations.catalogue.moves.reassign import plan_request, with_task
 from control.operations.reassignment.planning import Planning
 from control.views.format import NONE
 from control.views.plans import gap_percent, nothing_to_move
@@ -74,7 +78,12 @@ def plan(
     topology: Annotated[
         Path | None, typer.Option(help="Plan offline, for the cluster in this JSON file.")
     ] = None,
-    goal: Annotated[Goal, typer.Option(help="Goal of the plan.")] = Goal.BALANCE,
+    goal: Annotated[
+        Goal | None,
+        typer.Option(
+            help="Goal of the plan; as its form, minimal with --add-brokers, else balance."
+        ),
+    ] = None,
     topics: Annotated[str, typer.Option(metavar="NAME,…", help="Only topics; * matches.")] = "",
     partitions: Annotated[str, typer.Option(metavar="TOPIC-N,…", help="Only partitions.")] = "",
     exclude_topics: Annotated[
@@ -88,7 +97,10 @@ def plan(
     remove_brokers: Annotated[str, _ids_of("Brokers to empty.")] = "",
     relieve_brokers: Annotated[str, _ids_of("Brokers to take bytes from.")] = "",
     replication_factor: Annotated[
-        int | None, typer.Option(min=1, help="New replication factor; sets --goal replication.")
+        int | None,
+        typer.Option(
+            min=1, max=checks.FACTOR_MAX, help="New replication factor; sets --goal replication."
+        ),
     ] = None,
     require_racks: RequireRacks = False,
     edit: Edit = "",
@@ -99,24 +111,22 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Plan a reassignment: what would move, how even it would get, and the least that must."""
-    if replication_factor is not None:
-        goal = Goal.REPLICATION
-    elif relieve_brokers and goal is Goal.BALANCE:
-        goal = Goal.RELIEVE
-    request = PlanRequest(
-        goal=goal,
-        topics=_names(topics),
-        partitions=_names(partitions),
-        exclude_topics=_names(exclude_topics),
-        keep_partitions=_names(keep),
-        relieve_brokers=_ids(relieve_brokers),
-        replication_factor=replication_factor,
-        exclude_brokers=_ids(exclude_brokers),
-        add_brokers=_ids(add_brokers),
-        remove_brokers=_ids(remove_brokers),
-        require_racks=require_racks,
-        alternatives=alternatives,
-    )
+    given = {
+        "goal": (goal or Goal.BALANCE).value,
+        "topics": topics,
+        "partitions": partitions,
+        "exclude_topics": exclude_topics,
+        "keep_partitions": keep,
+        "exclude_brokers": exclude_brokers,
+        "add_brokers": add_brokers,
+        "remove_brokers": remove_brokers,
+        "relieve_brokers": relieve_brokers,
+        "replication_factor": str(replication_factor or ""),
+        "require_racks": "yes" if require_racks else "",
+    }
+    request = replace(_request(given), alternatives=alternatives)
+    if goal is not None and replication_factor is None:
+        request = replace(request, goal=goal)
     before = None if topology is None else topology_in(topology)
     hand = (_entries(edit), leaders)
     started_s = time.perf_counter()
@@ -130,16 +140,14 @@ def plan(
         _print(made, seconds)
 
 
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, (part.strip() for part in text.split(","))))
-
-
-def _ids(text: str) -> tuple[int, ...]:
-    words = _names(text)
-    if not all(re.fullmatch("[0-9]{1,10}", word) for word in words):
-        told = text if len(text) <= _QUOTED_MAX else f"{text[:_QUOTED_MAX]}…"
-        raise CommandError(f"{told!r} is not a list of broker ids such as 101,102", Exit.WRONG_USE)
-    return tuple(map(int, words))
+def _request(given: Mapping[str, str]) -> PlanRequest:
+    """As the form makes it of the same fields."""
+    for name, text in given.items():
+        if name.endswith("_brokers") and (wrong := checks.broker_ids(text)):
+            told = text if len(text) <= _QUOTED_MAX else f"{text[:_QUOTED_MAX]}…"
+            raise CommandError(f"{told!r} is not what --{name.replace('_', '-')} takes: {wrong}",
+                               Exit.WRONG_USE)  # fmt: skip
+    return plan_request(with_task(given))
 
 
 def topology_in(path: Path) -> Topology:

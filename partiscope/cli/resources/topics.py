@@ -1,7 +1,7 @@
 """``partiscope topics``: list, describe, create, alter, delete."""
 
 import asyncio
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -22,6 +22,7 @@ from control.operations.catalogue.topics.delete_records import (
     before_problem,
 )
 from control.operations.catalogue.topics.topic_templates import TEMPLATE_HELP, Template
+from control.operations.checks import FACTOR_MAX, PARTITIONS_MAX
 from control.views.snapshots.snapshot import topic_page
 from control.views.tables.topics import (
     LISTED_TOPICS,
@@ -67,8 +68,6 @@ app = typer.Typer(
     cls=ListByDefault,
     help="List (what `partiscope topics` alone does), describe, create, alter, delete topics.",
 )
-PARTITIONS_MAX: Final = 1_000_000
-FACTOR_MAX: Final = 32_767
 Topic = Annotated[str, typer.Argument(help="Name of the topic.")]
 Config = Annotated[
     list[str] | None, typer.Option("--config", help="key=value, Kafka's own name; repeatable.")

@@ -143,7 +143,7 @@ REASSIGN: Final = OperationForm(
             kind=FieldKind.NUMBER,
             help="the new factor",
             is_required=True,
-            check=checks.whole(1, 100),
+            check=checks.whole(1, checks.FACTOR_MAX),
             only_for=(Task.REPLICATION,),
         ),
         FormField(

@@ -82,7 +82,7 @@ class CreateTopic(Operation):
                 label="Replication factor",
                 kind=FieldKind.NUMBER,
                 help="empty: default.replication.factor of the cluster",
-                check=checks.whole(1, 100),
+                check=checks.whole(1, checks.FACTOR_MAX),
             ),
             FormField(
                 name="like",

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import pytest
 
+from control.operations import checks
+from control.operations.catalogue.moves.reassign import Task, with_task
 from partiscope.cli.app import run
 from partiscope.cli.reassignments.plan import before_file
 from planner.reassignment_json import parse_reassignment
@@ -97,6 +99,24 @@ def test_ids_may_have_blanks_and_commas_at_the_end(
     assert plan(topology, "--exclude-brokers", " 3 , 2,", "--json") == 0
     made = json.loads(capsys.readouterr().out)
     assert {each["moved_replicas"] for each in made["alternatives"]} == {0}
+
+
+def test_brokers_are_added_as_by_the_form(
+    topology: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    by_goal = {}
+    for flags in ((), ("--goal", "minimal"), ("--goal", "balance")):
+        assert plan(topology, "--add-brokers", "3", *flags, "--json") == 0
+        made = json.loads(capsys.readouterr().out)
+        by_goal[flags] = [each["moved_replicas"] for each in made["alternatives"]]
+    assert by_goal[()] == by_goal["--goal", "minimal"]
+    assert with_task({"add_brokers": "3"})["task"] == Task.ADD_BROKERS
+
+
+@pytest.mark.parametrize("text", ["a", "²", "٣", "1_0", "9" * 5_000, "+1", "1;2"])
+def test_the_form_refuses_the_ids_that_the_command_refuses(text: str) -> None:
+    assert checks.broker_ids(text) is not None
+    assert checks.broker_ids(" 3 , 2,") is None
 
 
 def test_a_plan_and_its_way_back_are_written(
