@@ -15,7 +15,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin
 
 from tests.contract.operations_rig import unique
-from tests.support.attacker import Attacker, page_with_users
+from tests.support.attacker import Attacker, bearer, page_with_users
 from tests.support.cases import case
 from tests.support.cluster import LocalCluster
 from tests.support.command_line import CommandLine
@@ -189,6 +189,27 @@ def test_a_tab_that_follows_is_told_nothing_of_it(
             assert betrayed(told) == []
 
 
+NAMES: Final = {"q": "text", "path": "json_path", "kf": "key_format", "vf": "value_format"}
+
+
+def test_the_api_tells_nothing_of_it(page: Attacker, topic: str) -> None:
+    token = bearer(page.token("masked", "admin"))
+    for asked in ASKED:
+        with case(asked):
+            named = {NAMES.get(name, name): text for name, text in asked.items()}
+            query = urlencode({"start": "earliest", **named})
+            answer = page.ask(f"/api/v1/records/{topic}?{query}", **token)
+            assert answer.status in (200, 422), answer.text
+            assert betrayed(answer.text + str(answer.headers)) == []
+            is_search = asked and not {"vf", "kf"} & set(asked)
+            assert (OPEN in answer.text) is not bool(is_search)
+    for offset in range(7):
+        for each in ("", "?value_format=hex", "?value_format=avro&key_format=base64"):
+            with case((offset, each)):
+                answer = page.ask(f"/api/v1/records/{topic}/0/{offset}{each}", **token)
+                assert (answer.status, betrayed(answer.text)) == (200, [])
+
+
 def test_only_a_role_with_that_right_sees_it(page: Attacker, topic: str, admin: str) -> None:
     auditor = page.cookie_of("auditor")
     path = f"/record/{topic}/0/0?part=json"
@@ -199,6 +220,8 @@ def test_only_a_role_with_that_right_sees_it(page: Attacker, topic: str, admin: 
     assert page.ask(path, cookie=viewer).status == 403
     query = urlencode({"since": "earliest", "q": PAN})
     assert PAN in page.ask(f"/messages/{topic}.jsonl?{query}", cookie=auditor).text
+    token = bearer(page.token("audits", "auditor"))
+    assert PAN in page.ask(f"/api/v1/records/{topic}/0/0", **token).text
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.responses import JSONResponse, Response
 
 from dashboard.context import PageContext
-from dashboard.server.api import errors, moves, operations, tables
+from dashboard.server.api import errors, moves, operations, records, tables
 from dashboard.server.api.errors import ProblemDocument
 
 DOCUMENT: Final = "/api/v1/openapi.json"
@@ -44,6 +44,7 @@ def create_api(context: PageContext) -> FastAPI:
     )
     errors.register(api)
     tables.register(api, context)
+    records.register(api, context)
     operations.register(api, context)
     moves.register(api, context)
 
