@@ -67,6 +67,16 @@ Choose = Annotated[
     int, typer.Option(metavar="N", min=1, help="With --out: the N-th plan of the table.")
 ]
 Out = Annotated[Path | None, typer.Option(help="Write a plan here, as Kafka's reassignment JSON.")]
+ChosenGoal = Annotated[
+    Goal | None,
+    typer.Option(help="Goal of the plan; as its form, minimal with --add-brokers, else balance."),
+]
+NewFactor = Annotated[
+    int | None,
+    typer.Option(
+        min=1, max=checks.FACTOR_MAX, help="New replication factor; sets --goal replication."
+    ),
+]
 RequireRacks = Annotated[
     bool, typer.Option("--require-racks", help="Refuse while a broker has no rack.")
 ]
@@ -78,12 +88,7 @@ def plan(
     topology: Annotated[
         Path | None, typer.Option(help="Plan offline, for the cluster in this JSON file.")
     ] = None,
-    goal: Annotated[
-        Goal | None,
-        typer.Option(
-            help="Goal of the plan; as its form, minimal with --add-brokers, else balance."
-        ),
-    ] = None,
+    goal: ChosenGoal = None,
     topics: Annotated[str, typer.Option(metavar="NAME,…", help="Only topics; * matches.")] = "",
     partitions: Annotated[str, typer.Option(metavar="TOPIC-N,…", help="Only partitions.")] = "",
     exclude_topics: Annotated[
@@ -96,12 +101,7 @@ def plan(
     add_brokers: Annotated[str, _ids_of("Brokers that have joined and shall carry a share.")] = "",
     remove_brokers: Annotated[str, _ids_of("Brokers to empty.")] = "",
     relieve_brokers: Annotated[str, _ids_of("Brokers to take bytes from.")] = "",
-    replication_factor: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=checks.FACTOR_MAX, help="New replication factor; sets --goal replication."
-        ),
-    ] = None,
+    replication_factor: NewFactor = None,
     require_racks: RequireRacks = False,
     edit: Edit = "",
     leaders: Leaders = LeaderOrder.GIVEN,
