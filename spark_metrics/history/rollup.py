@@ -84,18 +84,27 @@ def due_tasks(history: History, now_ms: int, late_ms: int = LATE_MS) -> list[Tas
 
 
 def _rollups(table: str, files: Sequence[HistoryFile], closed_ms: int) -> Iterable[Task]:
+    waiting_ms = closed_ms
     for span, coarser in COARSER.items():
+        open_files = [file for file in files if file.span == span and not file.is_rolled]
         # An hour waits until its last minute was merged.
-        over_ms = closed_ms - 2 * SPANS_MS[span]
+        over_ms = min(closed_ms - 2 * SPANS_MS[span], waiting_ms)
         begin_ms = over_ms - over_ms % SPANS_MS[coarser]
-        due = [
-            file
-            for file in files
-            if file.span == span and not file.is_rolled and file.until_ms < begin_ms
-        ]
+        due = [file for file in open_files if file.until_ms < begin_ms]
         if due:
-            oldest = sorted(due, key=lambda file: file.until_ms)[:INPUTS_MAX]
-            yield Task(table=table, inputs=tuple(oldest), span=coarser, level=0)
+            yield Task(table=table, inputs=_oldest(due, coarser), span=coarser, level=0)
+        waiting_ms = min((file.from_ms for file in open_files), default=closed_ms)
+
+
+def _oldest(due: Sequence[HistoryFile], coarser: str) -> tuple[HistoryFile, ...]:
+    """As many files as may be open at once; a point of the coarser span is not cut in two."""
+    files = sorted(due, key=lambda file: file.until_ms)
+    some = files[:INPUTS_MAX]
+    if len(files) > len(some):
+        next_ms = files[INPUTS_MAX].until_ms
+        begin_ms = next_ms - next_ms % SPANS_MS[coarser]
+        some = [file for file in some if file.until_ms < begin_ms] or some
+    return tuple(some)
 
 
 def _merges(table: str, files: Sequence[HistoryFile]) -> Iterable[Task]:
@@ -181,11 +190,11 @@ class HistoryMaintenance:
 
     def _damaged(self, paths: Sequence[str]) -> dict[str, str]:
         """Why some of them are no tables any more. One is gone where two looks in turn say so."""
-        found = {path: why for path in paths if (why := damage(self._files, path))}
-        gone = {path for path, why in found.items() if why == GONE}
+        damages = {path: why for path in paths if (why := damage(self._files, path))}
+        gone = {path for path, why in damages.items() if why == GONE}
         first_look = gone - self._missed
         self._missed = (self._missed - {*paths}) | gone
-        return {path: why for path, why in found.items() if path not in first_look}
+        return {path: why for path, why in damages.items() if path not in first_look}
 
     def _merged(self, task: Task, path: str) -> HistoryFile:
         shape = SHAPES[task.table]

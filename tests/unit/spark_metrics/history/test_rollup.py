@@ -9,7 +9,14 @@ from typing import Any
 
 import pytest
 
-from spark_metrics.history.rollup import LEVEL_MAX, MERGE_FILES, Done, adopted, due_tasks
+from spark_metrics.history.rollup import (
+    INPUTS_MAX,
+    LEVEL_MAX,
+    MERGE_FILES,
+    Done,
+    adopted,
+    due_tasks,
+)
 from spark_metrics.history.sql import HistoryRange
 from spark_metrics.read.file_selection import files_for
 from spark_metrics.store.layout import GRACE_MS, HistoryFile
@@ -165,6 +172,28 @@ def test_after_a_pause_longer_than_fine_history_nothing_is_missing(job: Job) -> 
     job.now_ms += 3 * SPANS_MS[HOUR]
     job.start(AtOnce())
     job.run(minutes=3)
+    job.expect(60_000)
+
+
+def test_an_hour_whose_end_the_job_has_missed_is_one_point(job: Job) -> None:
+    job.run(minutes=58)
+    job.now_ms += 14 * 60_000
+    job.run(minutes=70)
+    assert job.spans()[HOUR] == 2 * 2
+    job.expect(3_600_000)
+
+
+def test_more_files_than_are_merged_at_once_do_not_cut_a_minute(job: Job) -> None:
+    job.start(Never())
+    for _ in range(INPUTS_MAX + 22):
+        job.now_ms += 20_000
+        job.commit(job.now_ms - 1_500)
+    job.start(AtOnce())
+    job.now_ms += 2 * 60_000
+    for _ in range(4):
+        job.now_ms += 1_000
+        job.commit()
+    assert job.spans()[MINUTE] == 2 * (INPUTS_MAX + 22) // 3
     job.expect(60_000)
 
 
