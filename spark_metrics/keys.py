@@ -34,8 +34,8 @@ def places_of(wanted: Any, known: Any) -> Any:
     if not len(known):
         return np.full(len(wanted), -1)
     order = np.argsort(known, kind="stable")
-    found = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
-    return np.where(known[found] == wanted, found, -1)
+    places = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
+    return np.where(known[places] == wanted, places, -1)
 
 
 def sorted_by(table: pa.Table, key: Sequence[str]) -> pa.Table:

@@ -74,13 +74,13 @@ def judge(before: StateBefore, read: Sequence[Head]) -> Judged:
     cut = cut_steps(heads)
     groups, steps = list(before.groups), []
     for number, records in enumerate(cut):
-        told = [head for _, head in records]
+        step_heads = [head for _, head in records]
         offsets_of = heads if number == len(cut) - 1 else ()
         earlier = memory
-        memory = memory.observe(observed(told, offsets_of=offsets_of, at_ms=at_ms))
+        memory = memory.observe(observed(step_heads, offsets_of=offsets_of, at_ms=at_ms))
         groups = merge_groups(
             groups,
-            [group for head in told for group in head.groups],
+            [group for head in step_heads for group in head.groups],
             memory.complete_rounds(),
             memory.silent_sources(),
         )

@@ -44,8 +44,8 @@ class DriverFold:
             return None
         rows.clear()
         records = len(judged.heads)
-        told = count_rows(record for step in judged.steps for record in step.records)
-        plan = replace(plan, buckets=buckets_for(told, plan.buckets))
+        rows_told = count_rows(record for step in judged.steps for record in step.records)
+        plan = replace(plan, buckets=buckets_for(rows_told, plan.buckets))
         with phases.of("fold"):
             buckets, bad = self._fold(plan, judged)
         return FoldedBatch(records=records, judged=judged, buckets=buckets, bad=bad)

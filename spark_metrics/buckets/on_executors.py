@@ -68,8 +68,8 @@ class ExecutorFold:
         if [it.bucket for it in results] != list(range(plan.buckets)):
             raise RuntimeError(f"of {plan.buckets} buckets {len(results)} came back")
         with phases.of("decode"):
-            told = {_place(head): head for it in results for head in it.heads}
-            heads = [told[place] for place in sorted(told)]
+            by_offset = {_place(head): head for it in results for head in it.heads}
+            heads = [by_offset[place] for place in sorted(by_offset)]
             judged = judge(plan.before.later(monotonic_ms() - began_ms), heads)
         if heads and not judged.heads:
             return None
@@ -132,16 +132,16 @@ def fold_records(plan: FoldPlan, bucket: int, records: Iterable[KafkaRecord]) ->
     # Groups are the driver's business: it learns of them by the heads of the first task.
     every = (read_head(record, with_groups=not bucket) for record in records)
     read = [head for head in every if bucket in head.buckets(plan.buckets)]
-    told = [_without_bytes(head) for head in read if head.buckets(plan.buckets)[0] == bucket]
+    own_heads = [_without_bytes(head) for head in read if head.buckets(plan.buckets)[0] == bucket]
     judged = judge(plan.before, [of_bucket(head, bucket, plan.buckets) for head in read])
     thinned = [newest_rounds(step.records) for step in judged.steps]
     bad = bad_heads(judged.heads, thinned)
 
     def rows() -> Iterator[Rows]:
         for step in thinned:
-            found, spoilt = rows_of_bucket(step, bucket, plan.buckets)
+            step_rows, spoilt = rows_of_bucket(step, bucket, plan.buckets)
             bad.update(spoilt)
-            yield found
+            yield step_rows
 
     files = files_of(plan.store)
     folded = fold_files(files, plan, bucket, judged, rows())
@@ -153,7 +153,7 @@ def fold_records(plan: FoldPlan, bucket: int, records: Iterable[KafkaRecord]) ->
     make_lasting(files, [*folded.paths.values(), *written])
     return TaskResult(
         bucket=bucket,
-        heads=told,
+        heads=own_heads,
         folded=replace(folded, points={}, history=history),
         bad=[*bad.values()],
     )
@@ -172,12 +172,12 @@ def of_bucket(head: Head, bucket: int, buckets: int) -> Head:
 def _needed(parts: int, parts_of: tuple[int, ...], bucket: int, buckets: int) -> frozenset[int]:
     """The parts of a round that concern a bucket: its own, and those of no bucket."""
     place = parts - sum(parts_of)
-    found = set(range(place))
+    needed = set(range(place))
     for number, count in enumerate(parts_of):
         if bucket in buckets_within(number, len(parts_of), buckets):
-            found.update(range(place, place + count))
+            needed.update(range(place, place + count))
         place += count
-    return frozenset(found)
+    return frozenset(needed)
 
 
 def _without_bytes(head: Head) -> Head:

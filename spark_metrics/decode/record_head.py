@@ -135,8 +135,8 @@ def _part(document: Mapping[str, Any], kafka_ms: int) -> RoundPart:
     Raises:
         UNREADABLE: it is none.
     """
-    told = {**_DEFAULTS, **document}
-    numbers = {name: whole(told[name], of) for name, of in ENVELOPE.items()}
+    fields = {**_DEFAULTS, **document}
+    numbers = {name: whole(fields[name], of) for name, of in ENVELOPE.items()}
     del numbers["v"]
     if numbers["part"] >= numbers["parts"]:
         raise ValueError("no part of a round")
@@ -267,15 +267,15 @@ def _group(part: RoundPart, row: Mapping[str, Any]) -> RegisteredGroup:
 
 def seen_of(heads: Iterable[Head]) -> dict[SourceKey, Seen]:
     """The first and the last time of each source, by its own clock."""
-    found: dict[SourceKey, Seen] = {}
+    times: dict[SourceKey, Seen] = {}
     for head in heads:
         if head.part is not None:
             key, round_ms = head.part.source, head.part.round_ms
-            so_far = found.get(key, Seen(first_ms=round_ms, sent_ms=0))
-            found[key] = Seen(
+            so_far = times.get(key, Seen(first_ms=round_ms, sent_ms=0))
+            times[key] = Seen(
                 first_ms=min(so_far.first_ms, round_ms), sent_ms=max(so_far.sent_ms, _sent_ms(head))
             )
-    return found
+    return times
 
 
 def _sent_ms(head: Head) -> int:

@@ -53,15 +53,17 @@ class Parsed:
 
 def parse_rows(kind: str, heads: NumberedHeads) -> Parsed:
     """The newest rows of this kind (``replicas`` or ``commits``) in records with their numbers."""
-    told = [(number, head) for number, head in heads if (head.rows or {}).get(kind)]
+    with_rows = [(number, head) for number, head in heads if (head.rows or {}).get(kind)]
     schema = coded_schema(ROWS[kind])
-    if not told:
+    if not with_rows:
         return Parsed(rows=schema.empty_table(), bad_numbers=frozenset())
-    bodies = [_body(number, head) for number, head in told]
+    bodies = [_body(number, head) for number, head in with_rows]
     read = read_bodies(kind, bodies)
     is_out = is_out_of_range(kind, read.table)
-    rows = _set_right(replace(read, table=with_readable(read.table)), [head for _, head in told])
-    for name, column in _envelopes(told).items():
+    rows = _set_right(
+        replace(read, table=with_readable(read.table)), [head for _, head in with_rows]
+    )
+    for name, column in _envelopes(with_rows).items():
         rows = rows.append_column(name, column.take(pa.array(read.place)))
     is_bad = _bad(kind, rows) | is_out.to_numpy(zero_copy_only=False)
     numbers = np.array([body.number for body in bodies])
@@ -78,12 +80,12 @@ def parse_rows(kind: str, heads: NumberedHeads) -> Parsed:
 def _named(kind: str, rows: pa.Table, is_bad: Any, numbers: Any) -> dict[int, list[str]]:
     """The first bad rows in words, by the number of their record."""
     places = np.flatnonzero(is_bad)[:NAMED_MAX]
-    found: dict[int, list[str]] = {}
+    complaints: dict[int, list[str]] = {}
     for number, row in zip(numbers[places], rows.take(pa.array(places)).to_pylist(), strict=True):
         whose = f"group {row['group_id']}" if kind == "commits" else f"broker {row['source']}"
         name = f"{whose}, {row['topic']}-{row['partition']}: {complaint(row)}"
-        found.setdefault(int(number), []).append(name)
-    return found
+        complaints.setdefault(int(number), []).append(name)
+    return complaints
 
 
 def _body(number: int, head: Head) -> Body:

@@ -138,10 +138,10 @@ def where(condition: Column, then: Operand, otherwise: Operand) -> Column:
 def first_of(*cases: tuple[Column, Operand], otherwise: Operand = None) -> Column:
     """The value of the first condition that is known to hold."""
     values = [value for _, value in cases] + [otherwise]
-    found = _column_of(values, len(cases[0][0]))
+    chosen = _column_of(values, len(cases[0][0]))
     for condition, value in reversed(cases):
-        found = where(condition, value, found)
-    return found
+        chosen = where(condition, value, chosen)
+    return chosen
 
 
 def greatest(*of: Operand) -> Column:

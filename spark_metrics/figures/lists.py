@@ -44,11 +44,11 @@ class Lists:
 
     def at(self, rows: Column) -> "Lists":
         """The lists of these rows; an empty one where the row is unknown."""
-        known = rows.is_known.numpy()
+        is_known = rows.is_known.numpy()
         places = rows.or_else(0).numpy()
         if not len(self.starts):
             return Lists(self.items, np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64))
-        return Lists(self.items, self.starts[places], np.where(known, self.counts[places], 0))
+        return Lists(self.items, self.starts[places], np.where(is_known, self.counts[places], 0))
 
     def item(self, place: Any) -> Column:
         """The item at this place of each list; unknown where there is none."""
@@ -62,15 +62,15 @@ class Lists:
         where the bound is unknown.
         """
         counts = np.where(bound.is_known.numpy(), self.counts // stride, 0)
-        found = np.zeros(len(counts), np.int64)
+        passed = np.zeros(len(counts), np.int64)
         if not counts.any():
-            return found
+            return passed
         items, bounds = self.items.to_numpy(zero_copy_only=False), bound.or_else(0).numpy()
         step = 1 << int(counts.max()).bit_length() - 1
         while step:
-            place = found + step - 1
+            place = passed + step - 1
             is_there = place < counts
             value = items[np.where(is_there, self.starts + stride * place, 0)]
-            found += np.where(is_there & test(value, bounds), step, 0)
+            passed += np.where(is_there & test(value, bounds), step, 0)
             step //= 2
-        return found
+        return passed

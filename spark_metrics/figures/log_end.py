@@ -26,34 +26,34 @@ class Points(NamedTuple):
 
 
 def with_newest(
-    known: Mapping[str, Lists], *, now_ms: Column, end: Column, is_new: Column
+    before: Mapping[str, Lists], *, now_ms: Column, end: Column, is_new: Column
 ) -> Points:
     """The points after a reading of the end; a log that was begun anew begins its points anew.
 
     Every reading is a point until there are as many as can be. Then those go that tell least.
     """
-    newest_ms, newest = known["ms"].item(0), known["offset"].item(0)
+    newest_ms, newest = before["ms"].item(0), before["offset"].item(0)
     goes_on = ((now_ms > newest_ms) & (end >= newest)) | newest_ms.is_unknown
     adds = (is_new & now_ms.is_known & goes_on).is_sure
     begins = (~adds & (end < newest)).is_sure
-    lists = known["ms"]
+    lists = before["ms"]
     counts = np.where(begins.numpy(), 0, lists.counts)
     places, counts = _in_front((adds | begins).numpy(), lists.starts, counts, len(lists.items))
     now = {"ms": now_ms, "offset": end, "error_ms": where(begins, None, now_ms - newest_ms)}
-    told = [
-        pa.concat_arrays([known[it].items, now[it].values]).take(pa.array(places)) for it in now
+    columns = [
+        pa.concat_arrays([before[it].items, now[it].values]).take(pa.array(places)) for it in now
     ]
     thins = adds.numpy() & (counts > POINTS_MAX)
     if not thins.any():
-        return Points(counts, *told)
-    errors = told[2].to_numpy(zero_copy_only=False).copy()
-    ms, offset = (it.to_numpy(zero_copy_only=False) for it in told[:2])
+        return Points(counts, *columns)
+    errors = columns[2].to_numpy(zero_copy_only=False).copy()
+    ms, offset = (it.to_numpy(zero_copy_only=False) for it in columns[:2])
     at = _kept(ms, offset, errors, _starts(counts)[thins])
-    told[2] = pa.array(errors, pa.int64(), from_pandas=True)
+    columns[2] = pa.array(errors, pa.int64(), from_pandas=True)
     keeps = ~np.repeat(thins, counts)
     keeps[at] = True
     counts = np.where(thins, POINTS_KEPT, counts)
-    return Points(counts, *(it.filter(pa.array(keeps)) for it in told))
+    return Points(counts, *(it.filter(pa.array(keeps)) for it in columns))
 
 
 def _in_front(adds: Any, starts: Any, counts: Any, items: int) -> tuple[Any, Any]:
@@ -87,8 +87,8 @@ def _kept(ms: Any, offset: Any, errors: Any, begins: Any) -> Any:
         for neighbour in (before, behind):
             some = np.flatnonzero((neighbour > 0) & (neighbour < POINTS_MAX))
             here = neighbour[some]
-            found = _cost(of, some, newer[some, here], here, older[some, here])
-            cost[some, here], errs_ms[some, here] = found
+            costs = _cost(of, some, newer[some, here], here, older[some, here])
+            cost[some, here], errs_ms[some, here] = costs
     errors[at] = of[2]
     return at[stays]
 
@@ -112,12 +112,12 @@ def _cost(
         (errors[rows, newer], last == mid, until - at),
         (errors[rows, here], mid == first, at - since),
     )
-    known = [
+    errs_before_ms = [
         np.where(stood, 0.0, np.where(np.isnan(err), span_ms, err)) for err, stood, span_ms in lines
     ]
     line = since + to_here / np.maximum(rises, 1.0) * (until - since)
     past_ms = np.where(rises == 0, 0.0, np.abs(line - at))
-    errs_ms = np.ceil(np.maximum(*known) + past_ms)
+    errs_ms = np.ceil(np.maximum(*errs_before_ms) + past_ms)
     age_ms = ms[rows, 0] - at + _SHARP_MS
     return (errs_ms + _DISTANCE * (until - since)) / age_ms, errs_ms
 
@@ -136,21 +136,24 @@ class Starts(NamedTuple):
 
 
 def with_start(
-    known: Mapping[str, Lists], *, now_ms: Column, start: Column, end: Column, is_new: Column
+    before: Mapping[str, Lists], *, now_ms: Column, start: Column, end: Column, is_new: Column
 ) -> Starts:
     """The starts after a reading; a log that was begun anew begins them anew.
 
     ``end``: where the log ended; unknown where age may have moved its start.
     """
-    newest = known["offset"].item(0)
+    newest = before["offset"].item(0)
     begins = (start < newest).is_sure
     adds = (is_new & now_ms.is_known & (newest.is_unknown | (start > newest))).is_sure | begins
-    counts = np.where(begins.numpy(), 0, np.minimum(known["ms"].counts, STARTS_MAX - 1))
-    counts = np.where(adds.numpy(), counts, known["ms"].counts)
-    lists = known["ms"]
+    counts = np.where(begins.numpy(), 0, np.minimum(before["ms"].counts, STARTS_MAX - 1))
+    counts = np.where(adds.numpy(), counts, before["ms"].counts)
+    lists = before["ms"]
     places, counts = _in_front(adds.numpy(), lists.starts, counts, len(lists.items))
     now = {"ms": now_ms, "offset": start, "end": end}
     return Starts(
         counts,
-        *(pa.concat_arrays([known[it].items, now[it].values]).take(pa.array(places)) for it in now),
+        *(
+            pa.concat_arrays([before[it].items, now[it].values]).take(pa.array(places))
+            for it in now
+        ),
     )

@@ -50,7 +50,7 @@ def pair(
         times.leading(np.greater_equal, ms)
         for ms in (newest.ms.where(brings), wait_b.ms, wait_a.ms)
     ]
-    is_newest, is_b, is_a = (found > 0 for found in after)
+    is_newest, is_b, is_a = (count > 0 for count in after)
     place = np.select([is_newest, is_b], after[:2], after[2]) - 1
     is_fresh = column(place >= 0)
     a_waits = wait_a.ms.is_known & ~is_fresh

@@ -50,9 +50,9 @@ def leader_rates(readings: Lists, is_offline: Column, most: int) -> dict[str, Co
         return rate(values.item(0), values.item(at), span_ms)
 
     counts_bytes = readings.field("bytes_in").item(0).is_known
-    found = {
+    rates = {
         "in_records_per_s": of("high_watermark"),
         "in_bytes_per_s": where(counts_bytes, of("bytes_in"), of("size_bytes")),
         "out_bytes_per_s": of("bytes_out"),
     }
-    return {name: where(is_offline, 0.0, value) for name, value in found.items()}
+    return {name: where(is_offline, 0.0, value) for name, value in rates.items()}

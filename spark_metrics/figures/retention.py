@@ -86,12 +86,12 @@ def kept(
     floor = greatest(longest - step, 0)
     is_alike = (floor <= shortest) & lengths[0].is_known & lengths[1].is_known
     is_by_size = is_alike & (end - start <= longest + step_max * 2) & retention_bytes.is_unknown
-    told = ((end - start) / size_bytes * retention_bytes).where(retention_bytes >= 0)
+    by_setting = ((end - start) / size_bytes * retention_bytes).where(retention_bytes >= 0)
     return Kept(
         looked_ms=times.item(0).where(is_move[0]),
         check_ms=_check_ms(waits).where(is_move[0]),
         step=step,
-        records=told.or_else(((floor + shortest) / 2.0).where(is_by_size)).whole(),
+        records=by_setting.or_else(((floor + shortest) / 2.0).where(is_by_size)).whole(),
     )
 
 
@@ -162,12 +162,12 @@ def _segment_end(offset: Column, unread: Unread, held: Kept, segments: Lists) ->
     base, following = segments.item(np.where(place > 0, place - 1, -1)), segments.item(place)
     before = segments.item(place - 2)
     active = greatest(base + (base - before), unread.end)
-    told = following.or_else(active).where(column(place > 0))
+    by_segments = following.or_else(active).where(column(place > 0))
     first, newest = segments.item(np.zeros_like(place)), segments.item(segments.counts - 1)
     step = ((newest - first) / column(segments.counts - 1)).or_else(held.step)
     nth = ((offset - unread.start) / step).whole() + 1
     guessed = least(unread.start + (step * nth).whole(), first).where(nth.is_known)
-    return greatest(told.or_else(guessed, offset + 1), offset + 1)
+    return greatest(by_segments.or_else(guessed, offset + 1), offset + 1)
 
 
 def _expected_ms(offset: Column, unread: Unread, log: LogTimes) -> Column:

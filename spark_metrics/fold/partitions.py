@@ -78,15 +78,15 @@ class Met:
 
     def chosen(self, takes: Column, kind: str, *names: str) -> dict[str, Column]:
         """Fields of what is told where it is taken, else of the state."""
-        found = {}
+        columns = {}
         for name in names:
             held = self.state[name]
-            told = pc.struct_field(one_array(self.rows[kind]), [name])
-            both = pa.concat_arrays([held, told.cast(held.type)])
+            brought = pc.struct_field(one_array(self.rows[kind]), [name])
+            both = pa.concat_arrays([held, brought.cast(held.type)])
             own = np.arange(len(held))
             places = np.where(takes.numpy(), len(held) + self.source, own)
-            found[name] = Column(both.take(pa.array(places)))
-        return found
+            columns[name] = Column(both.take(pa.array(places)))
+        return columns
 
 
 def newest_partitions(rows: pa.Table, state: pa.Table, brokers: Sequence[KnownBroker]) -> pa.Table:
@@ -100,8 +100,8 @@ def newest_partitions(rows: pa.Table, state: pa.Table, brokers: Sequence[KnownBr
     """
     met = _met(rows, state)
     known_brokers = KnownBrokers(brokers, met.ids["cluster"])
-    brought = Lists.of(met.rows["rows"]).at(column(pa.array(met.source, mask=met.source < 0)))
-    replicas = met_replicas(Lists.of(met.state["members"]), brought, known_brokers)
+    new_rows = Lists.of(met.rows["rows"]).at(column(pa.array(met.source, mask=met.source < 0)))
+    replicas = met_replicas(Lists.of(met.state["members"]), new_rows, known_brokers)
     view = _view(met, replicas)
     log, takes_log, is_same = _log(met, replicas)
     ends = _ends(met, log, takes_log, is_same)
@@ -120,17 +120,17 @@ def newest_partitions(rows: pa.Table, state: pa.Table, brokers: Sequence[KnownBr
         "is_partition": _is_partition(view, replicas, known_brokers, is_offline),
         "leader": where(is_offline, -1, told_leader),
     }
-    given = {name: it.values for name, it in columns.items()}
-    given |= {name: met.ids[name] for name in KEY}
-    given |= _over_time(met, log, ends, takes_log)
-    given |= {"ends": lists_of(ends.packed(), ends.counts), "members": replicas.members()}
-    given |= _of_replicas(replicas, view, ends)
-    return pa.table(given)
+    answer = {name: it.values for name, it in columns.items()}
+    answer |= {name: met.ids[name] for name in KEY}
+    answer |= _over_time(met, log, ends, takes_log)
+    answer |= {"ends": lists_of(ends.packed(), ends.counts), "members": replicas.members()}
+    answer |= _of_replicas(replicas, view, ends)
+    return pa.table(answer)
 
 
 def _met(rows: pa.Table, state: pa.Table) -> Met:
-    codes, known = key_codes([rows, state], KEY)
-    places = places_of(codes, known)
+    row_codes, state_codes = key_codes([rows, state], KEY)
+    places = places_of(row_codes, state_codes)
     is_new = places < 0
     new = np.flatnonzero(is_new)
     places[is_new] = state.num_rows + np.arange(len(new))
@@ -219,7 +219,7 @@ def _log(met: Met, replicas: Replicas) -> tuple[dict[str, Column], Column, Colum
     takes = (takes & (told_by >= 0)).is_sure
     teller = where(takes, new_logger, logger)
     now_leads = where(takes, leads, held_leads)
-    found = {
+    log = {
         "log_broker": where(takes, told_by, broker),
         "log_leads": now_leads,
         "log_epoch": where(takes, epoch, met.held("log_epoch")),
@@ -227,7 +227,7 @@ def _log(met: Met, replicas: Replicas) -> tuple[dict[str, Column], Column, Colum
         "read_ms": replicas.columns["read_ms"].take(teller).or_else(met.held("read_ms")),
         "is_fresh": replicas.columns["is_fresh"].take(teller).is_sure,
     }
-    return found, takes, (replicas.columns["is_same"].take(teller) & now_leads).is_sure
+    return log, takes, (replicas.columns["is_same"].take(teller) & now_leads).is_sure
 
 
 def _ends(met: Met, log: dict[str, Column], takes: Column, is_same: Column) -> Lists:
@@ -291,7 +291,7 @@ def _changes_of_isr(met: Met, isr: Column) -> dict[str, Column]:
     was_told = (met.held("isr").is_known & isr.is_known).numpy()
     ids = _ids(before), _ids(after)
     is_same = ids[0].equals(ids[1])
-    found = {}
+    changes = {}
     for name, these, (of_these, of_others) in (
         ("isr_shrinks", before, ids),
         ("isr_expands", after, ids[::-1]),
@@ -300,8 +300,8 @@ def _changes_of_isr(met: Met, isr: Column) -> dict[str, Column]:
         if not is_same:
             is_in = pc.is_in(of_these, of_others).to_numpy(zero_copy_only=False)
             changed[partition_of(these)[~is_in]] = 1
-        found[name] = met.held(name).or_else(0) + column(changed * was_told)
-    return found
+        changes[name] = met.held(name).or_else(0) + column(changed * was_told)
+    return changes
 
 
 def _ids(lists: Lists) -> Any:
@@ -319,14 +319,14 @@ def _over_time(met: Met, log: dict[str, Column], ends: Lists, takes: Column) -> 
         end=end,
         is_new=log["is_fresh"],
     )
-    known = Lists.of(met.state["log_points"])
-    begins_anew = end < known.item(known.counts - 2)
+    records_before = Lists.of(met.state["log_points"])
+    begins_anew = end < records_before.item(records_before.counts - 2)
     is_told = takes & met.told("log", "log_points").is_known
     (log_points,) = met.chosen(is_told, "log", "log_points").values()
-    kept = column(np.arange(len(end))).where(is_told | ~begins_anew.is_sure)
+    keeps = column(np.arange(len(end))).where(is_told | ~begins_anew.is_sure)
     items = [after.ms, after.offset, after.error_ms]
     as_points = lists_of(pa.StructArray.from_arrays(items, list(POINT)), after.counts)
-    points, records = Lists.of(as_points), log_points.take(kept).values
+    points, records = Lists.of(as_points), log_points.take(keeps).values
     times, offsets, errors = (points.field(name) for name in POINT)
     log_times = LogTimes(times, offsets, errors, Lists.of(records))
     return {
@@ -338,25 +338,25 @@ def _over_time(met: Met, log: dict[str, Column], ends: Lists, takes: Column) -> 
 
 def _starts(met: Met, log: dict[str, Column], ends: Lists, times: LogTimes) -> pa.ListArray:
     """Where the log began, with where it begins now."""
-    known = Lists.of(met.state["log_starts"])
+    before = Lists.of(met.state["log_starts"])
     start, now_ms = log["log_start_offset"], ends.field("read_ms").item(0)
     end = ends.field("high_watermark").item(0)
-    moved = np.flatnonzero((start > known.field("offset").item(0)).is_sure.numpy())
+    moved = np.flatnonzero((start > before.field("offset").item(0)).is_sure.numpy())
     if len(moved):
         at = column(moved)
         age_ms = now_ms.take(at) - times.at(at).reached(start.take(at)).ms
         by_age = np.zeros(len(start), bool)
         by_age[moved] = may_be_by_age(age_ms, log["retention_ms"].take(at)).numpy()
         end = end.where(~column(by_age))
-    found = log_end.with_start(
-        {name: known.field(name) for name in START},
+    after = log_end.with_start(
+        {name: before.field(name) for name in START},
         now_ms=now_ms,
         start=start,
         end=end,
         is_new=log["is_fresh"],
     )
-    items = pa.StructArray.from_arrays([found.ms, found.offset, found.end], list(START))
-    return lists_of(items, found.counts)
+    items = pa.StructArray.from_arrays([after.ms, after.offset, after.end], list(START))
+    return lists_of(items, after.counts)
 
 
 def _of_replicas(replicas: Replicas, view: dict[str, Column], ends: Lists) -> dict[str, Any]:

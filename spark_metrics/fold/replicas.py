@@ -63,9 +63,9 @@ class Replicas:
 
 def has_any(partition: Any, condition: Column, count: int) -> Column:
     """Whether the condition is known to hold of any item of each partition."""
-    found = np.zeros(count, bool)
-    found[partition[condition.is_sure.numpy()]] = True
-    return column(found)
+    holds = np.zeros(count, bool)
+    holds[partition[condition.is_sure.numpy()]] = True
+    return column(holds)
 
 
 def partition_of(lists: Lists) -> Any:

@@ -91,9 +91,9 @@ def added(parts: Sequence[pa.Table], key: Sequence[str]) -> pa.Table:
     """Tables of aggregates as one, by this key, which may be coarser than theirs."""
     whole = pa.concat_tables(parts)
     names = [name for name in whole.column_names if _how(name)]
-    found = aggregated(whole, list(key), [(name, _how(name)) for name in names])
-    kept = {it: found[it] for it in key}
-    return pa.table({**kept, **{name: found[f"{name}_{_how(name)}"] for name in names}})
+    sums = aggregated(whole, list(key), [(name, _how(name)) for name in names])
+    kept = {it: sums[it] for it in key}
+    return pa.table({**kept, **{name: sums[f"{name}_{_how(name)}"] for name in names}})
 
 
 def with_known_rates(sums: pa.Table, key: Sequence[str], count: str) -> pa.Table:
@@ -126,12 +126,12 @@ def _group_sums(commits: pa.Table) -> pa.Table:
 
 def _aggregated(rows: pa.Table, of: str, wanted: Sequence[Any]) -> pa.Table:
     """The aggregates by key; texts that are places in a dictionary come out as texts."""
-    found = aggregated(rows, list(_KEYS[of]), wanted)
+    sums = aggregated(rows, list(_KEYS[of]), wanted)
     plain = pa.schema(
         [(it.name, pa.string() if pa.types.is_dictionary(it.type) else it.type)
-         for it in found.schema]
+         for it in sums.schema]
     )  # fmt: skip
-    return found.cast(plain)
+    return sums.cast(plain)
 
 
 def _how(name: str) -> str:

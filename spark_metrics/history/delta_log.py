@@ -131,9 +131,9 @@ def header(state: DeltaState, schema: Any, now_ms: int) -> list[Action]:
     )
     if state.metadata is not None and state.metadata["schemaString"] == text:
         return []
-    known = state.metadata or {"id": str(uuid.uuid4()), "createdTime": now_ms}
+    identity = state.metadata or {"id": str(uuid.uuid4()), "createdTime": now_ms}
     metadata = {
-        **known,
+        **identity,
         "format": {"provider": "parquet", "options": {}},
         "schemaString": text,
         "partitionColumns": [PARTITION],
@@ -154,8 +154,8 @@ def read_state(files: StoreFiles, table: str) -> DeltaState:
     if checkpoints:
         with files.open(checkpoints[-1]) as source:
             rows = pq.ParquetFile(source).read(columns=_ACTIONS.names)
-        found = [_told(row) for row in rows.to_pylist(maps_as_pydicts="strict")]
-        state = state.with_actions(_version_of(checkpoints[-1]), found)
+        actions = [_told(row) for row in rows.to_pylist(maps_as_pydicts="strict")]
+        state = state.with_actions(_version_of(checkpoints[-1]), actions)
     # A writer that was killed has left a version without its checkpoint.
     for path in paths:
         if path.endswith(".json") and _version_of(path) > state.version:
@@ -173,8 +173,8 @@ def commit(
         StoreTakenError: another writer has written that version.
     """
     version = state.version + 1
-    told: Action = {"commitInfo": {"timestamp": now_ms, "operation": "WRITE"}}
-    value = "".join(json.dumps(it, separators=(",", ":")) + "\n" for it in (told, *actions))
+    info: Action = {"commitInfo": {"timestamp": now_ms, "operation": "WRITE"}}
+    value = "".join(json.dumps(it, separators=(",", ":")) + "\n" for it in (info, *actions))
     if not put_if_absent(files, _path(table, version, ".json"), value.encode()):
         raise StoreTakenError(
             f"{files.absolute(table)} is written by another export",

@@ -105,12 +105,12 @@ class _Export:
         wanted = {_name(file): file for file in files}
         new = [file for name, file in wanted.items() if name not in state.added]
         gone = [name for name in state.added if name not in wanted]
-        told = header(state, SHAPES[self._table].schema, self._now_ms)
-        if new or gone or told:
+        metadata = header(state, SHAPES[self._table].schema, self._now_ms)
+        if new or gone or metadata:
             paths = [self._bring(file) for file in new]
             make_lasting(self._target, paths)
             actions = [
-                *told,
+                *metadata,
                 {"txn": {"appId": APPLICATION, "version": version}},
                 *(self._added(file) for file in new),
                 *(

@@ -88,10 +88,10 @@ class _Points:
 
     def _telling(self, name: str) -> Any:
         """The number of each row's readings that tell this figure."""
-        told = f"{name}_known"
+        counted = f"{name}_known"
         each = self.weight
-        if told in self.rows.column_names and self.rows[told].null_count < self.rows.num_rows:
-            counts, is_counted = _known(self.rows[told])
+        if counted in self.rows.column_names and self.rows[counted].null_count < self.rows.num_rows:
+            counts, is_counted = _known(self.rows[counted])
             each = np.where(is_counted, counts, each)
         return each * pc.is_valid(self.rows[name]).to_numpy()
 
@@ -99,16 +99,16 @@ class _Points:
         """The least or greatest; of a row that was not merged before it is the value itself."""
         column = f"{name}_{end}"
         if column in self.rows.column_names and self.rows[column].null_count < self.rows.num_rows:
-            found = pc.coalesce(self.rows[column], self.rows[name])
+            extremes = pc.coalesce(self.rows[column], self.rows[name])
         else:
-            found = self.rows[name]
-        values, known = _known(found)
+            extremes = self.rows[name]
+        values, known = _known(extremes)
         is_least = end == "min"
         if not known.all():
             kind = np.iinfo(values.dtype) if values.dtype.kind == "i" else np.finfo(values.dtype)
             values = np.where(known, values, kind.max if is_least else kind.min)
-        found = (np.minimum if is_least else np.maximum).reduceat(values, self._starts)
-        return pa.array(found, mask=self.sums(known) == 0)
+        extremes = (np.minimum if is_least else np.maximum).reduceat(values, self._starts)
+        return pa.array(extremes, mask=self.sums(known) == 0)
 
 
 def _known(column: Any) -> tuple[Any, Any]:

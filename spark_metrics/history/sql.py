@@ -72,10 +72,10 @@ def merged(shape: Shape, bucket: int, where: str = "TRUE", schema: Any = None) -
         },
         "readings": f"sum({_WEIGHT})::BIGINT",
     }
-    told = ", ".join(f"{columns[item.name]} AS {item.name}" for item in schema or shape.schema)
+    figures = ", ".join(f"{columns[item.name]} AS {item.name}" for item in schema or shape.schema)
     key = "".join(f"{name}, " for name in shape.key)
     return f"""
-        SELECT {told} FROM history AS h WHERE {where}
+        SELECT {figures} FROM history AS h WHERE {where}
         GROUP BY {key}h.at_ms // {bucket} ORDER BY {key}max(h.at_ms)"""  # noqa: S608 (names are ours)
 
 
@@ -163,5 +163,5 @@ def _where(keys: Mapping[str, object], span: HistoryRange) -> tuple[str, list[ob
 
 
 def _equal(keys: Mapping[str, object]) -> tuple[str, list[object]]:
-    known = {name: value for name, value in keys.items() if value is not None}
-    return " AND ".join(f"{name} = ?" for name in known), list(known.values())
+    named = {name: value for name, value in keys.items() if value is not None}
+    return " AND ".join(f"{name} = ?" for name in named), list(named.values())

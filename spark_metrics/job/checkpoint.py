@@ -97,8 +97,8 @@ def _document(value: bytes) -> dict[str, Any]:
 
 
 def _numbers(system: Any, folder: str) -> list[int]:
-    found = system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
-    return [int(it.base_name) for it in found if it.base_name.isdecimal()]
+    entries = system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+    return [int(it.base_name) for it in entries if it.base_name.isdecimal()]
 
 
 def _read(system: Any, path: str) -> bytes:

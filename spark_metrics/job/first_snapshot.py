@@ -128,9 +128,9 @@ async def _read(source: SourceSettings, is_over: Callable[[], bool]) -> list[Hea
         heads: list[Head] = []
         while not is_over() and len(heads) < source.records_per_batch_max:
             fetched = await consumer.getmany(timeout_ms=POLL_MS)
-            found = [read_head(_record(it)) for records in fetched.values() for it in records]
-            heads += found
-            if found and is_whole(heads):
+            new = [read_head(_record(it)) for records in fetched.values() for it in records]
+            heads += new
+            if new and is_whole(heads):
                 return heads
         return []
     finally:
@@ -140,8 +140,8 @@ async def _read(source: SourceSettings, is_over: Callable[[], bool]) -> list[Hea
 async def _look_back(consumer: Any) -> None:
     """Go to the records of the last seconds."""
     since_ms = wall_clock_ms() - LOOK_BACK_MS
-    found = await consumer.offsets_for_times(dict.fromkeys(consumer.assignment(), since_ms))
-    for place, first in found.items():
+    offsets = await consumer.offsets_for_times(dict.fromkeys(consumer.assignment(), since_ms))
+    for place, first in offsets.items():
         if first is not None:
             consumer.seek(place, first.offset)
 

@@ -47,8 +47,8 @@ def find_java() -> Java:
             return Java(home=home, version=version)
         if version is not None:
             seen.append(f"Java {version} at {home}")
-    found = f"found only {', '.join(seen)}" if seen else "no Java was found"
-    raise JavaMissingError(f"Spark needs Java 17 or 21, but {found}. {HOW_TO_INSTALL}")
+    seen_text = f"found only {', '.join(seen)}" if seen else "no Java was found"
+    raise JavaMissingError(f"Spark needs Java 17 or 21, but {seen_text}. {HOW_TO_INSTALL}")
 
 
 def refusal(java: Java, memory: str) -> str:

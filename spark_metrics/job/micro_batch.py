@@ -100,15 +100,15 @@ class MicroBatchSink:
     @property
     def _batch_before(self) -> Manifest | None:
         """The version of the batch before; None where only a first sight was shown."""
-        found = self._writer.manifest
-        return None if found is None or found.is_provisional else found
+        newest = self._writer.manifest
+        return None if newest is None or newest.is_provisional else newest
 
     @property
     def _memory_before(self) -> JobState:
         """The memory of the batch before; of a state that was lost, how far the topic was read."""
         manifest = self._writer.manifest
-        known = decode_job_state(manifest.memory if manifest else {})
-        return known if self._batch_before else known.of_the_topic()
+        memory = decode_job_state(manifest.memory if manifest else {})
+        return memory if self._batch_before else memory.of_the_topic()
 
     def _commit(
         self, batch: DataFrame, query_id: str, batch_id: int, began_ms: int

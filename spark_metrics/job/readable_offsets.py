@@ -76,11 +76,11 @@ async def _find(
         good: dict[int, list[tuple[int, int]]] = {}
         for place in partitions:
             begin = min(max(next_offsets.get(place.partition, 0), first[place]), last[place])
-            found = await _damages(consumer, place, begin, last[place], is_stopped)
-            starts[place.partition] = found[-1][1] if found else begin
-            damaged += [(place.partition, bad, end) for bad, end in found]
-            begins = [begin, *(end for _, end in found)]
-            ranges = [(start, bad) for start, (bad, _) in zip(begins, found, strict=False)]
+            damages = await _damages(consumer, place, begin, last[place], is_stopped)
+            starts[place.partition] = damages[-1][1] if damages else begin
+            damaged += [(place.partition, bad, end) for bad, end in damages]
+            begins = [begin, *(end for _, end in damages)]
+            ranges = [(start, bad) for start, (bad, _) in zip(begins, damages, strict=False)]
             good[place.partition] = [(start, end) for start, end in ranges if start < end]
         return ReadableOffsets(starts=starts, damaged=damaged, good=good)
     finally:
@@ -95,9 +95,9 @@ async def _damages(
     at = begin
     consumer.assign([place])
     while at < min(end, begin + PROBED_RECORDS_MAX) and not is_stopped():
-        found = await _read(consumer, place, at)
-        if found is not None:
-            at = found
+        following = await _read(consumer, place, at)
+        if following is not None:
+            at = following
             continue
         bad, tried = at, range(at + 1, min(end, at + BATCH_RECORDS_MAX) + 1)
         at = end
@@ -113,8 +113,8 @@ async def _read(consumer: Any, place: TopicPartition, offset: int) -> int | None
     """The offset after what can be read from there; None: it is damaged."""
     consumer.seek(place, offset)
     try:
-        found = await consumer.getmany(place, timeout_ms=FETCH_MS)
+        fetched = await consumer.getmany(place, timeout_ms=FETCH_MS)
     except _UNREADABLE:
         return None
-    records = found.get(place, ())
+    records = fetched.get(place, ())
     return records[-1].offset + 1 if records else offset + 1

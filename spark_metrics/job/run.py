@@ -138,7 +138,7 @@ class Run:
 
     def _opened_store(self) -> StoreWriter | None:
         """The store, once all of it is there; None: the run was stopped before."""
-        told = ""
+        said = ""
         while not self._stopped.is_set():
             try:
                 return StoreWriter(
@@ -147,9 +147,9 @@ class Run:
                     on_notice=say,
                 )
             except StoreAwayError as error:
-                if str(error) != told:
+                if str(error) != said:
                     say(f"waiting: {error}")
-                told = str(error)
+                said = str(error)
                 self._stopped.wait(AWAY_S)
         return None
 
@@ -195,8 +195,8 @@ class Run:
 
     def _job_for(self, writer: StoreWriter) -> JobSettings:
         """The job, told where a new checkpoint begins."""
-        job, known = self._settings.job, writer.manifest
-        until_ms = known.written_ms if known else None
+        job, manifest = self._settings.job, writer.manifest
+        until_ms = manifest.written_ms if manifest else None
         return replace(job, source=replace(job.source, read_until_ms=until_ms, starts=self._starts))
 
     def _watch(self, session: SparkSession, query: StreamingQuery, writer: StoreWriter) -> None:

@@ -35,11 +35,11 @@ class Footer:
 
         Of groups a…c, c…f and g…k, key ``c`` may be in the first two, ``h`` in the third.
         """
-        found = list(range(self.metadata.num_row_groups))
+        groups = list(range(self.metadata.num_row_groups))
         for name, value in keys.items():
             ends = self._ends_of(name)
-            found = [group for group in found if _is_between(value, ends[group])]
-        return found
+            groups = [group for group in groups if _is_between(value, ends[group])]
+        return groups
 
     def unsure(self, groups: Sequence[int], keys: Keys) -> dict[str, object]:
         """The keys that may have other values in these groups, too."""
@@ -55,13 +55,13 @@ class Footer:
 
     def _ends_of(self, name: str) -> list[Ends]:
         """Least and greatest value of a column in each group; None: not told."""
-        known = self._ends.get(name)
-        if known is None:
+        ends = self._ends.get(name)
+        if ends is None:
             groups = [*map(self.metadata.row_group, range(self.metadata.num_row_groups))]
             place = self.columns.index(name) if groups else 0
-            known = [_ends(group.column(place).statistics) for group in groups]
-            self._ends[name] = known
-        return known
+            ends = [_ends(group.column(place).statistics) for group in groups]
+            self._ends[name] = ends
+        return ends
 
 
 class Whole:

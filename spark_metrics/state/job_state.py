@@ -345,8 +345,8 @@ def encode_job_state(memory: JobState) -> dict[str, Any]:
 
 
 def _decode_broker(document: Mapping[str, Any]) -> RegisteredBroker:
-    told = document.get("directories")
-    directories = None if told is None else tuple(LogDirSample(**it) for it in told)
+    encoded = document.get("directories")
+    directories = None if encoded is None else tuple(LogDirSample(**it) for it in encoded)
     return RegisteredBroker(**{**document, "directories": directories})
 
 

@@ -105,11 +105,11 @@ def observe_rounds(
 ) -> dict[SourceKey, Source]:
     """The sources after these records, which may repeat and may come in any order; they came at
     ``at_ms``."""
-    known = dict(sources)
+    after = dict(sources)
     for part in sorted(parts, key=lambda part: (part.round_ms, part.part)):
-        before = known.get(part.source, Source(cluster=part.cluster, broker=part.broker))
-        known[part.source] = _observe(before, part, at_ms)
-    return known
+        before = after.get(part.source, Source(cluster=part.cluster, broker=part.broker))
+        after[part.source] = _observe(before, part, at_ms)
+    return after
 
 
 def not_later(sources: Sources, at_ms: int) -> dict[SourceKey, Source]:

@@ -186,13 +186,13 @@ def observe_clocks(
 
     ``reached_ms``: when the last batch began that had read the topic to its end; None: none has.
     """
-    known = dict(clocks)
+    after = dict(clocks)
     for key, seen in found.items():
         most = None if reached_ms is None else seen.sent_ms - reached_ms + SENDING_MS
-        before = known.get(key, SourceClock(cluster=key.cluster, broker=key.broker))
+        before = after.get(key, SourceClock(cluster=key.cluster, broker=key.broker))
         least = seen.sent_ms - seen_ms
-        known[key] = before.observe(seen, least, most, may_be_behind=may_be_behind)
-    return known
+        after[key] = before.observe(seen, least, most, may_be_behind=may_be_behind)
+    return after
 
 
 def compare_clocks(
@@ -253,8 +253,8 @@ def encode_clocks(clocks: Clocks) -> list[dict[str, Any]]:
 
 def decode_clocks(documents: Iterable[Mapping[str, Any]]) -> dict[SourceKey, SourceClock]:
     """Inverse of ``encode_clocks``."""
-    found = (
+    decoded = (
         SourceClock(**{**it, "least": tuple(it["least"]), "most": tuple(it["most"])})
         for it in documents
     )
-    return {SourceKey(it.cluster, it.broker): it for it in found}
+    return {SourceKey(it.cluster, it.broker): it for it in decoded}

@@ -76,7 +76,7 @@ def look(files: StoreFiles, store: str, own_versions: Set[int] = frozenset()) ->
         places = files.list_files(COMMITS)
         encoded = {MANIFEST: value, **{path: files.read_bytes(path) for path in places}}
         # After the versions: whatever another job has just put names files that are there by now.
-        found = [path for folder in FOLDERS for path in files.list_files(folder)]
+        paths = [path for folder in FOLDERS for path in files.list_files(folder)]
     except OSError as error:
         raise unreadable(store, error) from error
     versions, spoilt = list[_Version](), dict[str, str]()
@@ -90,11 +90,11 @@ def look(files: StoreFiles, store: str, own_versions: Set[int] = frozenset()) ->
         except ManifestError as error:
             spoilt[place] = str(error)
     if versions:
-        return _gone_on_from(files, value, versions, found, own_versions)
+        return _gone_on_from(files, value, versions, paths, own_versions)
     if value is None:
-        why = "its files have no manifest" if found else ""
-        return ExistingStore(set_aside=tuple(found), why=why)
-    return ExistingStore(value=value, set_aside=(*found, MANIFEST), why=spoilt[MANIFEST])
+        why = "its files have no manifest" if paths else ""
+        return ExistingStore(set_aside=tuple(paths), why=why)
+    return ExistingStore(value=value, set_aside=(*paths, MANIFEST), why=spoilt[MANIFEST])
 
 
 def _gone_on_from(
@@ -175,8 +175,8 @@ def _line_of(chosen: Manifest, versions: Sequence[_Version], before: Mapping[int
 
 def _version(path: str) -> int:
     """The version in the name of a file; 0 where there is none."""
-    words = PurePosixPath(path).stem.rsplit("-", 2)
-    return int(words[1]) if len(words) == 3 and words[1].isdecimal() else 0
+    parts = PurePosixPath(path).stem.rsplit("-", 2)
+    return int(parts[1]) if len(parts) == 3 and parts[1].isdecimal() else 0
 
 
 def set_aside_folders(store: str) -> list[str]:

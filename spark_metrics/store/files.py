@@ -154,9 +154,9 @@ class StoreFiles:
         ):
             for table in _of_size(tables, size):
                 writer.write(conform(table, schema))
-                found = pc.min_max(table[order.measured]).as_py()
+                between = pc.min_max(table[order.measured]).as_py()
                 rows += table.num_rows
-                ends = (min(ends[0], found["min"]), max(ends[1], found["max"]))
+                ends = (min(ends[0], between["min"]), max(ends[1], between["max"]))
         return rows, ends
 
     def read_table(self, paths: str | Sequence[str], schema: Any) -> Any:
@@ -185,8 +185,8 @@ class StoreFiles:
     def list_files(self, folder: str, of: Any = fs.FileType.File) -> list[str]:
         """Relative paths of the files in one folder, or its folders, sorted by name."""
         selector = fs.FileSelector(self.absolute(folder), allow_not_found=True)
-        found = self.system.get_file_info(selector)
-        names = [it.base_name for it in found if it.type == of and it.base_name != MARKER]
+        entries = self.system.get_file_info(selector)
+        names = [it.base_name for it in entries if it.type == of and it.base_name != MARKER]
         return sorted(f"{folder}/{name}" for name in names)
 
     def set_aside(self, paths: Iterable[str], into: str) -> None:

@@ -38,12 +38,12 @@ class Sweep:
             self._on_notice(f"old files of the store could not be removed, tried again: {error}")
 
     def _sweep(self, kept: Set[str], now_ms: int) -> None:
-        found = [path for folder in FOLDERS for path in self._files.list_files(folder)]
+        paths = [path for folder in FOLDERS for path in self._files.list_files(folder)]
         # The newest one tells a writer that was paused for however long that it was overtaken.
-        newest = newest_successor(path for path in found if path.startswith(f"{COMMITS}/"))
+        newest = newest_successor(path for path in paths if path.startswith(f"{COMMITS}/"))
         kept = kept | (set() if newest is None else {successor_path(newest)})
         since_ms = self._unnamed_since_ms
-        unnamed = {path: since_ms.get(path, now_ms) for path in found if path not in kept}
+        unnamed = {path: since_ms.get(path, now_ms) for path in paths if path not in kept}
         self._unnamed_since_ms = dict(unnamed)
         for path in [path for path, at_ms in unnamed.items() if now_ms - at_ms >= GRACE_MS]:
             self._files.delete(path)

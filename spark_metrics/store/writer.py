@@ -228,15 +228,16 @@ class StoreWriter:
         if value == self._seen or (value is not None and value == self._claimed):
             return True
         try:
-            found = None if value is None else decode_manifest(value)
+            manifest = None if value is None else decode_manifest(value)
         except ForeignFormatError as error:
             raise _taken(self.store, str(error)) from error
         except ManifestError:
-            found = None
-        if found is not None:
-            if self._claimed is not None and found.version < decode_manifest(self._claimed).version:
+            manifest = None
+        if manifest is not None:
+            claimed = decode_manifest(self._claimed) if self._claimed is not None else None
+            if claimed is not None and manifest.version < claimed.version:
                 return True  # of a writer that was overtaken, and has not stopped yet
-            why = f"it holds version {found.version}, which this job has not written"
+            why = f"it holds version {manifest.version}, which this job has not written"
             raise _taken(self.store, why)
         if self.manifest is None:
             return False

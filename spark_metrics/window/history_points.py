@@ -47,9 +47,9 @@ class Shape:
         """Key, ``at_ms`` (of the newest reading), figures, and its number of ``readings``."""
         types = {**self.last, **dict.fromkeys(self.mean, pa.float64())}
         ends = {f"{name}_{end}": types[name] for name in self.extremes for end in ("min", "max")}
-        known = {f"{name}_known": pa.int64() for name in self.mean}
+        counts = {f"{name}_known": pa.int64() for name in self.mean}
         times, readings = {"at_ms": pa.int64()}, {"readings": pa.int64()}
-        return pa.schema({**self.key, **times, **types, **ends, **known, **readings})
+        return pa.schema({**self.key, **times, **types, **ends, **counts, **readings})
 
     def schema_of(self, columns: Sequence[str]) -> Any:
         """The same of some figures: with their extremes, and how many readings told them."""

@@ -34,11 +34,11 @@ def aggregated(rows: pa.Table, key: Sequence[str], wanted: Sequence[Any]) -> pa.
     for name in summed:
         place = rows.column_names.index(name)
         rows = rows.set_column(place, name, rows[name].cast(_WIDE))
-    found = rows.group_by(key).aggregate(wanted)
+    sums = rows.group_by(key).aggregate(wanted)
     for name in (f"{name}_sum" for name in summed):
-        place = found.column_names.index(name)
-        found = found.set_column(place, name, _within(found[name]))
-    return found
+        place = sums.column_names.index(name)
+        sums = sums.set_column(place, name, _within(sums[name]))
+    return sums
 
 
 def _may_wrap(column: Any) -> bool:
@@ -49,7 +49,7 @@ def _may_wrap(column: Any) -> bool:
 
 
 def _within(sums: Any) -> pa.Array:
-    known = (None if it is None else int(it) for it in sums.to_pylist())
+    whole = (None if it is None else int(it) for it in sums.to_pylist())
     return pa.array(
-        [None if it is None else max(_LONG_MIN, min(it, LONG_MAX)) for it in known], pa.int64()
+        [None if it is None else max(_LONG_MIN, min(it, LONG_MAX)) for it in whole], pa.int64()
     )
