@@ -276,9 +276,6 @@ def asked(
         "one partition's day": lambda reader, nth: partition(reader, nth, day_ms),
         "one partition's last minute": lambda reader, nth: partition(reader, nth, 60_000),
         "one pair's day": pair,
-        "top 50 of all lagging pairs": lambda reader, _: reader.top_commits(
-            cluster=CLUSTER, count=50
-        ),
         "all partitions a minute ago": lambda reader, _: reader.as_of(
             cluster=CLUSTER, at_ms=at_ms - 30_000
         ),

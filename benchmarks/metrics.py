@@ -32,7 +32,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from benchmarks.metrics_samples import CLUSTER, TOPIC, Generator
+from benchmarks.metrics_samples import TOPIC, Generator
 from benchmarks.processes import cpu_seconds, resident_mb
 from benchmarks.screen_alerts import AlertsBeside
 from spark_metrics.window.aggregates import AggregatesReader
@@ -243,7 +243,6 @@ def _watch(
     if not watch.delays_ms:
         raise TimeoutError(f"no version within {size.limit_s:.0f} s; batches before took {phases}")
     took_s = time.monotonic() - began_s
-    reader = AggregatesReader(job.store)
     return {
         "partitions": size.partitions,
         "groups": size.groups,
@@ -262,7 +261,6 @@ def _watch(
         "sample_bytes_per_row": generator.bytes / generator.rows,
         "stored_bytes_per_partition_day": _stored(job, size, generator),
         "read_now_ms": _fastest(lambda: _fresh(job).now_table("partitions")),
-        "read_top_lag_ms": _fastest(lambda: reader.top_commits(cluster=CLUSTER, count=50)),
     }
 
 

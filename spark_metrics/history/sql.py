@@ -11,7 +11,6 @@ from typing import Any, Final
 import pyarrow as pa
 
 from spark_metrics.window.history_points import Shape
-from spark_metrics.window.tables import COMMITS
 
 _S: Final = 1_000
 _STEPS_S: Final = (
@@ -144,15 +143,6 @@ def last_told(cluster: str, span: HistoryRange) -> Query:
     where, values = _where({"cluster": cluster}, span)
     sql = f"SELECT max(at_ms) AS at_ms FROM history WHERE {where}"  # noqa: S608 (names are ours)
     return Query(sql=sql, values=values, schema=pa.schema({"at_ms": pa.int64()}))
-
-
-def most_lag(cluster: str, group_id: str | None, count: int) -> Query:
-    """The commits with the most lag, most first."""
-    where, values = _equal({"cluster": cluster, "group_id": group_id})
-    sql = f"""
-        SELECT {", ".join(COMMITS.names)} FROM history WHERE {where} AND lag IS NOT NULL
-        ORDER BY lag DESC, topic, partition, group_id LIMIT ?"""  # noqa: S608
-    return Query(sql=sql, values=[*values, count], schema=COMMITS)
 
 
 def _where(keys: Mapping[str, object], span: HistoryRange) -> tuple[str, list[object]]:

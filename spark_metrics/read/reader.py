@@ -9,13 +9,13 @@ from typing import Any, Final, Required, TypedDict, Unpack
 import pyarrow as pa
 
 from spark_metrics.history.point_merge import merged_few
-from spark_metrics.history.sql import HistoryRange, most_lag, points
+from spark_metrics.history.sql import HistoryRange, points
 from spark_metrics.read.file_selection import files_for, files_of_span
 from spark_metrics.read.open_store import OpenedStore
 from spark_metrics.read.past_state import newest_points, now_tables_of
 from spark_metrics.store.layout import GRACE_MS, Manifest
 from spark_metrics.window.history_points import ALL_BROKERS, HISTORY_TABLES, SHAPES, SPANS_MS
-from spark_metrics.window.tables import COMMITS, NOW_TABLES
+from spark_metrics.window.tables import NOW_TABLES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,13 +143,6 @@ class AggregatesReader:
             lambda manifest: [file for name in SHAPES for file in manifest.history.get(name, ())]
         )
         return min((file.from_ms for file in files or ()), default=None)
-
-    def top_commits(self, *, cluster: str, count: int, group_id: str | None = None) -> pa.Table:
-        """The rows of ``COMMITS`` with the most lag, most first: what a list shows of millions."""
-        query = most_lag(cluster, group_id, count)
-        return self._opened.table(
-            lambda manifest: self._opened.run(query, manifest.now["commits"], COMMITS), COMMITS
-        )
 
     def partition_history(
         self, *, cluster: str, topic: str, partition: int | None = None, **asked: Unpack[Asked]

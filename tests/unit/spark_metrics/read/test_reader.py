@@ -113,19 +113,6 @@ def test_now_is_cached_until_the_next_version(tmp_path: Path) -> None:
     assert second.version == manifest.version == reader.version()
 
 
-def test_the_commits_with_the_most_lag_come_first(store: Path) -> None:
-    reader = AggregatesReader(str(store))
-    now = reader.now()
-    assert now is not None
-    lags = sorted(now.tables["commits"]["lag"].to_pylist(), reverse=True)
-    top = reader.top_commits(cluster=CLUSTER, count=5)
-    assert top.schema == COMMITS
-    assert top["lag"].to_pylist() == lags[:5]
-    own = reader.top_commits(cluster=CLUSTER, count=100, group_id="group-1")
-    assert set(own["group_id"].to_pylist()) == {"group-1"}
-    assert reader.top_commits(cluster="another", count=5).num_rows == 0
-
-
 def test_one_table_of_now_by_itself(store: Path, tmp_path: Path) -> None:
     reader = AggregatesReader(str(store))
     now = reader.now()
@@ -133,7 +120,6 @@ def test_one_table_of_now_by_itself(store: Path, tmp_path: Path) -> None:
     assert reader.now_table("brokers").equals(now.tables["brokers"])
     nothing = AggregatesReader(str(tmp_path / "later"))
     assert nothing.now_table("commits").equals(COMMITS.empty_table())
-    assert nothing.top_commits(cluster=CLUSTER, count=5).num_rows == 0
 
 
 def test_partition_history_keeps_every_point_when_there_is_room(store: Path) -> None:
