@@ -40,6 +40,7 @@ from dashboard.server.login.login_check import LoginCheck
 from dashboard.server.origin_check import App, OriginCheck
 from dashboard.server.request_bounds import BodyBound, BoundedProtocol
 from dashboard.server.static_cache import StaticCache
+from dashboard.server.tls import RenewedContext
 from dashboard.server.warm import warm
 from dashboard.settings import DashboardSettings
 
@@ -162,8 +163,10 @@ def serve(
     Raises:
         OSError: the port is taken.
         UnguardedError: it would be there for everybody without a login.
+        CertificateError: the files of TLS hold no certificate with its key.
     """
     settings.require_guarded()
+    secure = None if settings.certificate is None else RenewedContext(settings.certificate)
     if settings.logins is not None:
         use_login(lambda: NOBODY)
     take_turns()
@@ -182,6 +185,7 @@ def serve(
         ws_max_size=MESSAGE_BYTES_MAX,
         timeout_graceful_shutdown=2,
         access_log=False,
+        ssl_context_factory=None if secure is None else lambda *_: secure.context,
         proxy_headers=False,  # the one trusted proxy is known to LoginCheck alone
     )
     clusters = context.clusters.values()

@@ -10,6 +10,7 @@ from control.exposition.limits import USUAL, Limits
 from control.model.watched_cluster import WatchedCluster, address_text
 from control.views.tour import Offer
 from dashboard.server.login.login_check import LoginSettings
+from dashboard.server.tls import CertificateFiles
 
 LOOPBACK_NAMES: Final = ("127.0.0.1", "localhost", "::1")
 
@@ -35,6 +36,8 @@ class DashboardSettings:
     allowed_hosts: Sequence[str] = field(default=())
     """Further names under which the page may be reached, with port, e.g. ``ops.example:443``."""
 
+    certificate: CertificateFiles | None = None
+    """For TLS; None: the page speaks plain HTTP."""
     limits: Limits = USUAL
     """Of what ``/metrics`` exposes."""
     logins: LoginSettings | None = None
@@ -65,7 +68,8 @@ class DashboardSettings:
 
     def url(self, port: int) -> str:
         """Where it answers, listening on ``port``."""
-        return f"http://{address_text(self.host, port)}"
+        scheme = "http" if self.certificate is None else "https"
+        return f"{scheme}://{address_text(self.host, port)}"
 
 
 def _is_loopback(host: str) -> bool:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
@@ -31,11 +32,13 @@ class Health:
     every_s: float = 5.0
     timeout_s: float = 5.0
     misses_max: int = 6
+    is_tls: bool = False
 
     @property
     def url(self) -> str:
         """The address that is asked."""
-        return f"http://{address_text(self._asked_host, self.port)}{HEALTH_PATH}"
+        scheme = "https" if self.is_tls else "http"
+        return f"{scheme}://{address_text(self._asked_host, self.port)}{HEALTH_PATH}"
 
     async def lost(self) -> None:
         """Return when so many answers in a row are missing."""
@@ -52,9 +55,10 @@ class Health:
         return False
 
     async def _status(self) -> bytes:
-        reader, writer = await asyncio.open_connection(self._asked_host, self.port)
+        host = address_text(self._asked_host, self.port)
+        tls = _any_certificate() if self.is_tls else None
+        reader, writer = await asyncio.open_connection(self._asked_host, self.port, ssl=tls)
         try:
-            host = self.url.removeprefix("http://").removesuffix(HEALTH_PATH)
             writer.write(f"GET {HEALTH_PATH} HTTP/1.0\r\nHost: {host}\r\n\r\n".encode())
             return (await reader.read(_ANSWER_BYTES_MAX))[9:12]
         finally:
@@ -63,6 +67,14 @@ class Health:
     @property
     def _asked_host(self) -> str:
         return _EVERYWHERE.get(self.host, self.host)
+
+
+def _any_certificate() -> ssl.SSLContext:
+    """TLS that trusts whoever answers: a health check tells and learns nothing secret."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
 
 
 async def broker_answers(host: str, port: int, timeout_s: float = 5.0) -> bool:
@@ -78,13 +90,19 @@ async def broker_answers(host: str, port: int, timeout_s: float = 5.0) -> bool:
     return False
 
 
+async def _page_answers(host: str, port: int) -> bool:
+    """Whether a page answers, by TLS or without."""
+    ways = (Health(host=host, port=port, is_tls=is_tls) for is_tls in (False, True))
+    return any([await way.answers() for way in ways])
+
+
 def main(part: str, address: str) -> int:
     """Ask a ``page`` or a ``broker`` once; the exit status."""
     host, _, port = address.rpartition(":")
     if part == "broker":
         asked = broker_answers(bare_host(host), int(port))
     else:
-        asked = Health(host=bare_host(host), port=int(port)).answers()
+        asked = _page_answers(bare_host(host), int(port))
     return 0 if asyncio.run(asked) else 1
 
 

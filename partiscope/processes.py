@@ -85,7 +85,11 @@ def dashboard_part(settings: Settings, bus: str) -> Part:
         name="dashboard",
         command=(*PYTHON, "partiscope", "dashboard", *words, *read_only),
         log_file=_log(settings.data, "dashboard"),
-        health=Health(host=settings.dashboard.host, port=settings.dashboard.port),
+        health=Health(
+            host=settings.dashboard.host,
+            port=settings.dashboard.port,
+            is_tls=settings.dashboard.certificate is not None,
+        ),
     )
 
 

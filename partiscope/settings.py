@@ -126,11 +126,22 @@ class DashboardSettings(Section):
     port: Number = Field(default=8050, ge=1, le=65_535)
     allowed_hosts: tuple[Host, ...] = Field(default=(), max_length=HOSTS_MAX)
     """Names by which others may reach the page, beside loopback and ``host``."""
+    certificate: SettingPath | None = None
+    """PEM file of the chain, for TLS."""
+    key: SettingPath | None = None
+    """PEM file of its key; without, the certificate's file holds it."""
+
+    @model_validator(mode="after")
+    def _check_key(self) -> "DashboardSettings":
+        if self.key is not None and self.certificate is None:
+            raise ValueError("dashboard.key is set without dashboard.certificate")
+        return self
 
     @property
     def url(self) -> str:
         """Where it answers."""
-        return f"http://{address_text(self.host, self.port)}"
+        scheme = "http" if self.certificate is None else "https"
+        return f"{scheme}://{address_text(self.host, self.port)}"
 
 
 class PrometheusSettings(Section):

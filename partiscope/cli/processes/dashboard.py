@@ -10,13 +10,22 @@ import typer
 from broker.host_name import address_text
 from control.model.command_line import CommandFlags, cluster_flag, use_flags
 from partiscope.cli.shared.exits import CommandError, Exit
-from partiscope.cli.shared.options import Bootstrap, Bus, Data, ReadOnly, Store, target_with
+from partiscope.cli.shared.options import (
+    Bootstrap,
+    Bus,
+    Data,
+    ReadOnly,
+    Store,
+    settings_at,
+    target_with,
+)
 from partiscope.installation import find_installation
 from partiscope.running import say
 from partiscope.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from dashboard.server.login.login_check import LoginSettings
+    from dashboard.server.tls import CertificateFiles
     from dashboard.settings import DashboardSettings
 
 
@@ -42,6 +51,7 @@ def dashboard(
         raise CommandError(f"{error}. Try overview or topics.", Exit.WRONG_USE) from error
     from dashboard.app import serve
     from dashboard.server.cluster_routing import chosen_cluster
+    from dashboard.server.tls import CertificateError
     from dashboard.settings import DashboardSettings, UnguardedError
 
     target = target_with(data=data, bootstrap=bootstrap, bus=bus, store=store, read_only=read_only)
@@ -54,9 +64,7 @@ def dashboard(
         return target.flags if is_first else replace(target.flags, cluster=cluster_flag(name))
 
     use_flags(flags)
-    settings = load_settings()
-    if data is not None:
-        settings = settings.model_copy(update={"data": data})
+    settings = settings_at(data)
     where = settings.dashboard
     page = DashboardSettings(
         tour=target.tour,
@@ -66,6 +74,7 @@ def dashboard(
         host=host or where.host,
         port=port or where.port,
         allowed_hosts=where.allowed_hosts,
+        certificate=_certificate(settings),
         limits=settings.prometheus.limits,
         logins=_logins(settings),
         tokens=settings.tokens,
@@ -74,13 +83,22 @@ def dashboard(
     link = f"{view and '/'}{view}{query if '?' not in view else query.replace('?', '&')}"
     try:
         serve(page, on_ready=lambda address: say(f"ready {address}{link}"))
-    except UnguardedError as error:
+    except (UnguardedError, CertificateError) as error:
         raise CommandError(str(error), Exit.WRONG_USE) from error
     except OSError as error:
         raise CommandError(
             f"cannot listen on {address_text(page.host, page.port)}: {error.strerror}. "
             f"{_page_there(data, page, link)}Choose another --port."
         ) from error
+
+
+def _certificate(settings: Settings) -> "CertificateFiles | None":
+    from dashboard.server.tls import CertificateFiles
+
+    chain = settings.dashboard.certificate
+    if chain is None:
+        return None
+    return CertificateFiles(certificate=chain, key=settings.dashboard.key or chain)
 
 
 def _logins(settings: Settings) -> "LoginSettings | None":
@@ -112,7 +130,7 @@ def _logins(settings: Settings) -> "LoginSettings | None":
 def _page_there(data: Path | None, page: "DashboardSettings", link: str) -> str:
     """The view on the page that `up` has there already."""
     found = find_installation(data or load_settings().data)
-    address = f"http://{address_text(page.host, page.port)}"
+    address = page.url(page.port)
     return (
         f"The page of `up` is there: {address}{link}. " if found and found.page == address else ""
     )

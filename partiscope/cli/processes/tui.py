@@ -11,10 +11,17 @@ from control.access.login import TERMINAL, use_login
 from control.kafka.connection.connections import are_plain
 from partiscope.cli.processes import tui_opening
 from partiscope.cli.shared.exits import CommandError, Exit
-from partiscope.cli.shared.options import Bootstrap, Bus, Data, ReadOnly, Store, target_with
+from partiscope.cli.shared.options import (
+    Bootstrap,
+    Bus,
+    Data,
+    ReadOnly,
+    Store,
+    settings_at,
+    target_with,
+)
 from partiscope.cli.shared.streams import is_piped
 from partiscope.installation import TOUR_MARK
-from partiscope.settings import Settings, load_settings
 
 
 def tui(
@@ -46,7 +53,7 @@ def tui(
             Exit.WRONG_USE,
         )
     target = target_with(data=data, bootstrap=bootstrap, bus=bus, store=store, read_only=read_only)
-    settings = _settings_of(data)
+    settings = settings_at(data)
     users = settings.users_file
     use_login(partial(users.process_login, TERMINAL))
     tui_opening.take(
@@ -65,8 +72,3 @@ def tui(
             has_mouse=settings.terminal.mouse if mouse is None else mouse,
         )
     )
-
-
-def _settings_of(data: Path | None) -> Settings:
-    settings = load_settings()
-    return settings if data is None else settings.model_copy(update={"data": data})

@@ -136,6 +136,12 @@ Override = Annotated[
 ]
 
 
+def settings_at(data: Path | None) -> Settings:
+    """Settings of file and environment, with the data directory of ``--data``."""
+    settings = load_settings()
+    return settings if data is None else settings.model_copy(update={"data": data})
+
+
 def settings_with(
     *,
     data: Path | None = None,
