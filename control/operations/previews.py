@@ -1,6 +1,7 @@
 """Previews that wait for their confirmation, and what came of those that were confirmed."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final
@@ -76,18 +77,30 @@ class KeptPreview:
 
 
 class Previews:
-    """The newest previews by name: at most ``PREVIEWS_MAX``, with ``CHANGES_MAX`` changes."""
+    """The newest previews by name: at most ``PREVIEWS_MAX``, with ``CHANGES_MAX`` changes.
+
+    The login that keeps most makes room, so a program in a loop takes no person's preview.
+    """
 
     def __init__(self) -> None:
         self._kept: dict[str, KeptPreview] = {}
 
     def keep(self, previewed: Previewed) -> None:
-        """The oldest make room for it."""
+        """Older ones make room for it."""
         self._kept[previewed.name] = KeptPreview(previewed=previewed)
-        total = sum(each.previewed.effect.size for each in self._kept.values())
-        while len(self._kept) > PREVIEWS_MAX or (total > CHANGES_MAX and len(self._kept) > 1):
-            oldest = self._kept.pop(next(iter(self._kept)))
-            total -= oldest.previewed.effect.size
+        while len(self._kept) > 1 and (loads := self._loads_beyond()):
+            others = [it.previewed for it in self._kept.values()][:-1]
+            del self._kept[max(others, key=lambda it: loads[it.by]).name]
+
+    def _loads_beyond(self) -> Counter[str]:
+        """Previews by login where there are too many, else changes; empty: nothing is beyond."""
+        counts, sizes = Counter[str](), Counter[str]()
+        for kept in self._kept.values():
+            counts[kept.previewed.by] += 1
+            sizes[kept.previewed.by] += kept.previewed.effect.size
+        if counts.total() > PREVIEWS_MAX:
+            return counts
+        return sizes if sizes.total() > CHANGES_MAX else Counter()
 
     def named(self, name: str) -> Previewed:
         """:raises PreviewGoneError: it is kept no longer."""

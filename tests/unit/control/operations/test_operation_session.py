@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from control.access.login import Login, acting_as
 from control.kafka.admin.groups import KafkaGroups
 from control.kafka.admin.kafka_admin import KafkaAdmin
 from control.kafka.admin.offsets import KafkaOffsets
@@ -136,6 +137,34 @@ async def test_previews_are_kept_by_name_the_newest_of_them() -> None:
             session._previews.keep(replace(previewed(ElectLeaders()), name=str(number)))
         assert session.kept_preview(str(PREVIEWS_MAX)).name == str(PREVIEWS_MAX)
         with pytest.raises(PreviewGoneError):
+            session.kept_preview("0")
+
+
+async def test_a_program_that_previews_without_end_takes_nobody_elses_preview() -> None:
+    async with OperationSession(CALM, bus=None) as session:
+        keep = session._previews.keep
+        for name in ("alice", "bob"):
+            keep(replace(previewed(ElectLeaders()), name=f"of {name}", by=name))
+        for number in range(3 * PREVIEWS_MAX):
+            keep(replace(previewed(ElectLeaders()), name=str(number), by="token:nightly"))
+        for name in ("alice", "bob"):
+            with acting_as(Login(name=name)):
+                assert session.kept_preview(f"of {name}").by == name
+        with acting_as(Login(name="token:nightly")):
+            assert session.kept_preview(str(3 * PREVIEWS_MAX - 1)).by == "token:nightly"
+            with pytest.raises(PreviewGoneError):
+                session.kept_preview(str(2 * PREVIEWS_MAX))
+        assert len(session._previews._kept) == PREVIEWS_MAX
+
+
+async def test_the_last_preview_is_kept_whoever_has_most() -> None:
+    async with OperationSession(CALM, bus=None) as session:
+        for number in range(PREVIEWS_MAX + 1):
+            kept = replace(previewed(ElectLeaders()), name=str(number), by=f"user-{number}")
+            session._previews.keep(kept)
+        with acting_as(Login(name=f"user-{PREVIEWS_MAX}")):
+            assert session.kept_preview(str(PREVIEWS_MAX)).name == str(PREVIEWS_MAX)
+        with acting_as(Login(name="user-0")), pytest.raises(PreviewGoneError):
             session.kept_preview("0")
 
 
