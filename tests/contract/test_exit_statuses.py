@@ -123,11 +123,21 @@ def test_a_finding_that_is_not_critical_is_status_0_and_stopped_figures_are_5(
     store: str, tmp_path: Path, alone: Typed
 ) -> None:
     assert alone("status", "--store", store)[0] == 0
+    assert alone("status", "--store", store, "--fail-on", "warning")[0] == 5
+    assert alone("status", "--store", store, "--fail-on", "notice")[0] == 2
+    quiet = SyntheticSizes(topics=1, partitions=1, groups=0)
+    StoreBuilder(tmp_path / "quiet").write_synthetic(
+        quiet, history_s=10, at_ms=time.time_ns() // 1_000_000
+    )
+    status, out, told = alone(
+        "status", "--store", str(tmp_path / "quiet"), "--fail-on", "warning", "--json"
+    )
+    assert (status, [it["kind"] for it in json.loads(out)["findings"]]) == (0, []), told
     past_ms = time.time_ns() // 1_000_000 - 600_000
     sizes = SyntheticSizes(topics=1, partitions=1, groups=1)
     StoreBuilder(tmp_path / "old").write_synthetic(sizes, history_s=10, at_ms=past_ms)
     status, out, told = alone("status", "--store", str(tmp_path / "old"))
-    assert (status, Exit.CRITICAL_FINDING) == (5, 5), told
+    assert (status, Exit.FINDING) == (5, 5), told
     assert "critical cluster: silent" in out
 
 

@@ -75,7 +75,7 @@ def _ends_well(
     assert "Traceback" not in told.err, words
     if is_refused:
         assert status not in (Exit.DONE, Exit.INTERRUPTED), words
-    if status not in (Exit.DONE, Exit.CRITICAL_FINDING):
+    if status not in (Exit.DONE, Exit.FINDING):
         assert (told.err + told.out).strip(), words
 
 

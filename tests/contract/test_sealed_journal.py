@@ -133,6 +133,22 @@ async def test_what_others_write_is_found(
     assert not lacking(said, fault, "the journal is not whole")
 
 
+async def test_a_hash_that_was_noted_is_looked_for_in_the_chain(
+    session: OperationSession, cluster: LocalCluster, chain: ChainFile, tmp_path: Path
+) -> None:
+    await make(session)
+    noted = chain.read()
+    await make(session)
+    typed = CommandLine(bootstrap=cluster.bootstrap, bus=cluster.bootstrap, folder=tmp_path)
+    both = ("--noted", noted.hash.upper(), "--noted", "0" * 64, "--json")
+    said = await asyncio.to_thread(typed.run, "journal", *both, status=Exit.FAILED)
+    told = json.loads(said[: said.rindex("}") + 1])
+    assert [(it["line"], it["hash"]) for it in told["noted"]] == [(2, noted.hash)]
+    assert f"no line has the noted hash {'0' * 64}" in told["faults"]
+    said = await asyncio.to_thread(typed.run, "journal", "--noted", "abc", status=Exit.WRONG_USE)
+    assert not lacking(said, "'abc' is no hash")
+
+
 async def test_lines_that_are_cut_out_are_missed(
     session: OperationSession, cluster: LocalCluster, chain: ChainFile
 ) -> None:

@@ -8,7 +8,7 @@ so. Only what was written is hashed: the bytes of the record.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from itertools import groupby
@@ -122,11 +122,16 @@ class Verified:
     faults: tuple[str, ...]
     own: str = ""
     """The chain whose head is known here; empty: none is."""
+    noted: tuple[Head, ...] = ()
+    """Lines that have a hash which was noted elsewhere."""
 
 
-def verify(lines: Iterable[WrittenLine], own: Head | None) -> Verified:
+def verify(
+    lines: Iterable[WrittenLine], own: Head | None, *, noted: Sequence[str] = ()
+) -> Verified:
     """Judges all lines in the order of the topic. ``own``: the head of this installation's chain;
-    of others it is not known whether their newest lines are missing."""
+    of others it is not known whether their newest lines are missing. ``noted``: hashes of lines
+    that were noted elsewhere, so that chain and head cannot be written anew."""
     chains: dict[str, dict[int, WrittenLine]] = {}
     faults: list[str] = []
     earlier = 0
@@ -146,12 +151,19 @@ def verify(lines: Iterable[WrittenLine], own: Head | None) -> Verified:
         faults += _faults_of(chain, own if own is not None and own.chain == name else None)
     if own is not None and own.number and own.chain not in chains:
         faults.append(f"all {own.number:,} lines of this installation are missing")
+    with_hash = {
+        line.hash: Head(chain=name, number=number, hash=line.hash)
+        for name, chain in chains.items()
+        for number, line in chain.items()
+    }
+    faults += [f"no line has the noted hash {it}" for it in noted if it not in with_hash]
     return Verified(
         lines=sum(map(len, chains.values())),
         earlier=earlier,
         heads={name: _newest(name, chain) for name, chain in chains.items()},
         faults=tuple(faults[:FAULTS_MAX]),
         own="" if own is None else own.chain,
+        noted=tuple(with_hash[it] for it in noted if it in with_hash),
     )
 
 

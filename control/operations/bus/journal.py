@@ -16,7 +16,7 @@ import math
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, Final
@@ -172,8 +172,8 @@ class Journal:
             )
         )
 
-    async def verify(self, own: Head | None) -> Verified:
-        """Judge the chains of all lines on the bus, of any cluster."""
+    async def verify(self, own: Head | None, *, noted: Sequence[str] = ()) -> Verified:
+        """Judge the chains of all lines on the bus, of any cluster; see ``chain.verify``."""
         lines: list[WrittenLine] = []
         if self._bus is not None:
             async for record in self._bus.read_from(EVENTS):
@@ -189,7 +189,7 @@ class Journal:
                             link=event.data.get(LINK),
                         )
                     )
-        return verify(lines, own)
+        return verify(lines, own, noted=noted)
 
     async def _write_first(self, event: Event) -> None:
         until_s = time.monotonic() + self._hold_s

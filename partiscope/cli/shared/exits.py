@@ -11,7 +11,7 @@ class Exit(enum.IntEnum):
     WRONG_USE = 2
     REFUSED = 3
     UNREACHABLE = 4
-    CRITICAL_FINDING = 5
+    FINDING = 5
     INTERRUPTED = 130
     TERMINATED = 143
 

@@ -91,7 +91,7 @@ def list_alerts(
         for problem in problems:
             note(problem)
     if any(it.severity == "critical" and it.fired_ms and it.is_open for it in alerts):
-        raise typer.Exit(Exit.CRITICAL_FINDING)
+        raise typer.Exit(Exit.FINDING)
 
 
 @app.command("describe", epilog="Example: partiscope alerts describe 237b013d3f639f00")

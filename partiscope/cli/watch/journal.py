@@ -2,14 +2,16 @@
 
 import asyncio
 import math
+import re
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
 
 from control.model.units import counted
 from control.move.journal_lines import JournalLine
-from control.operations.bus.chain import Verified
+from control.operations.bus.chain import Head, Verified
 from control.operations.bus.client import whoami
 from control.operations.bus.journal import Journal
 from control.views.tables.export import cells_of, document
@@ -31,6 +33,7 @@ from partiscope.journal_chain import ChainFile
 from partiscope.settings import load_settings
 
 LINES: Final = 100
+HASH: Final = re.compile("[0-9a-f]{64}")
 
 
 def journal(
@@ -50,6 +53,14 @@ def journal(
         bool,
         typer.Option("--verify", help="Find lines changed, removed or put in; exit 1 if any."),
     ] = False,
+    noted: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--noted",
+            metavar="HASH",
+            help="Verify, and look for the line with a hash that was noted earlier; repeatable.",
+        ),
+    ] = None,
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="The newest lines at most.  [default: 100; with --csv all]"),
@@ -61,8 +72,8 @@ def journal(
 ) -> None:
     """Every change that was made from here: when, what, what came of it, who, why."""
     target = target_with(bootstrap=bootstrap, bus=bus)
-    if verify:
-        _verify(target, as_json=as_json)
+    if verify or noted:
+        _verify(target, [*map(_hash, noted or ())], as_json=as_json)
         return
     since_ms = 0 if since is None else moment_of(since, "--since")
     until_ms = math.inf if until is None else moment_of(until, "--until")
@@ -80,20 +91,23 @@ def journal(
         write_rows(JOURNAL.columns, [row.with_cells(at=zoned(row.at)) for row in rows])
 
 
-def _verify(target: Target, *, as_json: bool) -> None:
-    """Exit status 1 where a line was changed, removed or put in."""
-    found = asyncio.run(_verified(target))
+def _hash(words: str) -> str:
+    if HASH.fullmatch(words.lower()) is None:
+        raise CommandError(
+            f"--noted {words!r} is no hash: `partiscope journal --verify` prints 64 hexadecimal "
+            "digits",
+            Exit.WRONG_USE,
+        )
+    return words.lower()
+
+
+def _verify(target: Target, noted: Sequence[str], *, as_json: bool) -> None:
+    """Exit status 1 where a line was changed, removed or put in, or a noted one is gone."""
+    found = asyncio.run(_verified(target, noted))
     if as_json:
-        heads = [
-            {
-                "chain": it.chain,
-                "line": it.number,
-                "hash": it.hash,
-                "is_own": it.chain == found.own,
-            }
-            for it in found.heads.values()
-        ]
-        write_json({"lines": found.lines, "earlier": found.earlier, "heads": heads,
+        write_json({"lines": found.lines, "earlier": found.earlier,
+                    "heads": [_head(it, found.own) for it in found.heads.values()],
+                    "noted": [_head(it, found.own) for it in found.noted],
                     "faults": found.faults})  # fmt: skip
     else:
         write_lines(*(f"✖ {fault}" for fault in found.faults))
@@ -101,9 +115,10 @@ def _verify(target: Target, *, as_json: bool) -> None:
         write_lines(
             f"{counted(found.lines, 'line')} in {counted(len(found.heads), 'chain')}{older}"
         )
-        for head in found.heads.values():
-            whose = "this installation" if head.chain == found.own else "another installation"
-            write_lines(f"newest of {whose}: line {head.number:,}, hash {head.hash}")
+        for what, heads in (("newest", found.heads.values()), ("noted", found.noted)):
+            for head in heads:
+                whose = "this installation" if head.chain == found.own else "another installation"
+                write_lines(f"{what} of {whose}: line {head.number:,}, hash {head.hash}")
     if found.faults:
         raise CommandError(
             f"the journal is not whole: {counted(len(found.faults), 'fault')}. Compare it with a "
@@ -111,11 +126,20 @@ def _verify(target: Target, *, as_json: bool) -> None:
         )
 
 
-async def _verified(target: Target) -> Verified:
+def _head(head: Head, own: str) -> dict[str, object]:
+    return {
+        "chain": head.chain,
+        "line": head.number,
+        "hash": head.hash,
+        "is_own": head.chain == own,
+    }
+
+
+async def _verified(target: Target, noted: Sequence[str]) -> Verified:
     journal = _journal(target)
     try:
         # Read first: a line that is written meanwhile is no newer than the head.
-        found = await journal.verify(ChainFile(load_settings().chain_file).known())
+        found = await journal.verify(ChainFile(load_settings().chain_file).known(), noted=noted)
         if journal.unreadable:
             note(journal.unreadable)
         return found

@@ -1,8 +1,9 @@
 """``partiscope status``: what the overview shows, for a terminal line or a script."""
 
+import enum
 import time
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -53,9 +54,22 @@ SCHEMA = 1
 """Of the JSON document (docs/reference/status.schema.json): keys come, none goes or changes."""
 
 
+class FailOn(enum.StrEnum):
+    """The least severity of a finding that fails the command."""
+
+    CRITICAL = "critical"
+    WARNING = "warning"
+
+
 @watchable()
 def status(
-    store: Store = None, bootstrap: Bootstrap = None, data: Data = None, as_json: Json = False
+    store: Store = None,
+    bootstrap: Bootstrap = None,
+    data: Data = None,
+    as_json: Json = False,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="Exit 5 from this severity of a finding on.")
+    ] = FailOn.CRITICAL,
 ) -> None:
     """Cluster, findings, groups, age of the data; exit 5 when a critical finding stands."""
     target = target_with(data=data, bootstrap=bootstrap, store=store)
@@ -65,8 +79,8 @@ def status(
         write_json(_document(snapshot, snapshot.built_ms))
     else:
         _print(snapshot, snapshot.built_ms)
-    if any(finding.severity is Severity.CRITICAL for finding in snapshot.findings):
-        raise typer.Exit(Exit.CRITICAL_FINDING)
+    if any(it.severity >= Severity[fail_on.name] for it in snapshot.findings):
+        raise typer.Exit(Exit.FINDING)
     if target.unreached is not None:
         raise typer.Exit(Exit.UNREACHABLE)
 

@@ -83,6 +83,19 @@ def test_an_attack_on_the_journal_is_found(name: str) -> None:
     assert any(words in fault for fault in faults), faults
 
 
+def test_a_noted_hash_finds_a_chain_that_was_written_anew_with_its_head() -> None:
+    writer, forged = written(), Writer()
+    noted = writer.lines[2].hash
+    (line,) = verify(writer.lines, writer.head, noted=[noted]).noted
+    assert (line.chain, line.number, line.hash) == (CHAIN, 3, noted)
+    for number in range(6):
+        forged.write(f"other-{number}")
+    assert not verify(forged.lines, forged.head).faults
+    found = verify(forged.lines, forged.head, noted=[noted, forged.lines[0].hash])
+    assert [it.number for it in found.noted] == [1]
+    assert found.faults == (f"no line has the noted hash {noted}",)
+
+
 def test_the_order_of_offsets_is_not_the_order_of_lines() -> None:
     writer = written()
     assert not verify([*writer.lines[3:], *writer.lines[:3]], writer.head).faults
