@@ -170,9 +170,14 @@ def test_a_reassignment_is_planned_confirmed_and_watched_to_its_end(
     goes = next(it for it in found.brokers if it != was)
     preview = previewed(page, "reassign", admin, by_hand=f"{name}-0: {goes}", spread="none")
     assert preview["plan"] == [{"topic": name, "partition": 0, "from": [was], "to": [goes]}]
+    file = {"version": 1, "partitions": [{"topic": name, "partition": 0, "replicas": [goes]}]}
+    of_file = previewed(page, "reassign", admin, by_hand=json.dumps(file, indent=2))
+    assert of_file["plan"] == preview["plan"]
     answer = confirmed(page, preview, admin)
     assert answer.status == 200, answer.text
-    move = json.loads(answer.text)["params"]["move"]
+    told = json.loads(answer.text)
+    move = told["params"]["move"]
+    assert told["view"] == f"moves/{move}"
     secret = page.token("watches")
     with closing(http.client.HTTPConnection(page.host, timeout=WAIT_S)) as connection:
         headers = {"Authorization": f"Bearer {secret}"}
@@ -184,9 +189,9 @@ def test_a_reassignment_is_planned_confirmed_and_watched_to_its_end(
         assert b"event: end" not in stream.read()  # it ends with the token, not with the move
     log = tmp_path / "executor.log"
     with ExecutorProcess(bus=our_cluster.bootstrap, log=log, watched=our_cluster.bootstrap):
-        told = page.ask(f"/api/v1/moves/{move}/events", **admin)
-    assert told.headers["content-type"].startswith("text/event-stream")
-    assert told.text.rstrip().endswith('event: end\ndata: "done"'), told.text[-500:]
+        news = page.ask(f"/api/v1/moves/{move}/events", **admin)
+    assert news.headers["content-type"].startswith("text/event-stream")
+    assert news.text.rstrip().endswith('event: end\ndata: "done"'), news.text[-500:]
     assert json.loads(page.ask(f"/api/v1/moves/{move}", **admin).text)["outcome"] == "done"
     assert page.ask("/api/v1/moves/mv-none", **admin).status == 404
     for table in ("moves", "journal"):

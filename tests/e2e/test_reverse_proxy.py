@@ -7,13 +7,17 @@ import shutil
 import socket
 import ssl
 import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.client import HTTPSConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from tests.support.attacker import page_with_users
 from tests.support.certificates import make_certificate
 from tests.support.node_cluster import ROOT
 from tests.support.page_server import PageServer
@@ -30,10 +34,10 @@ CALLBACKS: Final = "/_dash-ws-callback"
 pytestmark = pytest.mark.skipif(NGINX is None, reason="no nginx: apt-get install nginx-light")
 
 
-def documented(folder: Path, *, page: int, port: int) -> str:
-    """The configuration of docs/operate/security.md, with ports and files of this test."""
+def documented(folder: Path, place: int, *, page: int, port: int, sign_on: int = 0) -> str:
+    """A configuration of docs/operate/security.md, with ports and files of this test."""
     text = (ROOT / "docs/operate/security.md").read_text()
-    (found,) = re.findall(r"```nginx\n(.*?)```", text, re.DOTALL)
+    found = re.findall(r"```nginx\n(.*?)```", text, re.DOTALL)[place]
     cert, key = make_certificate(folder, "partiscope")
     hashed = subprocess.run(
         ("openssl", "passwd", "-apr1", "secret"), check=True, capture_output=True, text=True
@@ -42,6 +46,7 @@ def documented(folder: Path, *, page: int, port: int) -> str:
     found = found.replace("127.0.0.1:8050", f"127.0.0.1:{page}").replace(
         "listen 443", f"listen 127.0.0.1:{port}"
     )
+    found = found.replace("127.0.0.1:4180", f"127.0.0.1:{sign_on}")
     for named, file in (("pem", cert), ("key", key), ("htpasswd", folder / "partiscope.htpasswd")):
         found = found.replace(f"/etc/nginx/partiscope.{named}", str(file))
     temporary = "".join(
@@ -61,17 +66,58 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     folder = tmp_path_factory.mktemp("proxied")
     store = StoreBuilder(folder / "store")
     (port,) = free_ports(1)
-    with PageServer(store.folder) as page:
-        config = folder / "nginx.conf"
-        config.write_text(documented(folder, page=page.port, port=port))
-        assert NGINX is not None
-        nginx = subprocess.Popen((NGINX, "-c", str(config), "-p", str(folder)))
-        try:
-            wait_until(lambda: _listens(port), "nginx listens")
-            yield port
-        finally:
-            nginx.terminate()
-            nginx.wait(WAIT_S)
+    with (
+        PageServer(store.folder) as page,
+        nginx(folder, documented(folder, 0, page=page.port, port=port), port),
+    ):
+        yield port
+
+
+class SignOn(BaseHTTPRequestHandler):
+    """Knows a login by its cookie, as oauth2-proxy does."""
+
+    def do_GET(self) -> None:
+        name = self.headers.get("Cookie", "").partition("sso=")[2]
+        self.send_response(202 if name else 401)
+        self.send_header("X-Auth-Request-Preferred-Username", name)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is told."""
+
+
+@pytest.fixture(scope="module")
+def signed_on(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, str]]:
+    """The port of a proxy that asks a single sign-on, and a token for the API."""
+    folder = tmp_path_factory.mktemp("signed-on")
+    (port,) = free_ports(1)
+    with (
+        pytest.MonkeyPatch.context() as settings,
+        ThreadingHTTPServer(("127.0.0.1", 0), SignOn) as sign_on,
+    ):
+        settings.setenv("PARTISCOPE_ACCESS__PROXY_HEADER", "X-Forwarded-User")
+        settings.setenv("PARTISCOPE_ACCESS__PROXY_ADDRESS", "127.0.0.1")
+        threading.Thread(target=sign_on.serve_forever, daemon=True).start()
+        with page_with_users(folder) as page:
+            at = int(page.host.rpartition(":")[2])
+            config = documented(folder, 1, page=at, port=port, sign_on=sign_on.server_port)
+            with nginx(folder, config, port):
+                yield port, page.token("reads")
+        sign_on.shutdown()
+
+
+@contextmanager
+def nginx(folder: Path, text: str, port: int) -> Iterator[None]:
+    config = folder / "nginx.conf"
+    config.write_text(text)
+    assert NGINX is not None
+    running = subprocess.Popen((NGINX, "-c", str(config), "-p", str(folder)))
+    try:
+        wait_until(lambda: _listens(port), "nginx listens")
+        yield
+    finally:
+        running.terminate()
+        running.wait(WAIT_S)
 
 
 def _listens(port: int) -> bool:
@@ -113,3 +159,16 @@ def test_the_page_answers_its_own_site_and_no_other(proxied: int) -> None:
         for path in ("/topics", "/export/topics.json"):
             status = ask(proxied, path, method, Authorization=LOGIN, Origin=other)
             assert status == 403, (method, path)
+
+
+def test_a_single_sign_on_names_who_asks_and_tokens_need_none(signed_on: tuple[int, str]) -> None:
+    port, token = signed_on
+    assert ask(port, "/topics") == 302
+    assert ask(port, "/topics", X_Forwarded_User="alice") == 302
+    assert ask(port, "/topics", Cookie="sso=alice") == 200
+    assert ask(port, "/topics", Cookie="sso=nobody", X_Forwarded_User="alice") == 401
+    assert ask(port, "/topics", Cookie="sso=alice", Origin="https://other.example.com") == 403
+    assert ask(port, "/health") == 200
+    tables = "/api/v1/tables/topics"
+    assert ask(port, tables, Authorization=f"Bearer {token}") == 200
+    assert ask(port, tables, Cookie="sso=alice") == 401
