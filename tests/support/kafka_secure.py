@@ -96,17 +96,20 @@ class SecureKafka(KafkaCluster):
 
     def admin(self) -> AdminClient:
         """A client that may do everything."""
-        return AdminClient(
-            {
-                "bootstrap.servers": self.bootstrap,
-                "security.protocol": "SASL_SSL",
-                "sasl.mechanism": "PLAIN",
-                "sasl.username": ADMIN,
-                "sasl.password": PASSWORD,
-                "ssl.ca.location": str(self.ca),
-                "log_level": 0,
-            }
-        )
+        return AdminClient(self.admin_config)
+
+    @property
+    def admin_config(self) -> dict[str, Any]:
+        """How a client of librdkafka that may do everything connects."""
+        return {
+            "bootstrap.servers": self.bootstrap,
+            "security.protocol": "SASL_SSL",
+            "sasl.mechanism": "PLAIN",
+            "sasl.username": ADMIN,
+            "sasl.password": PASSWORD,
+            "ssl.ca.location": str(self.ca),
+            "log_level": 0,
+        }
 
     def grant(self, *rights: tuple[ResourceType, str, AclOperation], user: str = VIEWER) -> None:
         """Let the user do these things; ``*`` names every topic or group."""

@@ -29,9 +29,11 @@ from control.operations.executor.throttles.left_throttles import (
 from control.views.alert_tables import NO_ALERTS, AlertsTold
 from control.views.snapshots.alert_findings import AlertWatch
 from control.views.snapshots.error_log import ErrorLog
+from control.views.snapshots.transaction_findings import transaction_findings
 
 if TYPE_CHECKING:
     from control.kafka.admin.kafka_admin import KafkaAdmin
+    from control.kafka.admin.transactions import OpenTransactions
     from control.operations.bus.client import MovesReader
 
 READ_EVERY_S: Final = 15.0
@@ -98,6 +100,7 @@ class OperationWatch:
         self.alerts: AlertsTold = NO_ALERTS
         self._of_operations: tuple[Finding, ...] = ()
         self._of_alerts: tuple[Finding, ...] = ()
+        self._of_transactions: tuple[Finding, ...] = ()
         self.moves: tuple[OperationState, ...] = ()
         """Those that run; none while the bus cannot be read."""
         self._watched = watched
@@ -108,8 +111,8 @@ class OperationWatch:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """About operations and alerts."""
-        return *self._of_operations, *self._of_alerts
+        """About operations, alerts and transactions."""
+        return *self._of_operations, *self._of_alerts, *self._of_transactions
 
     def start(self) -> None:
         """Read from now on."""
@@ -131,10 +134,11 @@ class OperationWatch:
         async with (
             _sources(self._watched, self._bus) as (admin, moves),
             _alerts(self._watched, self._bus) as alerts,
-            asyncio.TaskGroup() as both,
+            asyncio.TaskGroup() as all_three,
         ):
-            both.create_task(self._follow_operations(admin, moves))
-            both.create_task(self._follow_alerts(alerts))
+            all_three.create_task(self._follow_operations(admin, moves))
+            all_three.create_task(self._follow_alerts(alerts))
+            all_three.create_task(self._follow_transactions(admin))
 
     async def _follow_operations(self, admin: KafkaAdmin, moves: MovesReader | None) -> None:
         throttles = LeftThrottles(admin)
@@ -157,6 +161,18 @@ class OperationWatch:
                 self._errors.note("alerts cannot be read", error)
             await asyncio.sleep(ALERTS_EVERY_S)
 
+    async def _follow_transactions(self, admin: KafkaAdmin) -> None:
+        from control.kafka.admin.transactions import OpenTransactions
+
+        transactions = OpenTransactions(admin)
+        while True:
+            try:
+                self._of_transactions = await _read_transactions(transactions)
+            except Exception as error:  # noqa: BLE001 (they would stay for ever)
+                self._of_transactions = ()
+                self._errors.note("transactions cannot be read", error)
+            await asyncio.sleep(READ_EVERY_S)
+
 
 def _run(loop: asyncio.AbstractEventLoop, following: asyncio.Task[None]) -> None:
     with suppress(asyncio.CancelledError):
@@ -170,17 +186,20 @@ def operations_now(watched: WatchedCluster, bus: str | None) -> tuple[Finding, .
 
 
 async def _read_soon(watched: WatchedCluster, bus: str | None) -> tuple[Finding, ...]:
+    from control.kafka.admin.transactions import OpenTransactions
+
     async with (
         _sources(watched, bus) as (admin, moves),
         _alerts(watched, bus) as alerts,
     ):
         soon_s = NOW_WITHIN_S / 2
         throttles = LeftThrottles(admin, rates_within_s=soon_s, lists_within_s=soon_s)
-        (found, _), (of_alerts, _) = await asyncio.gather(
+        (found, _), (of_alerts, _), of_transactions = await asyncio.gather(
             _read(admin, throttles, moves, watched, within_s=NOW_WITHIN_S),
             _read_alerts(alerts, within_s=NOW_WITHIN_S),
+            _read_transactions(OpenTransactions(admin), within_s=NOW_WITHIN_S),
         )
-        return *found, *of_alerts
+        return *found, *of_alerts, *of_transactions
 
 
 @asynccontextmanager
@@ -225,6 +244,17 @@ async def _read_alerts(
             now_ms = time.time_ns() // 1_000_000
             return ((), NO_ALERTS) if alerts is None else await alerts.read(now_ms=now_ms)
     return (), NO_ALERTS
+
+
+async def _read_transactions(
+    transactions: OpenTransactions, *, within_s: float | None = None
+) -> tuple[Finding, ...]:
+    """Findings about transactions; none while the cluster does not answer, or not in time."""
+    with suppress(KafkaPortError, TimeoutError):
+        async with asyncio.timeout(within_s):
+            found = await transactions.read()
+            return tuple(transaction_findings(found, now_ms=time.time_ns() // 1_000_000))
+    return ()
 
 
 async def _read(

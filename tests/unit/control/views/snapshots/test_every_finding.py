@@ -25,12 +25,14 @@ from control.views.snapshots.collector_findings import watch_findings
 from control.views.snapshots.feed import _unexpected, _unreadable
 from control.views.snapshots.findings_by_kind import by_kind
 from control.views.snapshots.operation_findings import operation_findings
+from control.views.snapshots.transaction_findings import TOLD_MAX, transaction_findings
 from control.views.tables.findings import finding_row
 from spark_metrics.window.aggregates import StoreUnreadableError
 from tests.unit.control import clusters
 from tests.unit.control.clusters import MIB, NOW_MS
 from tests.unit.control.operations.fake_cluster import FakeContext, change, command_of
 from tests.unit.control.views.snapshots.test_operation_findings import throttles
+from tests.unit.control.views.snapshots.test_transaction_findings import held, transaction
 
 ROOT: Final = Path(__file__).resolve().parents[5]
 SOURCES: Final = (ROOT / "control" / "model", ROOT / "control" / "views" / "snapshots")
@@ -167,6 +169,15 @@ def _operations(more: int) -> list[Finding]:
     return [*operation_findings([context.state()], throttles(1 + more))]
 
 
+def _transactions(more: int) -> list[Finding]:
+    known = [
+        transaction(f"t{n:02}", since_ms=100 - more, held=(held(0, 1 + more),))
+        for n in range(TOLD_MAX + more)
+    ]
+    orphan = transaction(None, since_ms=5 + more, held=(held(3, 9 + more, first=17),))
+    return [*transaction_findings([*known, orphan], now_ms=NOW_MS)]
+
+
 def _alerts(more: int) -> list[Finding]:
     firing = [
         Alert(
@@ -186,7 +197,7 @@ def _alerts(more: int) -> list[Finding]:
 
 SCENES: Final[tuple[Callable[[int], list[Finding]], ...]] = (
     _partitions, _brokers, _skew, _skewed_leaders, _groups, _verdict_lost, _all_silent, _late,
-    _job, _store, _collector, _operations, _alerts,
+    _job, _store, _collector, _operations, _transactions, _alerts,
 )  # fmt: skip
 
 
