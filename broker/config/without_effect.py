@@ -29,7 +29,7 @@ _REASONS: Final = {
     "a stopping broker asks for controlled.shutdown.timeout.ms": (
         "controlled.shutdown.max.retries controlled.shutdown.retry.backoff.ms"
     ),
-    "groups are of the classic protocol": (
+    "the classic and the consumer protocol are always served, share groups never": (
         "group.coordinator.rebalance.protocols group.share.enable "
         "share.coordinator.state.topic.replication.factor"
     ),

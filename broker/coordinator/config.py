@@ -13,6 +13,9 @@ class GroupConfig:
     min_session_timeout_ms: int = 6_000
     max_session_timeout_ms: int = 1_800_000
     max_size: int = 2_147_483_647
+    consumer_session_timeout_ms: int = 45_000
+    consumer_heartbeat_interval_ms: int = 5_000
+    consumer_max_size: int = 2_147_483_647
     offset_metadata_max_bytes: int = 4_096
     offsets_commit_timeout_ms: int = 5_000
     offsets_retention_minutes: int = 10_080
@@ -40,6 +43,9 @@ _NAMES: Final[Mapping[str, str]] = {
     "min_session_timeout_ms": "group.min.session.timeout.ms",
     "max_session_timeout_ms": "group.max.session.timeout.ms",
     "max_size": "group.max.size",
+    "consumer_session_timeout_ms": "group.consumer.session.timeout.ms",
+    "consumer_heartbeat_interval_ms": "group.consumer.heartbeat.interval.ms",
+    "consumer_max_size": "group.consumer.max.size",
     "offset_metadata_max_bytes": "offset.metadata.max.bytes",
     "offsets_commit_timeout_ms": "offsets.commit.timeout.ms",
     "offsets_retention_minutes": "offsets.retention.minutes",

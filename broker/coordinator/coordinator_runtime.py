@@ -131,6 +131,12 @@ class CoordinatorRuntime(Generic[S]):
         self._led[index] = context
         self._loads.keep(partial(self._load, context))
 
+    def reload(self, index: int) -> None:
+        """Read a shard anew whose changes could not be written: its log tells what holds."""
+        if index in self._led:
+            self._resign(index)
+            self._lead(index)
+
     def _resign(self, index: int) -> None:
         context = self._led.pop(index)
         if context.is_loaded:

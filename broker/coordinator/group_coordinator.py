@@ -10,6 +10,7 @@ import logging
 from broker.background import Repeater, Tasks, log_failure
 from broker.clock import Clock
 from broker.coordinator.config import GroupConfig
+from broker.coordinator.consumer.consumer_membership import ConsumerMembership
 from broker.coordinator.coordinator_runtime import CoordinatorRuntime
 from broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
 from broker.coordinator.group_metadata_manager import GroupMetadataManager
@@ -55,10 +56,15 @@ class GroupCoordinator:
             node_id=node_id,
             load_buffer_bytes=config.offsets_load_buffer_bytes,
         )
-        self.manager = GroupMetadataManager(self.runtime.locate, writer, clock)
+        self.manager = GroupMetadataManager(
+            self.runtime.locate, writer, clock, reload=self.runtime.reload
+        )
         self.membership = Membership(self.runtime, self.manager, config)
+        self.consumers = ConsumerMembership(
+            self.runtime, self.manager, writer, metadata=metadata, clock=clock, config=config
+        )
         self.offsets = OffsetManager(self.runtime, self.manager, writer, config)
-        self.views = GroupViews(self.runtime)
+        self.views = GroupViews(self.runtime, metadata)
         interval_ms = config.offsets_retention_check_interval_ms
         self._expiry = Repeater("expiry of offsets", interval_ms, self._expire)
         self._chores = Tasks("group coordinator", log_failure)
@@ -88,6 +94,8 @@ class GroupCoordinator:
     def _handle_metadata(
         self, _old: MetadataImage, new: MetadataImage, changed: ImageDelta
     ) -> None:
+        if changed.topics_changed or changed.topics_deleted:
+            self.consumers.topics_changed()
         gone = frozenset(topic.name for topic in changed.topics_deleted)
         gone = frozenset(name for name in gone if name not in new.topics)
         if gone:

@@ -80,7 +80,10 @@ class GroupCoordinatorShard:
         now_ms, wall_ms = self._clock.monotonic_ms(), self._clock.wall_ms()
         for group_id in replayed.group_ids():
             snapshot = replayed.groups.get(group_id)
-            if snapshot is None:
+            if (consumer := replayed.consumers.get(group_id)) is not None:
+                consumer.start_clocks(self._config.consumer_session_timeout_ms, now_ms)
+                entry = self.entries[group_id] = GroupEntry(group=consumer)
+            elif snapshot is None:
                 entry = self.create_entry(group_id)
             else:
                 group = build_group(

@@ -76,6 +76,11 @@ class PartitionWriter:
             is_transactional=producer is not None,
         )
 
+    def can_append(self, partition: int) -> bool:
+        """Whether enough replicas are in sync for an append of now."""
+        local = self._replicas.partition(self._topic, partition)
+        return local is not None and local.state.has_enough_replicas
+
     def begin_verification(self, partition: int, producer_id: int) -> object | None:
         """See ProducerState; None where this node has no such partition."""
         local = self._replicas.partition(self._topic, partition)

@@ -1,10 +1,11 @@
 """Kafka's records of __consumer_offsets, so that Kafka's own tools can read the topic.
 
 Keys start with an int16 that names their kind: 0 and 1 an OffsetCommitKey (group, topic,
-partition), 2 a GroupMetadataKey (group); higher numbers belong to newer protocols and are left
-alone. Values start with an int16 version; both kinds are written as version 3, the newest that
-every Kafka since 2.1 reads. Offsets are read up to version 4, which Kafka 4.1 writes: flexible,
-with the topic's id as a tag. A null value is a tombstone.
+partition), 2 a GroupMetadataKey (group), 3 to 16 those of groups of the consumer protocol
+(`consumer_records`); others are left alone. Values start with an int16 version. Offsets and classic
+groups are written as version 3, the newest that every Kafka since 2.1 reads. Offsets are read up to
+version 4, which Kafka 4.1 writes: flexible, with the topic's id as a tag. A null value is a
+tombstone.
 
 Sources: OffsetCommitKey/Value.json and GroupMetadataKey/Value.json of Kafka's group-coordinator.
 """
@@ -13,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from broker.coordinator.consumer.consumer_records import KINDS, ConsumerKey
+from broker.coordinator.consumer.consumer_records import decode_key as decode_consumer_key
 from broker.coordinator.errors import RecordFormatError
 from broker.coordinator.wire import Reader, Writer
 
@@ -105,14 +108,17 @@ def encode_group_value(group: GroupSnapshot) -> bytes:
     return writer.to_bytes()
 
 
-def decode_key(data: bytes) -> OffsetKey | str | None:
-    """An OffsetKey, a group id (of a GroupMetadataKey), or None for a kind we do not keep."""
+def decode_key(data: bytes) -> OffsetKey | ConsumerKey | str | None:
+    """An OffsetKey, one of a consumer group, a group id (of a GroupMetadataKey), or None for a kind
+    that nobody here keeps."""
     reader = Reader(data)
     kind = reader.i16()
     if kind <= _OFFSET_COMMIT_KEY:
         return OffsetKey(
             group_id=reader.string(False), topic=reader.string(False), partition=reader.i32()
         )
+    if kind in KINDS:
+        return decode_consumer_key(kind, reader)
     return reader.string(False) if kind == _GROUP_METADATA_KEY else None
 
 

@@ -7,6 +7,9 @@ written a million times before compaction comes by, so only the winners are deco
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from broker.coordinator.consumer.consumer_group import ConsumerGroup
+from broker.coordinator.consumer.consumer_records import ConsumerKey
+from broker.coordinator.consumer.consumer_replay import ConsumerReplay
 from broker.coordinator.errors import RecordFormatError
 from broker.coordinator.offsets.committed_offsets import GroupOffsets
 from broker.coordinator.offsets.pending_offsets import PendingOffsets
@@ -25,6 +28,7 @@ class Replayed:
     """Groups and offsets by a partition's records; `unreadable` counts the skipped ones."""
 
     groups: dict[str, GroupSnapshot] = field(default_factory=dict)
+    consumers: dict[str, ConsumerGroup] = field(default_factory=dict)
     offsets: dict[str, GroupOffsets] = field(default_factory=dict)
     pending: PendingOffsets = field(default_factory=PendingOffsets)
     unreadable: int = 0
@@ -32,7 +36,7 @@ class Replayed:
     def group_ids(self) -> Iterator[str]:
         """Groups that have metadata or an offset."""
         pending = (it for groups in self.pending.by_producer.values() for it in groups)
-        yield from dict.fromkeys((*self.groups, *self.offsets, *pending))
+        yield from dict.fromkeys((*self.groups, *self.consumers, *self.offsets, *pending))
 
 
 @dataclass(slots=True)
@@ -64,29 +68,36 @@ class Replay:
         """Decode what is left; a record that cannot be read is counted and skipped."""
         groups: dict[str, GroupSnapshot] = {}
         offsets: dict[str, GroupOffsets] = {}
-        unreadable = _decode_all(self.latest.values(), groups, offsets)
+        consumers = ConsumerReplay()
+        unreadable = _decode_all(self.latest.values(), groups, offsets, consumers)
         pending = PendingOffsets()
         for producer_id, records in self.open.items():
             of_producer = pending.by_producer.setdefault(producer_id, {})
-            unreadable += _decode_all(records.values(), {}, of_producer)
-        return Replayed(groups, offsets, pending, unreadable)
+            unreadable += _decode_all(records.values(), {}, of_producer, consumers)
+        return Replayed(groups, consumers.finish(), offsets, pending, unreadable)
 
 
 def _decode_all(
-    records: Iterable[Record], groups: dict[str, GroupSnapshot], offsets: dict[str, GroupOffsets]
+    records: Iterable[Record],
+    groups: dict[str, GroupSnapshot],
+    offsets: dict[str, GroupOffsets],
+    consumers: ConsumerReplay,
 ) -> int:
-    """Fill both; answers how many records cannot be read."""
+    """Fill all; answers how many records cannot be read."""
     unreadable = 0
     for record in records:
         try:
-            _decode(record, groups, offsets)
+            _decode(record, groups, offsets, consumers)
         except RecordFormatError:
             unreadable += 1
     return unreadable
 
 
 def _decode(
-    record: Record, groups: dict[str, GroupSnapshot], offsets: dict[str, GroupOffsets]
+    record: Record,
+    groups: dict[str, GroupSnapshot],
+    offsets: dict[str, GroupOffsets],
+    consumers: ConsumerReplay,
 ) -> None:
     if record.key is None or record.value is None:
         raise RecordFormatError("a record without a key")
@@ -95,5 +106,7 @@ def _decode(
         committed = decode_offset_value(record.value)
         kept = offsets.setdefault(key.group_id, GroupOffsets())
         kept.put((key.topic, key.partition), committed, record.offset)
+    elif isinstance(key, ConsumerKey):
+        consumers.apply(key, record.value)
     elif key is not None:
         groups[key] = decode_group_value(key, record.value)

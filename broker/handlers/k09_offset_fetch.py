@@ -66,7 +66,10 @@ async def _group_answer(
             if name is not None
         ]
     fetched: FetchedOffsets = node.groups.offsets.fetch(
-        group.group_id, wanted, is_stable_required=getattr(message, "require_stable", False)
+        group.group_id,
+        wanted,
+        is_stable_required=getattr(message, "require_stable", False),
+        member=_asking_member(group),
     )
     await slices.pause()
     answer["error_code"] = fetched.error.code
@@ -88,6 +91,12 @@ async def _group_answer(
             answer["topics"].append(_topic_answer(topic, name, fetched, refused))
             await slices.pause()
     return answer
+
+
+def _asking_member(group: Any) -> tuple[str, int] | None:
+    """From version 9 a member tells who it is and its epoch; tools do not."""
+    member_id, epoch = getattr(group, "member_id", None), getattr(group, "member_epoch", -1)
+    return None if member_id is None and epoch < 0 else (member_id or "", epoch)
 
 
 def _refuse(group: Any, answer: dict[str, Any], version: int) -> dict[str, Any]:

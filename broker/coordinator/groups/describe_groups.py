@@ -1,18 +1,21 @@
 """Lists, descriptions and samples of the groups on this node."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
+from broker.coordinator.consumer.consumer_group import ConsumerGroup
 from broker.coordinator.coordinator_runtime import CoordinatorRuntime
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
 from broker.coordinator.groups.consumer_protocol import PROTOCOL_TYPE, assigned_partitions
 from broker.coordinator.groups.group_state import ClassicGroup, GroupState
 from broker.coordinator.groups.roster import Member
-from broker.coordinator.offsets.committed_offsets import GroupEntry, StoredOffset
+from broker.coordinator.offsets.committed_offsets import AnyGroup, GroupEntry, StoredOffset
+from broker.metadata.metadata_service import MetadataService
 from broker.metrics_schema import NO_COMMIT
 
-GROUP_TYPE = "classic"
+CLASSIC, CONSUMER = "classic", "consumer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +25,7 @@ class GroupListing:
     group_id: str
     protocol_type: str
     state: GroupState
-    group_type: str = GROUP_TYPE
+    group_type: str = CLASSIC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +80,11 @@ class GroupReading:
 class GroupViews:
     """Reads the groups of all loaded partitions; changes nothing."""
 
-    def __init__(self, runtime: CoordinatorRuntime[GroupCoordinatorShard]) -> None:
+    def __init__(
+        self, runtime: CoordinatorRuntime[GroupCoordinatorShard], metadata: MetadataService
+    ) -> None:
         self._runtime = runtime
+        self._metadata = metadata
 
     def list_groups(
         self, states: Collection[str] = (), types: Collection[str] = ()
@@ -86,13 +92,17 @@ class GroupViews:
         """Groups in any of the states and of any of the types (all, where none are named)."""
         if self._runtime.is_loading:
             return CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS
-        if types and GROUP_TYPE not in {name.lower() for name in types}:
-            return []
+        kinds = {name.lower() for name in types}
         wanted = {name.lower() for name in states}
         return [
-            GroupListing(group_id=g.group_id, protocol_type=g.protocol_type, state=g.state)
+            GroupListing(
+                group_id=g.group_id,
+                protocol_type=g.protocol_type,
+                state=g.state,
+                group_type=_type_of(g),
+            )
             for g in (entry.group for entry in self._entries())
-            if not wanted or g.state.lower() in wanted
+            if (not wanted or g.state.lower() in wanted) and (not kinds or _type_of(g) in kinds)
         ]
 
     def describe(self, group_id: str) -> GroupDescription:
@@ -101,14 +111,25 @@ class GroupViews:
         if isinstance(shard, CoordinatorError):
             return GroupDescription(group_id=group_id, error=shard)
         entry = shard.entries.get(group_id)
-        if entry is None:
+        if entry is None or isinstance(entry.group, ConsumerGroup):
             missing = CoordinatorError.GROUP_ID_NOT_FOUND
             return GroupDescription(group_id=group_id, error=missing, state=GroupState.DEAD)
         return _describe(entry.group)
 
+    def consumer_group(self, group_id: str) -> ConsumerGroup | CoordinatorError | None:
+        """A group of the consumer protocol; None where the group is a classic one."""
+        shard = self._runtime.locate(group_id)
+        if isinstance(shard, CoordinatorError):
+            return shard
+        entry = shard.entries.get(group_id)
+        if entry is None:
+            return CoordinatorError.GROUP_ID_NOT_FOUND
+        return entry.group if isinstance(entry.group, ConsumerGroup) else None
+
     def readings(self) -> Iterator[GroupReading]:
         """Every group with its committed offsets."""
-        return (_read(entry) for entry in self._entries())
+        names = {it.topic_id: it.name for it in self._metadata.image.topics.values()}
+        return (_read(entry, names) for entry in self._entries())
 
     def _entries(self) -> Iterator[GroupEntry]:
         for shard in self._runtime.loaded():
@@ -140,14 +161,22 @@ def _describe_member(member: Member, protocol_name: str | None) -> MemberDescrip
     )
 
 
-def _read(entry: GroupEntry) -> GroupReading:
+def _type_of(group: AnyGroup) -> str:
+    return CONSUMER if isinstance(group, ConsumerGroup) else CLASSIC
+
+
+def _read(entry: GroupEntry, names: Mapping[UUID, str]) -> GroupReading:
     group, stored = entry.group, entry.offsets.stored
-    owners = _owners(group)
+    if isinstance(group, ConsumerGroup):
+        owners, members, protocol_name = _holders(group, names), len(group.members), group.assignor
+    else:
+        owners, members = _owners(group), len(group.roster)
+        protocol_name = group.protocol_name or ""
     return GroupReading(
         group_id=group.group_id,
         state=group.state,
-        members=len(group.roster),
-        protocol_name=group.protocol_name or "",
+        members=members,
+        protocol_name=protocol_name,
         commits=[
             _commit(group.group_id, key, stored.get(key), owners.get(key))
             for key in {**stored, **owners}
@@ -167,6 +196,14 @@ def _commit(
         commit_ms=None if committed is None else committed.commit_ms,
         member_id=owner,
     )
+
+
+def _holders(group: ConsumerGroup, names: Mapping[UUID, str]) -> dict[tuple[str, int], str]:
+    return {
+        (names[topic], partition): member_id
+        for (topic, partition), member_id in group.holders.items()
+        if topic in names
+    }
 
 
 def _owners(group: ClassicGroup) -> dict[tuple[str, int], str]:

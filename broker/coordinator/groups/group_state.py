@@ -39,9 +39,12 @@ STORY_LENGTH_MAX: Final = 20
 
 
 class GroupState(StrEnum):
-    """Kafka's words, as ListGroups and DescribeGroups show them."""
+    """Kafka's words, as ListGroups and DescribeGroups show them; those of the consumer protocol
+    alone are Assigning and Reconciling."""
 
     EMPTY = "Empty"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"
     STABLE = "Stable"

@@ -1,6 +1,7 @@
 """Join, sync, heartbeat and leave, as the coordinator offers them to the handlers."""
 
 from broker.coordinator.config import GroupConfig
+from broker.coordinator.consumer.consumer_group import ConsumerGroup
 from broker.coordinator.coordinator_runtime import CoordinatorRuntime
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
@@ -41,8 +42,24 @@ class Membership:
         if group_id not in shard.entries and event.member_id:
             return JoinResult(error=CoordinatorError.UNKNOWN_MEMBER_ID, member_id=event.member_id)
         located = LocatedGroup(shard=shard, entry=shard.create_entry(group_id))
+        if isinstance(located.entry.group, ConsumerGroup) and not self._is_given_back(located):
+            error = CoordinatorError.INCONSISTENT_GROUP_PROTOCOL
+            return JoinResult(error=error, member_id=event.member_id)
         answered: JoinResult = await self._manager.ask(located, event.token, event)
         return answered
+
+    def _is_given_back(self, located: LocatedGroup) -> bool:
+        """Whether a group of the consumer protocol has no members: it becomes a classic one."""
+        shard, entry, group = located.shard, located.entry, located.entry.group
+        assert isinstance(group, ConsumerGroup)
+        if group.members:
+            return False
+        group.records += group.tombstones()
+        self._manager.write_consumer_group(located)
+        del shard.entries[group.group_id]
+        entry.group = shard.create_entry(group.group_id).group
+        shard.entries[group.group_id] = entry
+        return True
 
     def _refuse_join(self, group_id: str, event: JoinRequested) -> CoordinatorError:
         if not group_id:
@@ -86,6 +103,6 @@ class Membership:
         if isinstance(shard, CoordinatorError):
             return shard
         entry = shard.entries.get(group_id)
-        if entry is None:
+        if entry is None or isinstance(entry.group, ConsumerGroup):
             return CoordinatorError.UNKNOWN_MEMBER_ID
         return LocatedGroup(shard=shard, entry=entry)

@@ -8,6 +8,7 @@ An offset expires (KIP-186, KIP-211; Kafka's OffsetExpirationConditionImpl):
 | is Empty                                  | the group became Empty (and was committed before)   |
 | is a running consumer group               | its commit, if nobody subscribes to its topic       |
 | runs any other protocol                   | never                                               |
+| has the consumer protocol (KIP-848)       | its commit, if nobody subscribes to its topic       |
 
 An explicit expiry in the record (OffsetCommit up to v4) wins over all of them.
 """
@@ -16,11 +17,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from broker.coordinator.consumer.consumer_group import ConsumerGroup
 from broker.coordinator.groups.consumer_protocol import PROTOCOL_TYPE, subscribed_topics
 from broker.coordinator.groups.group_state import ClassicGroup, GroupState
 from broker.coordinator.records import NO_EXPIRY_MS, CommittedOffset
 
 TopicPartition = tuple[str, int]
+AnyGroup = ClassicGroup | ConsumerGroup
 
 
 class StoredOffset(NamedTuple):
@@ -70,7 +73,7 @@ class GroupOffsets:
 class GroupEntry:
     """A group and its offsets; `deadline_ms` is when its timer is armed for."""
 
-    group: ClassicGroup
+    group: AnyGroup
     offsets: GroupOffsets = field(default_factory=GroupOffsets)
     deadline_ms: int | None = None
 
@@ -86,12 +89,15 @@ class GroupEntry:
     @property
     def is_obsolete(self) -> bool:
         """No members and nothing committed: only a tombstone is left to write."""
-        is_idle = self.group.state is GroupState.EMPTY and not self.group.roster.pending
-        return is_idle and not self.offsets
+        is_idle = self.group.state is GroupState.EMPTY and not self.offsets
+        is_awaited = isinstance(self.group, ClassicGroup) and bool(self.group.roster.pending)
+        return is_idle and not is_awaited
 
 
-def group_subscription(group: ClassicGroup) -> frozenset[str] | None:
+def group_subscription(group: AnyGroup) -> frozenset[str] | None:
     """Topics that members of a running consumer group ask for; None when that is unknown."""
+    if isinstance(group, ConsumerGroup):
+        return group.subscription()
     if group.protocol_type != PROTOCOL_TYPE or group.protocol_name is None:
         return None
     if group.state is not GroupState.STABLE:
@@ -109,7 +115,7 @@ _NEVER_MS = 1 << 62
 
 
 def _expiry_ms(
-    group: ClassicGroup,
+    group: AnyGroup,
     topic: str,
     committed: CommittedOffset,
     in_use: frozenset[str] | None,

@@ -8,14 +8,19 @@ from typing import Final, NamedTuple
 from broker.background import Slices, in_thread_if_large
 from broker.clock import Clock
 from broker.coordinator.config import GroupConfig
+from broker.coordinator.consumer.consumer_group import ConsumerGroup
 from broker.coordinator.coordinator_runtime import CoordinatorRuntime
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.group_coordinator_shard import GroupCoordinatorShard
 from broker.coordinator.group_metadata_manager import GroupMetadataManager, LocatedGroup
 from broker.coordinator.groups.group_events import HeartbeatReceived
 from broker.coordinator.groups.group_session import check_member
-from broker.coordinator.groups.group_state import ClassicGroup, GroupState
-from broker.coordinator.offsets.committed_offsets import TopicPartition, group_subscription
+from broker.coordinator.groups.group_state import GroupState
+from broker.coordinator.offsets.committed_offsets import (
+    AnyGroup,
+    TopicPartition,
+    group_subscription,
+)
 from broker.coordinator.partition_writer import KeyValue, PartitionWriter
 from broker.coordinator.records import (
     CommittedOffset,
@@ -158,8 +163,14 @@ class OffsetManager:
             error if error is not CoordinatorError.NONE else LocatedGroup(shard=shard, entry=entry)
         )
 
-    def _check_commit(self, group: ClassicGroup, request: CommitRequested) -> CoordinatorError:
-        """Kafka's ClassicGroup.validateOffsetCommit; a member's commit renews its session."""
+    def _check_commit(self, group: AnyGroup, request: CommitRequested) -> CoordinatorError:
+        """Kafka's validateOffsetCommit of either kind of group; a classic member's commit renews
+        its session."""
+        if isinstance(group, ConsumerGroup):
+            is_outside = request.generation_id < 0 and not group.members
+            if is_outside:
+                return CoordinatorError.NONE
+            return group.check_epoch(request.member_id, request.generation_id)
         is_transactional = request.transaction is not None
         is_named = bool(request.member_id or request.group_instance_id)
         if request.generation_id < 0 and (
@@ -222,14 +233,20 @@ class OffsetManager:
         wanted: Iterable[TopicPartition] | None,
         *,
         is_stable_required: bool = False,
+        member: tuple[str, int] | None = None,
     ) -> FetchedOffsets:
-        """Committed offsets of the wanted partitions, or with None of all that have one."""
+        """Committed offsets of the wanted partitions, or with None of all that have one; for a
+        `member` with its epoch, where one asks."""
         shard = self._runtime.locate(group_id)
         if isinstance(shard, CoordinatorError):
             return FetchedOffsets(error=shard)
         entry = shard.entries.get(group_id)
         if entry is None:
             return FetchedOffsets()
+        if member is not None and isinstance(entry.group, ConsumerGroup):
+            error = entry.group.check_epoch(*member)
+            if error is not CoordinatorError.NONE:
+                return FetchedOffsets(error=error)
         keys = sorted(entry.offsets) if wanted is None else wanted
         found = {key: entry.offsets.get(*key) for key in keys}
         unstable = shard.pending.keys(group_id) if is_stable_required else frozenset()
@@ -272,8 +289,11 @@ class OffsetManager:
         error = await self._forget(located, list(located.entry.offsets))
         if error is not CoordinatorError.NONE:
             return error
-        tombstone = (encode_group_key(located.entry.group.group_id), None)
-        batch = self._writer.build_batch([tombstone])
+        group = located.entry.group
+        tombstones: list[KeyValue] = [(encode_group_key(group.group_id), None)]
+        if isinstance(group, ConsumerGroup):
+            tombstones = group.tombstones()
+        batch = self._writer.build_batch(tombstones)
         appended = await self._writer.append(located.shard.index, batch)
         # Who joined or committed meanwhile stays.
         is_idle = located.entry.group.state is GroupState.EMPTY and not located.entry.offsets

@@ -119,4 +119,4 @@ def test_offsets_of_kafka_4_1_are_read() -> None:
 
 
 def test_keys_of_newer_protocols_are_left_alone() -> None:
-    assert decode_key(bytes.fromhex("0003 0001 67")) is None
+    assert decode_key(bytes.fromhex("0011 0001 67")) is None

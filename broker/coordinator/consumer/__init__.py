@@ -1,0 +1,1 @@
+"""Groups of the consumer protocol (KIP-848): the coordinator assigns, members follow."""
