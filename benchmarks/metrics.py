@@ -32,7 +32,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from benchmarks.metrics_samples import TOPIC, Generator
+from benchmarks.metrics_samples import CLUSTER, TOPIC, Generator
 from benchmarks.processes import cpu_seconds, resident_mb
 from benchmarks.screen_alerts import AlertsBeside
 from spark_metrics.window.aggregates import AggregatesReader
