@@ -20,7 +20,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from control.model.units import bytes_text
-from partiscope.layout import LAYOUT_FILE, LOCK_FILE, hold
+from partiscope.bundled.founded_cluster import LAYOUT_FILE
+from partiscope.layout import LOCK_FILE, hold
 
 FORMAT: Final = 1
 ABOUT: Final = "partiscope-backup.json"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from control.operations.broker_stop_client import OUTAGE_S_MAX, SOCKET_FILE, short_path
-from partiscope.layout import LayoutError, write_drained
+from partiscope.bundled.founded_cluster import LayoutError, write_drained
 from partiscope.processes import broker_name
 from partiscope.supervisor import Child, PartFailedError, Supervisor
 

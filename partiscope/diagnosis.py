@@ -20,7 +20,8 @@ from control.kafka.connection.connections import settings_of
 from control.kafka.connection.wire import explain_unreachable
 from control.kafka.errors import KafkaPortError
 from control.views.snapshots.collector_findings import read_report
-from partiscope.layout import OTHERS, ClusterLayout, LayoutError, check_port
+from partiscope.bundled.founded_cluster import LayoutError
+from partiscope.layout import OTHERS, ClusterLayout, check_port
 from partiscope.removal import is_in_use
 from partiscope.settings import Settings
 from spark_metrics.job import connector_jars

@@ -25,9 +25,9 @@ from control.operations.bus.chain import use_chain
 from control.operations.bus.proof import use_keys
 from control.operations.errors import NotConfiguredError
 from control.views.tour import Offer
+from partiscope.bundled.founded_cluster import founded_id
 from partiscope.installation import find_installation
 from partiscope.journal_chain import ChainFile
-from partiscope.layout import founded_id
 from partiscope.proof_keys import KeyFiles
 from partiscope.settings import NamedCluster, Settings, SettingsError, load_settings
 

@@ -14,8 +14,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from partiscope.bundled.founded_cluster import LayoutError, write_whole
 from partiscope.connections import ConnectionSettings
-from partiscope.layout import CONTROLLER_PORT_OFFSET, LayoutError, check_port, write_whole
+from partiscope.layout import CONTROLLER_PORT_OFFSET, check_port
 from partiscope.settings import ClusterSettings, Settings, SettingsError, plain_errors
 
 INSTALLATION_FILE: Final = "installation.json"
@@ -48,6 +49,8 @@ class Installation:
     """URL of the schema registry that a flag named."""
     demo: bool = False
     """The bundled cluster carries the demo load."""
+    bus_config: str | None = None
+    """Client properties file of the bus's admin, where it asks for a login."""
 
     def save(self, data: Path) -> None:
         """Write it for the commands to come."""
@@ -160,6 +163,8 @@ def with_installation(settings: Settings) -> Settings:
     update: dict[str, object] = {}
     if settings.bus is None:
         update["bus"] = found.bus
+    if found.bus_config is not None and settings.bus_config is None:
+        update["bus_config"] = Path(found.bus_config)
     if found.config_file is not None and settings.connection == ConnectionSettings():
         update["connection"] = connection_of(found.config_file)
     if found.schema_registry is not None and settings.schema_registry.url is None:

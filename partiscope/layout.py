@@ -1,22 +1,28 @@
 """Where everything of one installation lies: data directory, ids, ports, properties files."""
 
 import fcntl
-import json
 import os
 import re
 import socket
-import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Collection, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
 
 from broker.host_name import address_text
-from control.model.ids import ClusterId
+from partiscope.bundled.founded_cluster import (
+    LAYOUT_FILE,
+    FoundedCluster,
+    LayoutError,
+    recall,
+    recall_or_found,
+    still_drained,
+    write,
+    write_whole,
+)
+from partiscope.bundled.secure_cluster import ADMIN, SecureCluster
 from partiscope.settings import ClusterSettings
 
-LAYOUT_FILE: Final = "cluster.json"
 LOCK_FILE: Final = ".lock"
 OTHERS: Final = 0o077
 """Rights of other users of the machine, which none of our files gives."""
@@ -25,10 +31,6 @@ PORT_MAX: Final = 65_535
 BROKER_FOLDER: Final = re.compile(r"broker-(\d+)")
 PARTITION_FOLDER: Final = re.compile(r".+-\d+")
 METADATA_FOLDER: Final = "__cluster_metadata-0"
-
-
-class LayoutError(Exception):
-    """The installation cannot be laid out as asked; the text says why and what would do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,18 +64,6 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Identity:
-    """A data directory's record of the cluster that it holds."""
-
-    cluster_id: str
-    first_id: int
-    brokers: int
-    """It was founded with so many: the metadata quorum, which does not change."""
-    drained: tuple[int, ...] = ()
-    """Brokers that were stopped for good: no start begins them unasked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterLayout:
     """The bundled cluster on disk and on the network.
 
@@ -91,6 +81,8 @@ class ClusterLayout:
     """They were drained, and are not started."""
     left_out: tuple[int, ...] = ()
     """Ids of brokers that ran before, hold nothing, and are not started any more."""
+    secure: SecureCluster | None = None
+    """Keys, users and rights; None: whoever reaches the brokers may do everything."""
 
     @property
     def bootstrap(self) -> str:
@@ -111,8 +103,12 @@ class ClusterLayout:
         try:
             data.mkdir(parents=True, exist_ok=True)
             layout, identity = cls._planned(data, settings, rejoin)
-            if not (data / LAYOUT_FILE).exists() or identity != _recall(data / LAYOUT_FILE):
-                _write(data / LAYOUT_FILE, identity)
+            founds = not (data / LAYOUT_FILE).exists()
+            if layout.secure is not None:  # a cluster is founded once its keys are there
+                hosts = {node.id: node.host for node in layout.nodes}
+                layout.secure.write_files(hosts, founds=founds)
+            if founds or identity != recall(data / LAYOUT_FILE):
+                write(data / LAYOUT_FILE, identity)
             layout._write_configs()
         except OSError as error:
             raise _unusable(data, error) from error
@@ -133,10 +129,10 @@ class ClusterLayout:
     @classmethod
     def _planned(
         cls, data: Path, settings: ClusterSettings, rejoin: Collection[int]
-    ) -> tuple[Self, _Identity]:
-        identity = _recall_or_found(data / LAYOUT_FILE, settings)
+    ) -> tuple[Self, FoundedCluster]:
+        identity = recall_or_found(data / LAYOUT_FILE, settings)
         left_out = _left_out(data, settings)
-        drained = _still_drained(identity, rejoin)
+        drained = still_drained(identity, rejoin)
         nodes = tuple(
             _node(data, settings, index, is_voter=index < identity.brokers)
             for index in range(settings.brokers)
@@ -147,9 +143,15 @@ class ClusterLayout:
             voters=tuple(node for node in nodes if node.is_voter),
             drained=tuple(node for node in nodes if node.id in drained),
             left_out=left_out,
+            secure=SecureCluster(data.absolute()) if identity.secure else None,
             overrides=settings.overrides,
         )
         return layout, replace(identity, drained=drained)
+
+    @property
+    def bus_config(self) -> str | None:
+        """Client properties file of its admin; None: nobody logs in."""
+        return None if self.secure is None else str(self.secure.config_of(ADMIN))
 
     def properties(self) -> Iterator[dict[str, str]]:
         """Those of each broker that is started."""
@@ -176,7 +178,8 @@ class ClusterLayout:
 
     def _properties(self, node: Node, voters: str) -> dict[str, str]:
         factor = str(min(3, len(self.nodes)))
-        client = f"PLAINTEXT://{node.address}"
+        name = "PLAINTEXT" if self.secure is None else "SASL_SSL"
+        client = f"{name}://{node.address}"
         quorum = address_text(node.host, node.controller_port)
         controller = f",CONTROLLER://{quorum}" if node.is_voter else ""
         return {
@@ -193,6 +196,7 @@ class ClusterLayout:
             "offsets.topic.num.partitions": "10",
             "offsets.topic.replication.factor": factor,
             "group.initial.rebalance.delay.ms": "0",
+            **({} if self.secure is None else self.secure.properties(node.id)),
             **self.overrides,
         }
 
@@ -208,83 +212,6 @@ def _node(data: Path, settings: ClusterSettings, index: int, *, is_voter: bool) 
         config_file=data.absolute() / f"broker-{node_id}.properties",
         is_voter=is_voter,
     )
-
-
-def _recall_or_found(path: Path, settings: ClusterSettings) -> _Identity:
-    if not path.exists():
-        return _Identity(
-            cluster_id=urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("="),
-            first_id=settings.first_id,
-            brokers=settings.brokers,
-        )
-    identity = _recall(path)
-    if identity.first_id != settings.first_id:
-        raise LayoutError(
-            f"{path.parent} holds a cluster whose first broker is {identity.first_id}, and ids "
-            f"stay. Start it with first_id = {identity.first_id} ([cluster] of the settings file, "
-            "--first-id of `partiscope cluster`), or choose another --data."
-        )
-    if settings.brokers < identity.brokers:
-        raise LayoutError(
-            f"{path.parent} holds a cluster of {identity.brokers} brokers, which are its metadata "
-            f"quorum and stay. Start it with --brokers {identity.brokers} or more, or choose "
-            "another --data."
-        )
-    return identity
-
-
-def _recall(path: Path) -> _Identity:
-    try:
-        identity = _Identity(**json.loads(path.read_text()))
-        return replace(identity, drained=tuple(map(int, identity.drained)))
-    except (ValueError, TypeError) as error:
-        raise LayoutError(
-            f"{path} is damaged ({error}). Restore it, or choose another --data."
-        ) from error
-
-
-def _write(path: Path, identity: _Identity) -> None:
-    write_whole(path, json.dumps(asdict(identity), indent=2) + "\n")
-
-
-def write_drained(data: Path, broker: int) -> None:
-    """Write down that no start begins the broker unasked.
-
-    Raises:
-        LayoutError: the cluster's file is damaged.
-        OSError: the disk refused.
-    """
-    identity = _recall(data / LAYOUT_FILE)
-    drained = tuple(sorted({*identity.drained, broker}))
-    _write(data / LAYOUT_FILE, replace(identity, drained=drained))
-
-
-def _still_drained(identity: _Identity, rejoin: Collection[int]) -> tuple[int, ...]:
-    """Drained brokers that do not rejoin.
-
-    Raises:
-        LayoutError: one that is to rejoin is not drained.
-    """
-    if others := sorted(set(rejoin).difference(identity.drained)):
-        known = ", ".join(map(str, identity.drained)) or "none"
-        raise LayoutError(f"--rejoin {others[0]}: that broker is not drained (drained: {known}).")
-    return tuple(id_ for id_ in identity.drained if id_ not in rejoin)
-
-
-def founded_id(data: Path) -> ClusterId | None:
-    """Id of the bundled cluster that lies in a data directory; None: there is none.
-
-    Raises:
-        LayoutError: its file is damaged.
-    """
-    try:
-        return ClusterId(json.loads((data / LAYOUT_FILE).read_text())["cluster_id"])
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise LayoutError(
-            f"cannot read {data / LAYOUT_FILE} ({error}). Restore it, or choose another --data."
-        ) from error
 
 
 def _left_out(data: Path, settings: ClusterSettings) -> tuple[int, ...]:
@@ -320,21 +247,6 @@ def _partitions(folder: Path) -> int:
     return sum(
         PARTITION_FOLDER.fullmatch(name) is not None and name != METADATA_FOLDER for name in names
     )
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Replace a small file in one step: on a full disk the old one, or none, still stands.
-
-    Raises:
-        OSError: the disk refused.
-    """
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_text(text)
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def hold(data: Path) -> None:

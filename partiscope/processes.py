@@ -3,11 +3,13 @@
 import sys
 from pathlib import Path
 
+from partiscope.bundled.secure_cluster import ALERTS, COLLECTOR, DEMO, EXECUTOR, METRICS, PAGE
 from partiscope.health import Health
 from partiscope.layout import ClusterLayout, Node
-from partiscope.settings import Settings
+from partiscope.settings import ENV_PREFIX, Settings
 from partiscope.supervisor import Part
 
+_BUS_CONFIG = f"{ENV_PREFIX}BUS_CONFIG"
 # `-P`: a folder in the working directory must not shadow a room of ours.
 PYTHON = (sys.executable, "-P", "-m")
 
@@ -42,6 +44,8 @@ def metrics_part(settings: Settings, bus: str) -> Part:
     }
     if settings.metrics.driver_memory is not None:
         flags["--driver-memory"] = settings.metrics.driver_memory
+    if settings.bus_config is not None:
+        flags["--command-config"] = str(_config_of(settings.bus_config, METRICS))
     return Part(
         name="metrics",
         command=(*PYTHON, "spark_metrics", *(word for flag in flags.items() for word in flag)),
@@ -56,6 +60,7 @@ def executor_part(settings: Settings, bus: str) -> Part:
         name="executor",
         command=(*PYTHON, "partiscope", "executor", "--bus", bus),
         log_file=_log(settings.data, "executor"),
+        env=_login(settings, EXECUTOR),
     )
 
 
@@ -68,6 +73,7 @@ def alerts_part(settings: Settings, bus: str) -> Part:
             *("--bus", bus, "--store", settings.store),
         ),
         log_file=_log(settings.data, "alerts"),
+        env=_login(settings, ALERTS),
     )
 
 
@@ -85,6 +91,7 @@ def dashboard_part(settings: Settings, bus: str) -> Part:
         name="dashboard",
         command=(*PYTHON, "partiscope", "dashboard", *words, *read_only),
         log_file=_log(settings.data, "dashboard"),
+        env=_login(settings, PAGE),
         health=Health(
             host=settings.dashboard.host,
             port=settings.dashboard.port,
@@ -101,6 +108,7 @@ def collector_parts(settings: Settings, bus: str) -> list[Part]:
             name="collector" if is_only else f"collector of {name}",
             command=(*PYTHON, "partiscope", "collect", "--bootstrap", name, "--bus", bus),
             log_file=_log(settings.data, "collector" if is_only else f"collector-{_plain(name)}"),
+            env=_login(settings, COLLECTOR),
         )
         for name in settings.watching
     ]
@@ -112,7 +120,18 @@ def demo_part(settings: Settings, bus: str) -> Part:
         name="demo",
         command=(*PYTHON, "partiscope", "demo", "--bootstrap", bus),
         log_file=_log(settings.data, "demo"),
+        env=_login(settings, DEMO),
     )
+
+
+def _login(settings: Settings, user: str) -> dict[str, str]:
+    """Environment of a part that logs in as its own user, where the bundled brokers ask for it."""
+    admin = settings.bus_config
+    return {} if admin is None else {_BUS_CONFIG: str(_config_of(admin, user))}
+
+
+def _config_of(admin: Path, user: str) -> Path:
+    return admin.with_name(f"{user}.properties")
 
 
 def _plain(name: str) -> str:

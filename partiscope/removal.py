@@ -14,8 +14,10 @@ from typing import Final
 
 from broker.config.properties import PropertiesError, parse_properties
 from control.operations.broker_stop_client import SOCKET_FILE
+from partiscope.bundled.founded_cluster import CA_KEY, LAYOUT_FILE, LayoutError, founded_id
+from partiscope.bundled.secure_cluster import FOLDER
 from partiscope.installation import INSTALLATION_FILE, TOUR_MARK
-from partiscope.layout import BROKER_FOLDER, LAYOUT_FILE, LOCK_FILE, LayoutError, founded_id, hold
+from partiscope.layout import BROKER_FOLDER, LOCK_FILE, hold
 from partiscope.proof_keys import KEY_FILE
 
 END_TIMEOUT_S: Final = 20.0
@@ -28,7 +30,7 @@ _LOG: Final = re.compile(
     r"(?:broker-\d+|metrics|executor|alerts|dashboard|demo|collector(?:-.+)?)\.log(?:\.1)?"
 )
 _BROKER_MARK, _STORE_MARK, _CHECKPOINT_MARK = "meta.properties", "manifest.json", "metadata"
-_MARKS: Final = frozenset({_BROKER_MARK, _STORE_MARK, _CHECKPOINT_MARK})
+_MARKS: Final = frozenset({_BROKER_MARK, _STORE_MARK, _CHECKPOINT_MARK, CA_KEY})
 _RUNS_UNTIL_ENDED: Final = frozenset({b"up", b"cluster"})
 
 
@@ -186,7 +188,8 @@ def _known(data: Path, cluster_id: str) -> Iterator[Path]:
         is_config = _PROPERTIES.fullmatch(path.name) and path.is_file()
         if (is_broker or is_config) and not path.is_symlink():
             yield path
-    for folder, mark in ((data / "store", _STORE_MARK), (data / "checkpoint", _CHECKPOINT_MARK)):
+    marks = {"store": _STORE_MARK, "checkpoint": _CHECKPOINT_MARK, FOLDER: CA_KEY}
+    for folder, mark in ((data / name, mark) for name, mark in marks.items()):
         if (folder / mark).is_file() and not folder.is_symlink():
             yield folder
     logs = data / _LOGS

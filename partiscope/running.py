@@ -13,6 +13,8 @@ from control.model.command_line import command
 from control.views.printable import paragraph
 from partiscope import processes
 from partiscope.broker_stop_server import serving_outages
+from partiscope.bundled.secure_cluster import ADMIN
+from partiscope.identity import bind
 from partiscope.layout import ClusterLayout
 from partiscope.settings import Settings
 from partiscope.supervisor import PartFailedError, Supervisor
@@ -85,6 +87,17 @@ def _end_with(ended: asyncio.Future[int], status: int) -> None:
         ended.set_result(status)
 
 
+def reached(settings: Settings, layout: ClusterLayout) -> Settings:
+    """Settings with which this process reaches the bundled brokers, as their admin where they ask
+    for a login."""
+    if layout.bus_config is None:
+        return settings
+    update = {"bus": layout.bootstrap, "bus_config": Path(layout.bus_config)}
+    settings = settings.model_copy(update=update)
+    bind(settings, None)
+    return settings
+
+
 async def start_cluster(supervisor: Supervisor, layout: ClusterLayout, settings: Settings) -> str:
     """Stage of ``partiscope cluster``: the brokers alone."""
     await _start_brokers(supervisor, layout, settings)
@@ -100,8 +113,27 @@ async def _start_brokers(supervisor: Supervisor, layout: ClusterLayout, settings
     if joined:
         voters = ", ".join(str(node.id) for node in layout.voters)
         say(f"metadata quorum: {voters}, as founded; without a vote: {', '.join(joined)}")
+    if layout.secure is not None:
+        await _grant(layout)
+        say(f"logins in {layout.secure.folder}: commands take {ADMIN}.properties by themselves")
     if layout.left_out:
         await _forget(layout)
+
+
+async def _grant(layout: ClusterLayout) -> None:
+    """Each part's rights, at each start: a part of a newer release may need more."""
+    from control.kafka.admin.access_entries import grant  # most starts need no Kafka client
+    from control.kafka.admin.kafka_admin import KafkaAdmin
+    from control.kafka.errors import KafkaPortError
+    from partiscope.bundled.part_rights import part_rights
+
+    try:
+        async with KafkaAdmin.to(layout.bootstrap) as admin:
+            await grant(admin.wire, list(part_rights()))
+    except KafkaPortError as error:
+        raise PartFailedError(
+            f"rights of the parts are not granted: {error.reason}; {error.next_step}"
+        ) from error
 
 
 async def _forget(layout: ClusterLayout) -> None:

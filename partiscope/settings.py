@@ -37,7 +37,7 @@ from control.exposition.limits import SERIES_MAX, USUAL, Limits
 from control.kafka.connection.settings import KafkaSettings, quoted
 from control.model.ids import ClusterId
 from control.model.units import parse_duration
-from control.model.watched_cluster import COLORS, JOURNAL_HOLD_S, is_of_any
+from control.model.watched_cluster import COLORS, JOURNAL_HOLD_S, addresses_of, is_of_any
 from partiscope.access.access_settings import (
     ROLES_MAX,
     RULES_MAX,
@@ -99,6 +99,8 @@ class ClusterSettings(Section):
     """One letter per rack, given to the brokers in turn."""
     overrides: dict[str, str] = Field(default_factory=dict)
     """Kafka's own property names, for every broker."""
+    secure: bool = False
+    """A new cluster has a CA of its own, users and rights."""
 
 
 class MetricsSettings(Section):
@@ -239,6 +241,8 @@ class Settings(BaseSettings):
     collect: CollectSettings = Field(default_factory=CollectSettings)
     bus: str | None = None
     """``host:port,…`` of the bus for metrics and operations; without it, the bundled brokers."""
+    bus_config: Path | None = None
+    """A client properties file by which the bus is reached."""
 
     @model_validator(mode="before")
     @classmethod
@@ -378,9 +382,13 @@ class Settings(BaseSettings):
 
     def _cluster_by_address(self, bootstrap: str) -> NamedCluster:
         """With the flags of the named cluster that has one of these addresses, and its connection
-        where none was given."""
+        where none was given. Addresses of the bus alone are reached as the bus is."""
         named = self.clusters.get(self.name_at(bootstrap))
         given: dict[str, object] = {"bootstrap": bootstrap}
+        is_bus = self.bus is not None and addresses_of(bootstrap) <= addresses_of(self.bus)
+        if self.bus_config is not None and is_bus and self.connection == ConnectionSettings():
+            given["connection"] = self.bus_connection
+            return (named or NamedCluster(bootstrap=bootstrap)).model_copy(update=given)
         if named is None or self.connection != ConnectionSettings():
             given |= {"connection": self.connection, "collect": self.collect}
         return (named or NamedCluster(bootstrap=bootstrap)).model_copy(update=given)
@@ -390,8 +398,24 @@ class Settings(BaseSettings):
         named = ((n, it.bootstrap) for n, it in self.clusters.items())
         return next((name for name, its in named if is_of_any(bootstrap, [its])), "")
 
+    @property
+    def bus_connection(self) -> ConnectionSettings:
+        """How the bus is reached.
+
+        Raises:
+            SettingsError: its file cannot be used.
+        """
+        if self.bus_config is None:
+            return ConnectionSettings()
+        try:
+            return ConnectionSettings(config_file=self.bus_config)
+        except ValidationError as error:
+            raise SettingsError(
+                f"bus_config {self.bus_config}: {plain_errors(error, ConnectionSettings)}"
+            ) from error
+
     def kafka_connections(self) -> list[KafkaSettings]:
-        """Connections of all clusters that are named or watched.
+        """Connections of all clusters that are named or watched, and of the bus.
 
         Raises:
             SettingsError: a certificate, password or token that cannot be used.
@@ -400,9 +424,11 @@ class Settings(BaseSettings):
         for name in {*self.watch, self.bootstrap} - {None, *self.clusters}:
             every[f"at {name}"] = self.cluster_at(str(name))
         connections = [self._connection_of(name, cluster) for name, cluster in every.items()]
-        if self.schema_registry.url is not None and self.bus is not None:
-            bundled = NamedCluster(bootstrap=self.bus)
-            connections.append(self._connection_of("of the bus", bundled))
+        has_more = self.schema_registry.url is not None or self.bus_config is not None
+        if self.bus is not None and has_more:
+            bundled = NamedCluster(bootstrap=self.bus, connection=self.bus_connection)
+            # First: who names its address with a connection of its own means that one.
+            connections.insert(0, self._connection_of("of the bus", bundled))
         return connections
 
     def _connection_of(self, name: str, cluster: NamedCluster) -> KafkaSettings:

@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Final
 
 from broker.metrics_schema import METRICS_TOPIC
+from spark_metrics.job.client_properties import FLAG, ClientProperties
 from spark_metrics.job.java import DRIVER_MEMORY, JavaMissingError
 from spark_metrics.job.kafka_source import RECORDS_PER_BATCH_MAX, SourceSettings
 from spark_metrics.job.port_secrets import SECRET
@@ -41,6 +42,7 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
     add("--bootstrap", required=True, help="brokers that hold the metrics topic")
     add("--store", required=True, help="folder or URL to write")
     add("--checkpoint", required=True, help="folder of the driver, or URL, of Spark's checkpoint")
+    add(FLAG, type=Path, help="client properties file: TLS and SASL of the brokers")
     add("--topic", default=METRICS_TOPIC)
     add("--master", default="local[2]", help="Spark master")
     add("--trigger-ms", type=int, default=TRIGGER_MS)
@@ -81,6 +83,7 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
             source=SourceSettings(
                 bootstrap=chosen.bootstrap,
                 topic=chosen.topic,
+                client=_client(parser, chosen.command_config),
                 records_per_batch_max=chosen.records_per_batch_max,
             ),
             store=_absolute(chosen.store),
@@ -92,6 +95,13 @@ def parse_arguments(arguments: list[str] | None = None) -> RunSettings:
         retention_ms=chosen.retention_ms,
         says_batches=chosen.say_batches,
     )
+
+
+def _client(parser: argparse.ArgumentParser, path: Path | None) -> ClientProperties:
+    try:
+        return ClientProperties() if path is None else ClientProperties.from_file(path)
+    except MetricsError as error:
+        parser.error(str(error))
 
 
 def _secret_in(chosen: argparse.Namespace) -> str:

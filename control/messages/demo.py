@@ -17,13 +17,14 @@ About 200 records a second in all, or a multiple. Everything may exist already, 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 from kio.schema.errors import ErrorCode
 
 from control.kafka.admin.kafka_admin import KafkaAdmin
+from control.kafka.connection.connections import settings_of
 from control.kafka.connection.settings import KafkaSettings
 from control.kafka.errors import KafkaPortError, RefusedError
 from control.kafka.ports import NewTopic
@@ -39,8 +40,12 @@ COMMIT_S: Final = 1.0
 RETRY_S: Final = 2.0
 LAG_MAX: Final = 30_000
 LAG_MIN: Final = 5_000
+_KEEPS_UP: Final = "shipping"
+_LAGS: Final = "billing"
+_IS_STUCK: Final = "fraud-check"
 STUCK_AT: Final = 50
 """The stuck group commits up to this offset, so it is known, and stands still."""
+GROUPS: Final = (_KEEPS_UP, _LAGS, _IS_STUCK)
 _CONFIGS: Final = {"segment.bytes": str(2 << 20), "retention.bytes": str(16 << 20)}
 
 
@@ -94,18 +99,23 @@ TOPICS: Final = (
 )
 
 
+def demo_settings(bootstrap: str) -> KafkaSettings:
+    """The connection of the demo load, which brokers know by its client id."""
+    return replace(settings_of(bootstrap), client_id="demo")
+
+
 async def run(bootstrap: str, stop_event: asyncio.Event, *, times: int = 1) -> None:
     """Create what lacks, then produce and consume `times` the load until `stop_event` is set.
 
     A broker that goes away interrupts, but never ends it.
     """
-    settings = KafkaSettings(bootstrap=bootstrap, client_id="demo")
+    settings = demo_settings(bootstrap)
     work: list[Callable[[], Awaitable[None]]] = [
         lambda: _produce(settings, times),
-        lambda: _keep_up(settings, "shipping", "orders"),
-        lambda: _keep_up(settings, "shipping", "orders"),
-        lambda: _lag_behind(settings, "billing", "orders", records_per_s=100 * times),
-        lambda: _get_stuck(settings, "fraud-check", TopicPartition("payments", 0)),
+        lambda: _keep_up(settings, _KEEPS_UP, "orders"),
+        lambda: _keep_up(settings, _KEEPS_UP, "orders"),
+        lambda: _lag_behind(settings, _LAGS, "orders", records_per_s=100 * times),
+        lambda: _get_stuck(settings, _IS_STUCK, TopicPartition("payments", 0)),
     ]
     await _again_until_done(lambda: create_topics(settings), stop_event)
     tasks = [asyncio.create_task(_for_ever(one)) for one in work]

@@ -120,7 +120,10 @@ def _memory_of(heads: Sequence[Head]) -> JobState:
 async def _read(source: SourceSettings, is_over: Callable[[], bool]) -> list[Head]:
     """The samples of the last seconds as soon as they are whole; none when it is over before."""
     consumer = AIOKafkaConsumer(
-        source.topic, bootstrap_servers=source.bootstrap, enable_auto_commit=False
+        source.topic,
+        bootstrap_servers=source.bootstrap,
+        enable_auto_commit=False,
+        **source.client.of_aiokafka(),
     )
     await consumer.start()
     try:

@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from broker.metrics_schema import METRICS_TOPIC
+from spark_metrics.job.client_properties import ClientProperties
 from spark_metrics.store.writer import wall_clock_ms
 
 RECORDS_PER_BATCH_MAX: Final = 6_000
@@ -45,6 +46,8 @@ class SourceSettings:
 
     bootstrap: str
     topic: str = METRICS_TOPIC
+    client: ClientProperties = field(default_factory=ClientProperties)
+    """TLS and SASL of the brokers."""
     records_per_batch_max: int = RECORDS_PER_BATCH_MAX
     """Bounds a batch after a pause."""
     look_back_ms: int = 120_000
@@ -76,6 +79,7 @@ def read_between(
     bounds = {"startingOffsets": begins, "endingOffsets": ends}
     return (
         session.read.format("kafka")
+        .options(**settings.client.of_spark())
         .option("kafka.bootstrap.servers", settings.bootstrap)
         .option("subscribe", settings.topic)
         .options(**{name: offsets_json(settings.topic, it) for name, it in bounds.items()})
@@ -97,6 +101,7 @@ def read_samples(session: SparkSession, settings: SourceSettings) -> DataFrame:
     """
     return (
         session.readStream.format("kafka")
+        .options(**settings.client.of_spark())
         .option("kafka.bootstrap.servers", settings.bootstrap)
         .option("subscribe", settings.topic)
         .options(**beginnings(settings, wall_clock_ms()))

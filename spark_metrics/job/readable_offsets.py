@@ -63,6 +63,7 @@ async def _find(
         enable_auto_commit=False,
         # A batch at a time: of two that come together the good one would be refused as well.
         max_partition_fetch_bytes=1,
+        **source.client.of_aiokafka(),
     )
     await consumer.start()
     try:

@@ -114,8 +114,7 @@ class Run:
         starting = _in_background(lambda: self._start(is_seen))
         source = self._settings.job.source
         is_there = wait_for_topic(
-            source.bootstrap,
-            source.topic,
+            source,
             is_stopped=lambda: self._stopped.is_set() or _has_failed(starting),
             say=say,
         )

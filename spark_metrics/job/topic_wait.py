@@ -8,14 +8,15 @@ from typing import Final
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 
+from spark_metrics.job.kafka_source import SourceSettings
+
 POLL_S: Final = 0.25
 SAY_EVERY_S: Final = 10.0
 REQUEST_TIMEOUT_MS: Final = 5_000
 
 
 def wait_for_topic(
-    bootstrap: str,
-    topic: str,
+    source: SourceSettings,
     *,
     is_stopped: Callable[[], bool],
     say: Callable[[str], None],
@@ -25,15 +26,15 @@ def wait_for_topic(
     ``say`` is told at once, and then every ``SAY_EVERY_S``, what is still missing.
     """
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    return asyncio.run(_wait(bootstrap, topic, is_stopped, say))
+    return asyncio.run(_wait(source, is_stopped, say))
 
 
 async def _wait(
-    bootstrap: str, topic: str, is_stopped: Callable[[], bool], say: Callable[[str], None]
+    source: SourceSettings, is_stopped: Callable[[], bool], say: Callable[[str], None]
 ) -> bool:
     silent_s = SAY_EVERY_S
     while not is_stopped():
-        missing = await _missing(bootstrap, topic)
+        missing = await _missing(source)
         if missing is None:
             return True
         if silent_s >= SAY_EVERY_S:
@@ -44,9 +45,14 @@ async def _wait(
     return False
 
 
-async def _missing(bootstrap: str, topic: str) -> str | None:
+async def _missing(source: SourceSettings) -> str | None:
     """Say in a sentence what is not there yet; None when all is."""
-    client = AIOKafkaClient(bootstrap_servers=bootstrap, request_timeout_ms=REQUEST_TIMEOUT_MS)
+    bootstrap, topic = source.bootstrap, source.topic
+    client = AIOKafkaClient(
+        bootstrap_servers=bootstrap,
+        request_timeout_ms=REQUEST_TIMEOUT_MS,
+        **source.client.of_aiokafka(),
+    )
     try:
         await client.bootstrap()
         metadata = await client.fetch_all_metadata()

@@ -2,6 +2,7 @@
 
 import typer
 
+from partiscope.bundled.founded_cluster import LayoutError
 from partiscope.cli.shared.exits import CommandError, Exit
 from partiscope.cli.shared.options import (
     Brokers,
@@ -10,12 +11,13 @@ from partiscope.cli.shared.options import (
     Override,
     Port,
     Rejoin,
+    Secure,
     cluster_with,
     settings_with,
 )
 from partiscope.installation import Installation
-from partiscope.layout import ClusterLayout, LayoutError, hold, parse_overrides
-from partiscope.running import run_until_signal, start_cluster
+from partiscope.layout import ClusterLayout, hold, parse_overrides
+from partiscope.running import reached, run_until_signal, start_cluster
 
 
 def cluster(
@@ -26,6 +28,7 @@ def cluster(
     first_id: FirstId = None,
     override: Override = None,
     rejoin: Rejoin = None,
+    secure: Secure = None,
 ) -> None:
     """Run N broker processes; prints `ready HOST:PORT,…` when all are registered."""
     settings = settings_with(data=data, may_create=True)
@@ -33,13 +36,15 @@ def cluster(
         settings.cluster,
         brokers=brokers,
         port=port,
+        secure=secure,
         first_id=first_id,
         overrides=_overrides(override) if override else None,
     )
     hold(settings.data)
     layout = ClusterLayout.prepare(settings.data, chosen, rejoin=rejoin or ())
     layout.check_ports()
-    Installation(bus=layout.bootstrap).save(settings.data)
+    Installation(bus=layout.bootstrap, bus_config=layout.bus_config).save(settings.data)
+    settings = reached(settings, layout)
     raise typer.Exit(
         run_until_signal(
             lambda supervisor: start_cluster(supervisor, layout, settings),

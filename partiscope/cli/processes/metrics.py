@@ -38,6 +38,8 @@ def metrics(
         "--master": master or settings.metrics.master,
         "--trigger-ms": str(trigger_ms or settings.metrics.trigger_ms),
     }
+    if settings.bus_config is not None and bootstrap is None:
+        flags["--command-config"] = str(settings.bus_config)
     words = [word for flag in flags.items() for word in flag]
     # The job replaces this process, so that signals and statuses are its own.
     os.execv(  # noqa: S606 (our own program, no shell)

@@ -14,13 +14,14 @@ from partiscope.cli.shared.options import (
     Port,
     Rejoin,
     SchemaRegistry,
+    Secure,
     cluster_with,
     settings_with,
 )
 from partiscope.identity import cluster_by_name
 from partiscope.installation import prepare
 from partiscope.layout import ClusterLayout, check_port, hold
-from partiscope.running import run_until_signal, start_everything
+from partiscope.running import reached, run_until_signal, start_everything
 from spark_metrics.job.connector_jars import fetch_jars, say_on_stderr
 from spark_metrics.job.java import JavaMissingError, find_java
 from spark_metrics.window.errors import MetricsError
@@ -36,6 +37,7 @@ def up(
     data: Data = None,
     port: Port = None,
     rejoin: Rejoin = None,
+    secure: Secure = None,
     dashboard_port: DashboardPort = None,
     no_demo: Annotated[bool, typer.Option("--no-demo", help="Without the demo load.")] = False,
     bootstrap: Bootstraps = None,
@@ -51,7 +53,7 @@ def up(
         finds_installation=False,
     )
     page = settings.dashboard.model_copy(update={"port": dashboard_port or settings.dashboard.port})
-    cluster = cluster_with(settings.cluster, brokers=brokers, port=port)
+    cluster = cluster_with(settings.cluster, brokers=brokers, port=port, secure=secure)
     settings = settings.model_copy(update={"dashboard": page, "cluster": cluster})
     _check_spark_can_run()
     hold(settings.data)
@@ -61,7 +63,8 @@ def up(
     check_port(page.host, page.port, flag="--dashboard-port")
     is_production = cluster_by_name(settings, layout.bootstrap).is_production
     with_demo = not no_demo and settings.watched() is None and not is_production
-    replace(installation, demo=with_demo).save(settings.data)
+    replace(installation, demo=with_demo, bus_config=layout.bus_config).save(settings.data)
+    settings = reached(settings, layout)
     raise typer.Exit(
         run_until_signal(
             lambda supervisor: start_everything(supervisor, layout, settings, with_demo=with_demo),

@@ -14,8 +14,8 @@ from control.model.command_line import typed
 from control.operations.errors import InvalidInputError, OperationError
 from control.views.next_links import explained
 from partiscope.access.private_file import AccessFileError
+from partiscope.bundled.founded_cluster import LayoutError
 from partiscope.cli.shared.exits import CommandError, Exit
-from partiscope.layout import LayoutError
 from partiscope.settings import SettingsError
 from partiscope.supervisor import PartFailedError
 

@@ -127,6 +127,14 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and show; change 
 ReadOnly = Annotated[bool, typer.Option("--read-only", help="Show everything, change nothing.")]
 Brokers = Annotated[int | None, typer.Option(min=1, help="Number of brokers.  [default: 3]")]
 Port = Annotated[int | None, typer.Option(min=1, max=65_535, help="First port.  [default: 9092]")]
+Secure = Annotated[
+    bool | None,
+    typer.Option(
+        "--secure",
+        help="Found a cluster with TLS, logins and rights of its own.",
+        show_default=False,
+    ),
+]
 FirstId = Annotated[int | None, typer.Option(min=0, help="First broker id.  [default: 101]")]
 Rejoin = Annotated[
     list[int] | None, typer.Option(help="Id of a drained broker to start again; repeatable.")

@@ -16,9 +16,9 @@ import pytest
 
 from partiscope import backups, layout
 from partiscope.backups import ABOUT, BackupError, restore_backup, write_backup
+from partiscope.bundled.founded_cluster import LAYOUT_FILE, LayoutError
 from partiscope.cli.app import run
 from partiscope.cli.shared.exits import Exit
-from partiscope.layout import LAYOUT_FILE, LayoutError
 from tests.support.cases import case
 from tests.support.phrases import lacking
 

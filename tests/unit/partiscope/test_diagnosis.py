@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from partiscope.bundled.founded_cluster import LAYOUT_FILE
 from partiscope.diagnosis import Check, Verdict, _cluster, _java, _private, _proof, _store
-from partiscope.layout import LAYOUT_FILE, LOCK_FILE, ClusterLayout
+from partiscope.layout import LOCK_FILE, ClusterLayout
 from partiscope.settings import ClusterSettings, ProofSettings, Settings
 from spark_metrics.store.layout import MANIFEST, SET_ASIDE
 from tests.support.phrases import lacking

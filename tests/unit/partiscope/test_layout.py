@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from broker.raft.config import parse_voters
-from partiscope.layout import ClusterLayout, LayoutError, check_port, hold, parse_overrides
+from partiscope.bundled.founded_cluster import LayoutError
+from partiscope.layout import ClusterLayout, check_port, hold, parse_overrides
 from partiscope.settings import ClusterSettings
 from tests.support.ports import free_ports_in_a_row
 
@@ -155,7 +156,8 @@ def test_on_a_full_disk_nothing_is_left_half_written(tmp_path: Path) -> None:
     full = (
         "import resource, sys; from pathlib import Path\n"
         "from partiscope.installation import Installation\n"
-        "from partiscope.layout import ClusterLayout, LayoutError\n"
+        "from partiscope.bundled.founded_cluster import LayoutError\n"
+        "from partiscope.layout import ClusterLayout\n"
         "from partiscope.settings import ClusterSettings\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
         "settings, data = ClusterSettings(brokers=1, port=20000), Path(sys.argv[1])\n"

@@ -12,8 +12,11 @@ from typing import Final
 
 import pytest
 
-from partiscope.layout import LAYOUT_FILE, LOCK_FILE, LayoutError, hold
+from partiscope.bundled.founded_cluster import LAYOUT_FILE, LayoutError
+from partiscope.bundled.secure_cluster import FOLDER
+from partiscope.layout import LOCK_FILE, ClusterLayout, hold
 from partiscope.removal import end, find_holder, find_made, remove
+from partiscope.settings import ClusterSettings
 from tests.support.patience import WAIT_S
 from tests.support.phrases import lacking
 
@@ -193,3 +196,16 @@ def test_a_directory_that_was_only_held_is_told(tmp_path: Path) -> None:
     with pytest.raises(LayoutError, match=LAYOUT_FILE):
         find_made(tmp_path)
     assert (tmp_path / LOCK_FILE).exists()
+
+
+def test_keys_and_logins_of_a_secure_cluster_go_and_a_folder_of_that_name_stays(
+    tmp_path: Path,
+) -> None:
+    secure, plain = tmp_path / "secure", tmp_path / "plain"
+    for data, settings in ((secure, ClusterSettings(secure=True)), (plain, ClusterSettings())):
+        ClusterLayout.prepare(data, settings)
+    theirs = plain / FOLDER / "notes.txt"
+    theirs.parent.mkdir()
+    theirs.write_text("mine")
+    assert secure / FOLDER in find_made(secure).made
+    assert plain / FOLDER not in find_made(plain).made
