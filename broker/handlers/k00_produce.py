@@ -7,8 +7,8 @@ never answered. Where it fails the connection is closed, so that the producer re
 (kafka.server.KafkaApis).
 Notes: no task, future or timer per request. From v10 NOT_LEADER_OR_FOLLOWER names the leader;
 from v13 topics come as ids. The first records of a transaction in a partition wait until its
-coordinator has told that the partition was added (KIP-890); the version of transactions is 0, so
-that Produce adds none.
+coordinator has told that the partition was added (KIP-890); from v12 on, which clients use in
+version 2 of transactions, it is added here. From v11 on they know TRANSACTION_ABORTABLE.
 """
 
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from kio.schema.errors import ErrorCode
 
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.transactions.transaction_metadata import Producer
+from broker.handlers.k24_add_partitions_to_txn import supported_operation
 from broker.handlers.partition_errors import (
     TransactionRefusedError,
     leader_hint,
@@ -48,6 +49,8 @@ from broker.replication.errors import UnknownTopicIdError
 
 API_KEY = 0
 ACKS_NONE = 0
+ABORTABLE_SINCE = 11
+ADDING_SINCE = 12
 ZSTD_SINCE = 7
 """Clients of older versions cannot read what they would write."""
 PARTITION_BYTES = 1_024
@@ -163,16 +166,21 @@ class _Operation:
         found = self._node.replicas.partition(topic, partition)
         assert found is not None
         producer = _producer(parse_batch_header(records))
-        token = found.log.producers.state.begin_verification(producer.id)
+        begin = partial(found.log.producers.state.begin_verification, producer.id)
 
-        def append(error: CoordinatorError) -> None:
+        def append(error: CoordinatorError, token: object) -> None:
             if error is CoordinatorError.NONE:
                 self._append(topic, partition, memoryview(records), on_done, token)
             else:
                 on_done(AppendInfo(error=TransactionRefusedError(error.code)))
 
         transactional_id = self._request.transactional_id or ""
-        self._node.transactions.verified.ask(transactional_id, producer, (topic, partition), append)
+        operation = supported_operation(
+            self._header.api_version, abortable=ABORTABLE_SINCE, adding=ADDING_SINCE
+        )
+        self._node.transactions.verified.ask(
+            transactional_id, producer, (topic, partition), begin, append, operation=operation
+        )
 
     def _done(
         self, results: list[ProduceResult], place: int, topic: str, result: AppendInfo

@@ -4,7 +4,7 @@ Behaviour: lists what the listener that was asked really serves, so the client l
 shows the controller's RPCs and 71/72 (telemetry) never appear. The connection itself answers an
 unknown version with a v0 body, error 35 and the ranges (KIP-511), through `build_api_versions`.
 Notes: the response header is v0 in every version; kio's schema knows. Version 4 may name features
-whose minimum is 0 (KAFKA-17011); older clients fail on them, so features start at 1.
+whose minimum is 0 (KAFKA-17011); older clients fail on them, so they are left out before.
 """
 
 import re
@@ -16,11 +16,10 @@ from broker.handlers.registry import HandlerRegistry, handles, load_registry
 from broker.handlers.services import Listener, NodeServices, Request
 from broker.protocol import codec
 
-METADATA_VERSION_FEATURE = "metadata.version"
-METADATA_VERSION_MIN = 7
-"""3.3-IV3, the oldest metadata version that current tools accept."""
-METADATA_VERSION_MAX = 27
-"""4.1-IV1."""
+FEATURES: Final = {"metadata.version": (7, 27), "transaction.version": (0, 2)}
+"""Lowest and highest level; the highest is finalized. Metadata versions are from 3.3-IV3, the
+oldest that current tools accept, to 4.1-IV1."""
+FEATURES_FROM_0_SINCE: Final = 4
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 """Name and version of a client (KIP-511); INVALID_REQUEST for others, without any range."""
@@ -64,19 +63,19 @@ def build_api_versions(registry: HandlerRegistry, version: int, error: ErrorCode
         }
         for api in registry.apis()
     ]
-    feature = {"name": METADATA_VERSION_FEATURE, "min_version": METADATA_VERSION_MIN}
     return codec.build_response(
         18,
         version,
         error_code=error,
         api_keys=ranges,
-        supported_features=[{**feature, "max_version": METADATA_VERSION_MAX}],
+        supported_features=[
+            {"name": name, "min_version": level_min, "max_version": level}
+            for name, (level_min, level) in FEATURES.items()
+            if level_min or version >= FEATURES_FROM_0_SINCE
+        ],
         finalized_features_epoch=0,
         finalized_features=[
-            {
-                "name": METADATA_VERSION_FEATURE,
-                "max_version_level": METADATA_VERSION_MAX,
-                "min_version_level": METADATA_VERSION_MAX,
-            }
+            {"name": name, "max_version_level": level, "min_version_level": level}
+            for name, (_, level) in FEATURES.items()
         ],
     )

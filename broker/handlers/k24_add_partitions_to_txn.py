@@ -3,9 +3,9 @@
 Behaviour: partitions become part of the producer's open transaction, which begins with the first
 ones; all or none. Those that do not exist are UNKNOWN_TOPIC_OR_PARTITION, the others then
 OPERATION_NOT_ATTEMPTED.
-Notes: clients ask up to v3. From v4 on leaders of partitions ask, for several transactions, mostly
-only to verify (KIP-890): TRANSACTION_ABORTABLE where a partition was not added, before v5
-INVALID_TXN_STATE. Before v2 PRODUCER_FENCED was INVALID_PRODUCER_EPOCH.
+Notes: clients ask up to v3. From v4 on leaders of partitions ask, for several transactions: to add
+in version 2 of transactions, else only to verify (KIP-890): TRANSACTION_ABORTABLE where a partition
+was not added, before v5 INVALID_TXN_STATE. Before v2 PRODUCER_FENCED was INVALID_PRODUCER_EPOCH.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,12 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from broker.coordinator.errors import CoordinatorError
-from broker.coordinator.transactions.transaction_metadata import Producer, TopicPartition
+from broker.coordinator.transactions.transaction_metadata import (
+    VERSION_2,
+    Producer,
+    SupportedOperation,
+    TopicPartition,
+)
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import handles
 from broker.handlers.services import Listener, NodeServices, Request
@@ -80,14 +85,20 @@ async def _answer(node: NodeServices, asked: Any) -> Mapping[TopicPartition, Coo
     producer = Producer(asked.producer_id, asked.producer_epoch)
     partitions = _partitions(asked.topics)
     if not asked.verify_only:
-        return await _add(node, str(asked.transactional_id), producer, partitions)
+        id_ = str(asked.transactional_id)
+        return await _add(node, id_, producer, partitions, version=VERSION_2)
     return node.transactions.coordinator.verify_partitions(
         str(asked.transactional_id), producer, frozenset(partitions)
     )
 
 
 async def _add(
-    node: NodeServices, transactional_id: str, producer: Producer, keys: Sequence[TopicPartition]
+    node: NodeServices,
+    transactional_id: str,
+    producer: Producer,
+    keys: Sequence[TopicPartition],
+    *,
+    version: int = 0,
 ) -> Mapping[TopicPartition, CoordinatorError]:
     image = node.metadata.image
     unknown = [key for key in keys if image.partition(*key) is None]
@@ -95,7 +106,7 @@ async def _add(
         verdicts = dict.fromkeys(keys, CoordinatorError.OPERATION_NOT_ATTEMPTED)
         return verdicts | dict.fromkeys(unknown, CoordinatorError.UNKNOWN_TOPIC_OR_PARTITION)
     error = await node.transactions.coordinator.add_partitions(
-        transactional_id, producer, frozenset(keys)
+        transactional_id, producer, frozenset(keys), version=version
     )
     return dict.fromkeys(keys, error)
 
@@ -126,3 +137,13 @@ def fenced_code(verdict: CoordinatorError, *, is_known: bool) -> ErrorCode:
     if verdict is CoordinatorError.PRODUCER_FENCED and not is_known:
         return ErrorCode.invalid_producer_epoch
     return verdict.code
+
+
+def supported_operation(version: int, *, abortable: int, adding: int) -> SupportedOperation:
+    """The question of a leader about a request in `version`: its client knows
+    TRANSACTION_ABORTABLE from one version on, and adds no partitions from another one on."""
+    if version >= adding:
+        return SupportedOperation.ADD_PARTITION
+    if version >= abortable:
+        return SupportedOperation.GENERIC_ERROR_SUPPORTED
+    return SupportedOperation.DEFAULT_ERROR

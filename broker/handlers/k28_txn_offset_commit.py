@@ -1,10 +1,11 @@
-"""TxnOffsetCommit, versions 0-4.
+"""TxnOffsetCommit, versions 0-5.
 
 Behaviour: stores offsets of one group as part of the producer's transaction: they count once it is
 committed. Before, AddOffsetsToTxn has told the transaction's coordinator, which is asked.
 Notes: from v3 a member names itself and its generation, and is refused when that has passed
-(KIP-447). A partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION. v5 belongs to
-transactions of version 2, which are not announced.
+(KIP-447). A partition that does not exist gets UNKNOWN_TOPIC_OR_PARTITION. From v4 on clients know
+TRANSACTION_ABORTABLE. v5 belongs to transactions of version 2: no AddOffsetsToTxn came before, the
+group's coordinator adds its partition.
 """
 
 from collections.abc import Iterator
@@ -17,15 +18,18 @@ from broker.coordinator.offsets.committed_offsets import TopicPartition
 from broker.coordinator.offsets.offset_manager import CommitRequested, OpenTransaction
 from broker.coordinator.records import CommittedOffset
 from broker.coordinator.transactions.transaction_metadata import Producer
+from broker.handlers.k24_add_partitions_to_txn import supported_operation
 from broker.handlers.large_answer import LargeAnswer
 from broker.handlers.registry import NOT_AUTHORIZED, handles
 from broker.handlers.services import Listener, NodeServices, Request
 from broker.metadata.acls import Operation, ResourceKind
 
 API_KEY = 28
+ABORTABLE_SINCE = 4
+ADDING_SINCE = 5
 
 
-@handles(api_key=API_KEY, versions=(0, 4), listener=Listener.CLIENT)
+@handles(api_key=API_KEY, versions=(0, 5), listener=Listener.CLIENT)
 async def handle_txn_offset_commit(request: Request, node: NodeServices) -> LargeAnswer:
     """Commit what exists within the transaction, one verdict per partition."""
     message, slices = request.message, Slices()
@@ -46,7 +50,13 @@ async def handle_txn_offset_commit(request: Request, node: NodeServices) -> Larg
                     group_instance_id=getattr(message, "group_instance_id", None),
                     generation_id=getattr(message, "generation_id", -1),
                     offsets=known,
-                    transaction=OpenTransaction(str(message.transactional_id), producer),
+                    transaction=OpenTransaction(
+                        str(message.transactional_id),
+                        producer,
+                        supported_operation(
+                            request.api_version, abortable=ABORTABLE_SINCE, adding=ADDING_SINCE
+                        ),
+                    ),
                 )
             )
         )

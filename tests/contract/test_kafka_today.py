@@ -16,9 +16,8 @@ pytestmark = pytest.mark.kafka_oracle
 API_VERSIONS: Final = (18, 3)
 NEWER_IN_KAFKA: Final = {
     18: ("ApiVersions", (0, 4), (0, 5)),
-    26: ("EndTxn", (0, 4), (0, 5)),
     27: ("WriteTxnMarkers", (1, 1), (1, 2)),
-    28: ("TxnOffsetCommit", (0, 4), (0, 6)),
+    28: ("TxnOffsetCommit", (0, 5), (0, 6)),
     42: ("DeleteGroups", (0, 2), (0, 3)),
 }
 """By key: name, versions of bundled brokers and of Kafka."""

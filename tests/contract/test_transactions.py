@@ -177,7 +177,18 @@ def test_javas_clients_and_tools_use_transactions(our_cluster: LocalCluster) -> 
     assert "CompleteCommit" in told.stdout, told.stderr
     names = ("--topic", topic, "--partition", "0")
     producers = run_tool(TRANSACTIONS, *where, "describe-producers", *names)
-    assert re.search(r"\d+\s+\d+\s+\d+\s+\d+\s+\d+\s+None", producers.stdout), producers.stdout
+    assert re.search(r"\d+\s+\d+\s+\d+\s+-1\s+\d+\s+None", producers.stdout), producers.stdout
+
+
+def records(producer_id: int, epoch: int, sequence: int) -> bytes:
+    """One record of a transaction."""
+    return build_batch(
+        [NewRecord(value=b"v", timestamp=1)],
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+        is_transactional=True,
+    )
 
 
 class Raw:
@@ -253,13 +264,7 @@ class Raw:
         return at[topic.partitions[0].leader_id]
 
     def produce(self, sequence: int, epoch: int | None = None) -> int:
-        batch = build_batch(
-            [NewRecord(value=b"v", timestamp=1)],
-            producer_id=self.producer_id,
-            producer_epoch=self.epoch if epoch is None else epoch,
-            base_sequence=sequence,
-            is_transactional=True,
-        )
+        batch = records(self.producer_id, self.epoch if epoch is None else epoch, sequence)
         partitions = [{"index": 0, "records": batch}]
         answer = self.ask(
             self.leader(),

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections import deque
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -12,8 +13,13 @@ from uuid import UUID
 from broker.config.broker_config import BrokerConfig
 from broker.coordinator.errors import CoordinatorError
 from broker.coordinator.producer_ids import ProducerIdAllocator
-from broker.coordinator.transactions.transaction_metadata import Producer, TopicPartition
+from broker.coordinator.transactions.transaction_metadata import (
+    Producer,
+    SupportedOperation,
+    TopicPartition,
+)
 from broker.coordinator.transactions.transactions import Transactions
+from broker.coordinator.transactions.verified_appends import Begin, Verdict
 from broker.log.errors import LogError, RecordsRejectedError
 from broker.log.log_validator import AppendInfo
 from broker.log.partition_log import PartitionLog
@@ -179,11 +185,13 @@ class Cluster:
 
 
 class Client:
-    """A producer as clients are: it asks before it writes, and gives up where it is fenced."""
+    """A producer as clients are: it asks before it writes, and gives up where it is fenced. In
+    version 2 of transactions it leaves the asking to the leader."""
 
     def __init__(self, cluster: Cluster, name: str) -> None:
         self._cluster = cluster
         self.name = name
+        self._is_second = cluster.dice.random() < 0.5
         self.producer: Producer | None = None
         self._sequences = dict.fromkeys(PARTITIONS, 0)
         self._added: set[TopicPartition] = set()
@@ -204,16 +212,19 @@ class Client:
     async def write(self, key: TopicPartition, value: bytes, *, is_asking: bool = True) -> bool:
         """Whether the record is in the log; a zombie writes without asking."""
         assert self.producer is not None
-        if is_asking and key not in self._added:
+        if is_asking and key not in self._added and not self._is_second:
             keys = frozenset({key})
             error = await self._coordinator.add_partitions(self.name, self.producer, keys)
             if error is not CoordinatorError.NONE:
                 return False
             self._added.add(key)
         state = self._cluster.replicas.partitions[key].log.producers.state
-        token = state.begin_verification(self.producer.id)
-        if is_asking and not await self._is_verified(key):
-            return False
+        token = None
+        if is_asking:
+            begin = partial(state.begin_verification, self.producer.id)
+            error, token = await self._verified(key, begin)
+            if error is not CoordinatorError.NONE:
+                return False
         for _ in range(self._cluster.dice.randrange(TURNS_MAX)):
             await asyncio.sleep(0)
         batch = build_batch(
@@ -230,23 +241,39 @@ class Client:
                 leader_epoch=1,
                 now_ms=NOW_MS,
                 is_from_client=True,
-                verification=token if is_asking else None,
+                verification=token,
             )
         except RecordsRejectedError:
             return False
         self._sequences[key] += 1
         return True
 
-    async def _is_verified(self, key: TopicPartition) -> bool:
+    async def _verified(self, key: TopicPartition, begin: Begin) -> Verdict:
         assert self.producer is not None
-        answers = asyncio.get_running_loop().create_future()
-        self._cluster.transactions.verified.ask(self.name, self.producer, key, answers.set_result)
-        return bool(await answers is CoordinatorError.NONE)
+        answers: asyncio.Future[Verdict] = asyncio.get_running_loop().create_future()
+        operation = SupportedOperation.DEFAULT_ERROR
+        if self._is_second:
+            operation = SupportedOperation.ADD_PARTITION
+        self._cluster.transactions.verified.ask(
+            self.name,
+            self.producer,
+            key,
+            begin,
+            lambda *it: answers.set_result(it),
+            operation=operation,
+        )
+        return await answers
 
     async def end(self, *, is_commit: bool) -> CoordinatorError:
         """EndTxn."""
         assert self.producer is not None
         self._added.clear()
+        if self._is_second:
+            ended = await self._coordinator.end_epoch(self.name, self.producer, is_commit=is_commit)
+            if ended.error is CoordinatorError.NONE:
+                self.producer = Producer(*ended.producer)
+                self._sequences = dict.fromkeys(PARTITIONS, 0)
+            return CoordinatorError(ended.error)
         error: CoordinatorError = await self._coordinator.end(
             self.name, self.producer, is_commit=is_commit
         )

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
 from broker.background import Slices, in_thread_if_large
@@ -29,19 +30,26 @@ from broker.coordinator.records import (
     encode_offset_key,
     encode_offset_value,
 )
-from broker.coordinator.transactions.transaction_metadata import Producer
+from broker.coordinator.transactions.transaction_metadata import Producer, SupportedOperation
 from broker.metadata.topic_names import OFFSETS_TOPIC
 
 TOMBSTONE_KEYS_BYTES_MAX: Final = 16 * 1024
 """Of one batch, which is made and appended at a stretch, lest it hits a newer commit."""
+_TRIED_AGAIN: Final = (
+    CoordinatorError.CONCURRENT_TRANSACTIONS,
+    CoordinatorError.NOT_ENOUGH_REPLICAS,
+)
 OFFSET_BYTES: Final = 16
 """Of one partition in a request, about."""
-Verify = Callable[[str, Producer, TopicPartition], Awaitable[CoordinatorError]]
+Verify = Callable[
+    [str, Producer, TopicPartition, Callable[[], object], SupportedOperation],
+    Awaitable[tuple[CoordinatorError, object]],
+]
 """Whether a partition is part of a producer's open transaction (VerifiedAppends.verify)."""
 
 
-async def _not_served(_: str, __: Producer, ___: TopicPartition) -> CoordinatorError:
-    return CoordinatorError.COORDINATOR_NOT_AVAILABLE
+async def _not_served(*_: object) -> tuple[CoordinatorError, object]:
+    return CoordinatorError.COORDINATOR_NOT_AVAILABLE, None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +69,7 @@ class OpenTransaction(NamedTuple):
 
     transactional_id: str
     producer: Producer
+    operation: SupportedOperation = SupportedOperation.DEFAULT_ERROR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,11 +150,13 @@ class OffsetManager:
         shard = self._runtime.locate(group_id)
         if isinstance(shard, CoordinatorError):
             return shard
-        token = self._writer.begin_verification(shard.index, transaction.producer.id)
-        if token is None:
+        transactional_id, producer, operation = transaction
+        begin = partial(self._writer.begin_verification, shard.index, producer.id)
+        if begin() is None:
             return CoordinatorError.NOT_COORDINATOR
-        error = await self.verify(*transaction, (OFFSETS_TOPIC, shard.index))
-        if error is CoordinatorError.NOT_ENOUGH_REPLICAS:
+        key = (OFFSETS_TOPIC, shard.index)
+        error, token = await self.verify(transactional_id, producer, key, begin, operation)
+        if error in _TRIED_AGAIN:
             return CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS  # clients try it again
         return token if error is CoordinatorError.NONE else error
 

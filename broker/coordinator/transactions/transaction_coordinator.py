@@ -32,6 +32,7 @@ from broker.coordinator.transactions.transaction_metadata import (
     begin_instance,
     check_producer,
     complete,
+    end_epoch,
     fence,
     prepare_end,
 )
@@ -46,10 +47,12 @@ _LOG = logging.getLogger(__name__)
 _STORE_TIMEOUT_MS: Final = 5_000
 _LOAD_BUFFER_BYTES: Final = 5_242_880
 _STORE_RETRY_S: Final = 0.1
+_NONE: Final = CoordinatorError.NONE
+_Located = tuple[TransactionShard, TransactionEntry, TransactionMetadata]
 
 
 class NewProducer(NamedTuple):
-    """Answer to InitProducerId."""
+    """Answer to InitProducerId, and to EndTxn in version 2."""
 
     error: CoordinatorError
     producer: Producer = Producer(NO_PRODUCER_ID, NO_EPOCH)
@@ -172,14 +175,20 @@ class TransactionCoordinator:
         return NewProducer(error, step.producer)
 
     async def add_partitions(
-        self, transactional_id: str, producer: Producer, partitions: frozenset[TopicPartition]
+        self,
+        transactional_id: str,
+        producer: Producer,
+        partitions: frozenset[TopicPartition],
+        *,
+        version: int = 0,
     ) -> CoordinatorError:
-        """AddPartitionsToTxn and AddOffsetsToTxn: before the first record goes into a partition."""
+        """AddPartitionsToTxn and AddOffsetsToTxn: before the first record goes into a partition.
+        Clients ask in `version` 0 of transactions, leaders of partitions in version 2."""
         found = self._find(transactional_id, producer)
         if isinstance(found, CoordinatorError):
             return found
         shard, entry, known = found
-        step = add_partitions(known, partitions, now_ms=self._clock.wall_ms())
+        step = add_partitions(known, partitions, now_ms=self._clock.wall_ms(), version=version)
         return await self._store(shard, entry, step)
 
     def verify_partitions(
@@ -203,7 +212,7 @@ class TransactionCoordinator:
     async def end(
         self, transactional_id: str, producer: Producer, *, is_commit: bool
     ) -> CoordinatorError:
-        """EndTxn: answered when the outcome stands; markers are written afterwards."""
+        """EndTxn up to version 4: answered when the outcome stands; markers are written later."""
         found = self._find(transactional_id, producer)
         if isinstance(found, CoordinatorError):
             return found
@@ -212,6 +221,32 @@ class TransactionCoordinator:
         if isinstance(step, CoordinatorError) or step is known:
             return CoordinatorError.NONE if step is known else _error(step)
         return await self._end(shard, entry, step)
+
+    async def end_epoch(
+        self, transactional_id: str, producer: Producer, *, is_commit: bool
+    ) -> NewProducer:
+        """EndTxn of version 5: the next transaction has the epoch of the answer."""
+        new_id = None
+        known = self.describe(transactional_id)
+        if isinstance(known, TransactionMetadata) and known.is_epoch_exhausted:
+            try:
+                new_id = await self._producer_ids.next_id()
+            except ProducerIdsUnavailableError:
+                return NewProducer(CoordinatorError.COORDINATOR_LOAD_IN_PROGRESS)
+        located = self._locate(transactional_id)
+        if isinstance(located, CoordinatorError):
+            return NewProducer(located)
+        shard, entry, known = located
+        if entry.is_changing:
+            return NewProducer(CoordinatorError.CONCURRENT_TRANSACTIONS)
+        now_ms = self._clock.wall_ms()
+        step = end_epoch(
+            known, producer, is_commit=is_commit, now_ms=now_ms, new_producer_id=new_id
+        )
+        if isinstance(step, CoordinatorError):
+            return NewProducer(step)
+        error = CoordinatorError.NONE if step is known else await self._end(shard, entry, step)
+        return NewProducer(error, step.next_producer) if error is _NONE else NewProducer(error)
 
     def transactions(self) -> Iterator[TransactionMetadata]:
         """All that this node coordinates."""
@@ -228,22 +263,25 @@ class TransactionCoordinator:
         known = _current(shard, transactional_id)
         return CoordinatorError.TRANSACTIONAL_ID_NOT_FOUND if known is None else known
 
-    def _find(
-        self, transactional_id: str, producer: Producer
-    ) -> tuple[TransactionShard, TransactionEntry, TransactionMetadata] | CoordinatorError:
+    def _find(self, transactional_id: str, producer: Producer) -> _Located | CoordinatorError:
+        located = self._locate(transactional_id)
+        if isinstance(located, CoordinatorError):
+            return located
+        error = check_producer(located[2], producer)
+        if error is not _NONE:
+            return error
+        return CoordinatorError.CONCURRENT_TRANSACTIONS if located[1].is_changing else located
+
+    def _locate(self, transactional_id: str) -> _Located | CoordinatorError:
         if not transactional_id:
             return CoordinatorError.INVALID_REQUEST
         shard = self.runtime.locate(transactional_id)
         if isinstance(shard, CoordinatorError):
             return shard
         entry = shard.entries.get(transactional_id)
-        known = None if entry is None else entry.current
-        error = check_producer(known, producer)
-        if entry is None or known is None or error is not CoordinatorError.NONE:
-            return error
-        if entry.is_changing:
-            return CoordinatorError.CONCURRENT_TRANSACTIONS
-        return shard, entry, known
+        if entry is None or entry.current is None:
+            return CoordinatorError.INVALID_PRODUCER_ID_MAPPING
+        return shard, entry, entry.current
 
     # Changes -----------------------------------------------------------------------------
 
@@ -298,7 +336,8 @@ class TransactionCoordinator:
             return
         is_commit = prepared.state is TransactionState.PREPARE_COMMIT
         ended = EndedTransaction(
-            producer=prepared.producer, marker=Marker(is_commit, local.leader_epoch)
+            producer=prepared.producer,
+            marker=Marker(is_commit, local.leader_epoch),
         )
         if not await self._markers.deliver(ended, prepared.partitions, is_wanted):
             if is_wanted():

@@ -5,11 +5,16 @@
 | Empty, CompleteCommit, CompleteAbort | Empty | InitProducerId: the next epoch or producer id |
 | Empty, CompleteCommit, CompleteAbort, Ongoing | Ongoing | AddPartitionsToTxn, AddOffsetsToTxn |
 | Ongoing | PrepareCommit, PrepareAbort | EndTxn; its time is over; a new instance of the producer |
+| Empty, Complete* | PrepareAbort | EndTxn in version 2: an abort takes an epoch |
 | PrepareCommit, PrepareAbort | CompleteCommit, CompleteAbort | every partition has its marker |
 
 Once a Prepare state is written the outcome stands. A change is a new value, which takes the old
 one's place when its record is replicated. Each function answers the next value, or the error.
-Source: KIP-98, KIP-360, kafka.coordinator.transaction.{TransactionMetadata,TransactionCoordinator}.
+
+In version 2 (KIP-890) each transaction has an epoch of its own: EndTxn tells the next one, and the
+markers carry it. Where the epochs are used up, the next producer id takes over with epoch 0.
+Source: KIP-98, KIP-360, KIP-890,
+kafka.coordinator.transaction.{TransactionMetadata,TransactionCoordinator}.
 """
 
 from dataclasses import dataclass, replace
@@ -22,6 +27,17 @@ TopicPartition = tuple[str, int]
 NO_PRODUCER_ID: Final = -1
 NO_EPOCH: Final = -1
 EPOCH_MAX: Final = 2**15 - 1
+VERSION_2: Final = 2
+"""Of transactions (transaction.version): each has its own epoch."""
+
+
+class SupportedOperation(Enum):
+    """How a leader asks the coordinator about first records, by the version of the request that
+    brought them (Kafka's TransactionSupportedOperation)."""
+
+    DEFAULT_ERROR = "verify; the client knows INVALID_TXN_STATE alone"
+    GENERIC_ERROR_SUPPORTED = "verify; the client knows TRANSACTION_ABORTABLE"
+    ADD_PARTITION = "add: the client has not added it"
 
 
 class TransactionState(Enum):
@@ -55,11 +71,8 @@ class TransactionState(Enum):
         return self in _ENDED
 
 
-_ENDED: Final = (
-    TransactionState.EMPTY,
-    TransactionState.COMPLETE_COMMIT,
-    TransactionState.COMPLETE_ABORT,
-)
+_COMPLETE: Final = (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+_ENDED: Final = (TransactionState.EMPTY, *_COMPLETE)
 STATES: Final = {state.number: state for state in TransactionState}
 
 
@@ -80,6 +93,10 @@ class TransactionMetadata:
     last_epoch: int = NO_EPOCH
     """The epoch before a bump that its producer asked for: a repeated request is known by it."""
     previous_producer_id: int = NO_PRODUCER_ID
+    next_producer_id: int = NO_PRODUCER_ID
+    """It takes over once every partition has its marker: the epochs of this one are used up."""
+    version: int = 0
+    """The version of transactions that the client used last."""
     timeout_ms: int
     state: TransactionState = TransactionState.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
@@ -90,6 +107,13 @@ class TransactionMetadata:
     def producer(self) -> Producer:
         """The one that may write now."""
         return Producer(self.producer_id, self.epoch)
+
+    @property
+    def next_producer(self) -> Producer:
+        """The one that may write once the transaction has ended."""
+        if self.next_producer_id == NO_PRODUCER_ID:
+            return self.producer
+        return Producer(self.next_producer_id, 0)
 
     @property
     def is_epoch_exhausted(self) -> bool:
@@ -157,7 +181,11 @@ def check_producer(known: TransactionMetadata | None, producer: Producer) -> Coo
 
 
 def add_partitions(
-    known: TransactionMetadata, partitions: frozenset[TopicPartition], *, now_ms: int
+    known: TransactionMetadata,
+    partitions: frozenset[TopicPartition],
+    *,
+    now_ms: int,
+    version: int = 0,
 ) -> Step:
     """The transaction with further partitions; it begins with the first ones."""
     if known.state.is_prepared:
@@ -171,6 +199,7 @@ def add_partitions(
         partitions=known.partitions | partitions if is_open else partitions,
         start_ms=known.start_ms if is_open else now_ms,
         update_ms=now_ms,
+        version=version,
     )
 
 
@@ -178,12 +207,70 @@ def prepare_end(known: TransactionMetadata, *, is_commit: bool, now_ms: int) -> 
     """The outcome of an open transaction; the same value where it stands already."""
     prepared, completed = outcome_states(is_commit)
     if known.state is TransactionState.ONGOING:
-        return replace(known, state=prepared, update_ms=now_ms)
+        return replace(known, state=prepared, update_ms=now_ms, version=0)
     if known.state is completed:
         return known
     if known.state is prepared:
         return CoordinatorError.CONCURRENT_TRANSACTIONS
     return CoordinatorError.INVALID_TXN_STATE
+
+
+def end_epoch(
+    known: TransactionMetadata,
+    sent: Producer,
+    *,
+    is_commit: bool,
+    now_ms: int,
+    new_producer_id: int | None,
+) -> Step:
+    """The outcome in version 2, with the next epoch; the same value where `sent` asks again.
+
+    `new_producer_id` is needed where the epoch is exhausted.
+    """
+    if known.producer == sent:
+        return _end_epoch(known, is_commit, now_ms, new_producer_id)
+    error = _check_repeated(known, sent)
+    if error is not CoordinatorError.NONE:
+        return error
+    if known.state is outcome_states(is_commit)[1]:
+        return known
+    if known.state is outcome_states(is_commit)[0]:
+        return CoordinatorError.CONCURRENT_TRANSACTIONS
+    return CoordinatorError.INVALID_TXN_STATE
+
+
+def _check_repeated(known: TransactionMetadata, sent: Producer) -> CoordinatorError:
+    """Whether the transaction that ended last was of the epoch that `sent` has."""
+    is_ended = known.state.is_prepared or known.state in _COMPLETE
+    is_new_id = sent == (known.previous_producer_id, EPOCH_MAX - 1) and known.epoch == 0
+    if known.state in _COMPLETE and is_new_id:
+        return CoordinatorError.NONE
+    if known.producer_id != sent.id:
+        return CoordinatorError.INVALID_PRODUCER_ID_MAPPING
+    is_repeated = is_ended and known.version >= VERSION_2 and known.epoch == sent.epoch + 1
+    return CoordinatorError.NONE if is_repeated else CoordinatorError.PRODUCER_FENCED
+
+
+def _end_epoch(
+    known: TransactionMetadata, is_commit: bool, now_ms: int, new_producer_id: int | None
+) -> Step:
+    if known.state.is_prepared:
+        return CoordinatorError.CONCURRENT_TRANSACTIONS
+    is_open = known.state is TransactionState.ONGOING
+    if is_commit and not is_open:
+        return CoordinatorError.INVALID_TXN_STATE
+    if known.is_epoch_exhausted and new_producer_id is None:
+        return CoordinatorError.CONCURRENT_TRANSACTIONS
+    return replace(
+        known,
+        state=outcome_states(is_commit)[0],
+        epoch=min(known.epoch + 1, EPOCH_MAX),
+        last_epoch=known.epoch,
+        next_producer_id=NO_PRODUCER_ID if new_producer_id is None else new_producer_id,
+        start_ms=known.start_ms if is_open else now_ms,
+        update_ms=now_ms,
+        version=VERSION_2,
+    )
 
 
 def fence(known: TransactionMetadata, *, now_ms: int) -> TransactionMetadata:
@@ -203,7 +290,17 @@ def fence(known: TransactionMetadata, *, now_ms: int) -> TransactionMetadata:
 def complete(known: TransactionMetadata, *, now_ms: int) -> TransactionMetadata:
     """Every partition has its marker."""
     _, completed = outcome_states(known.state is TransactionState.PREPARE_COMMIT)
-    return replace(known, state=completed, partitions=frozenset(), update_ms=now_ms)
+    ended = replace(known, state=completed, partitions=frozenset(), update_ms=now_ms)
+    if known.next_producer_id == NO_PRODUCER_ID:
+        return ended
+    producer_id, epoch = known.next_producer
+    return replace(
+        ended,
+        producer_id=producer_id,
+        epoch=epoch,
+        previous_producer_id=known.producer_id,
+        next_producer_id=NO_PRODUCER_ID,
+    )
 
 
 def outcome_states(is_commit: bool) -> tuple[TransactionState, TransactionState]:

@@ -1,10 +1,9 @@
 """Kafka's records of __transaction_state, so that Kafka's own tools can read the topic.
 
 Key: int16 0, transactional id. Value: int16 version, producer id int64, epoch int16, timeout int32,
-state int8, partitions by topic (null while Empty), last update int64, start int64. Version 0 is
-written, as Kafka does without transaction.version 2. Version 1 is flexible and has tags: previous
-producer id (0), next producer id (1), the client's transaction version (2). A null value is a
-tombstone.
+state int8, partitions by topic (null while Empty), last update int64, start int64. Version 1 is
+written, as Kafka does with transaction.version 2; it is flexible and has tags: previous producer id
+(0), next producer id (1), the client's transaction version (2). A null value is a tombstone.
 Source: TransactionLogKey.json and TransactionLogValue.json of Kafka's transaction-coordinator.
 """
 
@@ -20,12 +19,23 @@ from broker.coordinator.transactions.transaction_metadata import (
     TransactionState,
 )
 from broker.coordinator.wire import Reader, Writer
-from broker.protocol.hot.cursor import Cursor
+from broker.protocol.hot.cursor import (
+    Cursor,
+    encode_length,
+    encode_string,
+    encode_tagged,
+    encode_uvarint,
+)
 
 _VERSION_MAX: Final = 1
 _PREVIOUS_PRODUCER_ID: Final = 0
+_NEXT_PRODUCER_ID: Final = 1
+_CLIENT_VERSION: Final = 2
 _HEAD: Final = struct.Struct(">hqhib")
 _INT64: Final = struct.Struct(">q")
+_INT32: Final = struct.Struct(">i")
+_INT16: Final = struct.Struct(">h")
+_TAGS: Final = {_PREVIOUS_PRODUCER_ID: _INT64, _NEXT_PRODUCER_ID: _INT64, _CLIENT_VERSION: _INT16}
 
 
 def encode_key(transactional_id: str) -> bytes:
@@ -44,17 +54,33 @@ def decode_key(data: bytes) -> str | None:
 
 
 def encode_value(metadata: TransactionMetadata) -> bytes:
-    """TransactionLogValue, version 0."""
+    """TransactionLogValue, version 1."""
     number = metadata.state.number
-    head = _HEAD.pack(0, metadata.producer_id, metadata.epoch, metadata.timeout_ms, number)
-    writer = Writer()
+    producer = metadata.producer_id, metadata.epoch
+    head = _HEAD.pack(_VERSION_MAX, *producer, metadata.timeout_ms, number)
     topics = _by_topic(metadata.partitions)
-    writer.int32(-1 if metadata.state is TransactionState.EMPTY else len(topics))
+    is_null = metadata.state is TransactionState.EMPTY
+    parts = [head, encode_length(-1 if is_null else len(topics), True)]
     for topic, partitions in topics.items():
-        writer.string(topic).int32(len(partitions))
-        for partition in partitions:
-            writer.int32(partition)
-    return head + writer.int64(metadata.update_ms).int64(metadata.start_ms).to_bytes()
+        parts += [encode_string(topic, True), encode_length(len(partitions), True)]
+        parts += [_INT32.pack(partition) for partition in partitions]
+        parts.append(encode_uvarint(0))
+    parts += [_INT64.pack(metadata.update_ms), _INT64.pack(metadata.start_ms)]
+    tags = _encode_tags(metadata)
+    parts.append(encode_uvarint(len(tags)))
+    return b"".join([*parts, *(encode_tagged(tag, field) for tag, field in tags.items())])
+
+
+def _encode_tags(metadata: TransactionMetadata) -> dict[int, bytes]:
+    """Fields that have not their default value."""
+    tags = {}
+    if metadata.previous_producer_id != NO_PRODUCER_ID:
+        tags[_PREVIOUS_PRODUCER_ID] = _INT64.pack(metadata.previous_producer_id)
+    if metadata.next_producer_id != NO_PRODUCER_ID:
+        tags[_NEXT_PRODUCER_ID] = _INT64.pack(metadata.next_producer_id)
+    if metadata.version:
+        tags[_CLIENT_VERSION] = _INT16.pack(metadata.version)
+    return tags
 
 
 def _by_topic(partitions: frozenset[TopicPartition]) -> dict[str, list[int]]:
@@ -77,12 +103,14 @@ def decode_value(transactional_id: str, data: bytes) -> TransactionMetadata:
     is_flexible = version >= 1
     partitions = _read_partitions(reader, is_flexible)
     update_ms, start_ms = reader.i64(), reader.i64()
-    previous = _read_previous_producer_id(reader) if is_flexible else NO_PRODUCER_ID
+    tags = _read_tags(reader) if is_flexible else {}
     return TransactionMetadata(
         transactional_id=transactional_id,
         producer_id=producer_id,
         epoch=epoch,
-        previous_producer_id=previous,
+        previous_producer_id=tags.get(_PREVIOUS_PRODUCER_ID, NO_PRODUCER_ID),
+        next_producer_id=tags.get(_NEXT_PRODUCER_ID, NO_PRODUCER_ID),
+        version=tags.get(_CLIENT_VERSION, 0),
         timeout_ms=timeout_ms,
         state=STATES[number],
         partitions=frozenset(partitions),
@@ -101,11 +129,12 @@ def _read_partitions(reader: Reader, is_flexible: bool) -> list[TopicPartition]:
     return found
 
 
-def _read_previous_producer_id(reader: Reader) -> int:
-    previous = NO_PRODUCER_ID
+def _read_tags(reader: Reader) -> dict[int, int]:
+    """The numbers among the tagged fields that are known."""
+    found = {}
     for _ in range(reader.uvarint()):
         tag, size_bytes = reader.uvarint(), reader.uvarint()
         field = reader.take(size_bytes)
-        if tag == _PREVIOUS_PRODUCER_ID:
-            (previous,) = Cursor(field).unpack(_INT64)
-    return previous
+        if tag in _TAGS:
+            (found[tag],) = Cursor(field).unpack(_TAGS[tag])
+    return found

@@ -7,6 +7,7 @@ import pytest
 from broker.coordinator.errors import CoordinatorError, RecordFormatError
 from broker.coordinator.transactions.transaction_metadata import (
     EPOCH_MAX,
+    VERSION_2,
     Producer,
     Step,
     TransactionMetadata,
@@ -15,6 +16,7 @@ from broker.coordinator.transactions.transaction_metadata import (
     begin_instance,
     check_producer,
     complete,
+    end_epoch,
     fence,
     prepare_end,
 )
@@ -123,8 +125,71 @@ def test_a_record_of_version_1_is_read() -> None:
         "0000000000000064 0000000000000064"
         "02 00 08 0000000000000005 02 02 0002"
     )
-    expected = replace(ONGOING, partitions=frozenset({("a", 0)}), previous_producer_id=5)
+    expected = replace(
+        ONGOING, partitions=frozenset({("a", 0)}), previous_producer_id=5, version=VERSION_2
+    )
     assert decode_value("tx", value) == expected
+    assert encode_value(expected) == value
+
+
+def test_a_record_of_version_0_is_read() -> None:
+    value = bytes.fromhex(
+        "0000 0000000000000007 0003 000003e8 01"
+        "00000001 0001 61 00000001 00000000"
+        "0000000000000064 0000000000000064"
+    )
+    assert decode_value("tx", value) == replace(ONGOING, partitions=frozenset({("a", 0)}))
+
+
+def end(
+    known: TransactionMetadata, sent: Producer, is_commit: bool, new_id: int | None = None
+) -> Step:
+    return end_epoch(known, sent, is_commit=is_commit, now_ms=300, new_producer_id=new_id)
+
+
+@pytest.mark.parametrize("is_commit", [True, False])
+def test_each_transaction_of_version_2_has_an_epoch(is_commit: bool) -> None:
+    prepared = done(end(ONGOING, Producer(7, 3), is_commit))
+    assert (prepared.producer, prepared.next_producer) == (Producer(7, 4), Producer(7, 4))
+    concurrent = CoordinatorError.CONCURRENT_TRANSACTIONS
+    assert end(prepared, Producer(7, 3), is_commit) is concurrent, "asked again"
+    assert end(prepared, Producer(7, 4), is_commit) is concurrent, "the next transaction"
+    assert end(prepared, Producer(7, 3), not is_commit) is CoordinatorError.INVALID_TXN_STATE
+    assert end(prepared, Producer(7, 2), is_commit) is CoordinatorError.PRODUCER_FENCED
+    ended = complete(prepared, now_ms=400)
+    assert end(ended, Producer(7, 3), is_commit) is ended
+    assert end(ended, Producer(7, 3), not is_commit) is CoordinatorError.INVALID_TXN_STATE
+    begun = done(add_partitions(ended, KEYS, now_ms=500, version=VERSION_2))
+    assert end(begun, Producer(7, 3), is_commit) is CoordinatorError.PRODUCER_FENCED
+    assert end(begun, Producer(8, 4), is_commit) is CoordinatorError.INVALID_PRODUCER_ID_MAPPING
+
+
+@pytest.mark.parametrize("known", [EMPTY, complete(fence(ONGOING, now_ms=1), now_ms=2)])
+def test_only_an_abort_ends_what_has_not_begun(known: TransactionMetadata) -> None:
+    assert end(known, known.producer, True) is CoordinatorError.INVALID_TXN_STATE
+    aborted = done(end(known, known.producer, False))
+    assert (aborted.state, aborted.start_ms) == (TransactionState.PREPARE_ABORT, 300)
+    assert aborted.epoch == known.epoch + 1
+
+
+def test_used_up_epochs_give_the_next_producer_id() -> None:
+    worn = replace(ONGOING, epoch=EPOCH_MAX - 1)
+    assert end(worn, worn.producer, True) is CoordinatorError.CONCURRENT_TRANSACTIONS
+    prepared = done(end(worn, worn.producer, True, new_id=9))
+    assert (prepared.producer, prepared.next_producer) == (Producer(7, EPOCH_MAX), Producer(9, 0))
+    assert decode_value("tx", encode_value(prepared)) == replace(prepared, last_epoch=-1)
+    ended = complete(prepared, now_ms=400)
+    assert (ended.producer, ended.previous_producer_id) == (Producer(9, 0), 7)
+    assert end(ended, worn.producer, True) is ended, "asked again"
+    assert end(ended, Producer(7, 3), True) is CoordinatorError.INVALID_PRODUCER_ID_MAPPING
+
+
+def test_a_producer_of_version_2_whose_time_was_over_may_abort() -> None:
+    fenced = complete(fence(replace(ONGOING, version=VERSION_2), now_ms=300), now_ms=400)
+    assert end(fenced, ONGOING.producer, False) is fenced
+    assert end(fenced, ONGOING.producer, True) is CoordinatorError.INVALID_TXN_STATE
+    worn = replace(ONGOING, epoch=EPOCH_MAX - 1, version=VERSION_2)
+    assert fence(worn, now_ms=300).epoch == EPOCH_MAX
 
 
 @pytest.mark.parametrize("value", ["0002" + 40 * "00", "0000" + 14 * "00" + "09", "0000 00"])
