@@ -55,7 +55,7 @@ async def _described(
         is_missing = group is CoordinatorError.GROUP_ID_NOT_FOUND
         return _refuse(group_id, group.code, f"Group {group_id} not found." if is_missing else None)
     authorization, context = node.authorization, request.context
-    topics = {names[topic] for topic, _ in group.holders if topic in names}
+    topics = {names[topic] for topic in group.holders if topic in names}
     if await authorization.refused(context, Operation.DESCRIBE, ResourceKind.TOPIC, topics):
         words = "The described group uses topics that the client is not authorized to describe."
         return _refuse(group_id, ErrorCode.topic_authorization_failed, words)

@@ -168,6 +168,20 @@ def test_what_cannot_be_meant_is_refused(
     assert group.beat(label, epoch, **told)[0] == error
 
 
+@pytest.mark.parametrize("name", ["group_id", "member_id", "instance_id", "rack_id", "regex"])
+def test_a_name_that_no_record_holds_is_refused_and_others_go_on(
+    our_cluster: LocalCluster, name: str
+) -> None:
+    group = Group(our_cluster.bootstrap, create_topic(our_cluster.bootstrap, PARTITIONS))
+    first = group.first("a")
+    asked = {"group_id": group.name, "member_id": "m", "member_epoch": 0}
+    told = _fields(group.topic_id, topics=[group.topic], owned=[], timeout=TIMEOUT_MS)
+    odd = {"subscribed_topic_regex" if name == "regex" else name: "é" * 20_000}
+    answer = group.ask(HEARTBEAT, **{**asked, **told, **odd})
+    assert answer.error_code.name == "invalid_request"
+    assert group.beat("a", first) == ("none", first, None)
+
+
 def test_members_share_give_up_and_take_over(group: Group) -> None:
     first = group.first("a")
     assert group.beat("a", first) == ("none", first, None)

@@ -7,6 +7,7 @@ Source: KIP-848; UniformAssignor and RangeAssignor of Kafka's group-coordinator.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 from uuid import UUID
 
@@ -33,20 +34,61 @@ Assignor = Callable[[Subscribers, Mapping[UUID, int]], dict[str, Assigned]]
 def assign_uniform(members: Subscribers, partitions: Mapping[UUID, int]) -> dict[str, Assigned]:
     """Numbers of partitions that differ by one at most where all subscribe alike; else as even as
     subscriptions allow. A member keeps what it has as far as that goes."""
-    parts: dict[str, set[Partition]] = {it: set() for it in members}
+    is_alike = len({member.topics for member in members.values()}) <= 1
+    return (_assign_alike if is_alike else _assign_unlike)(members, partitions)
+
+
+def _assign_alike(members: Subscribers, partitions: Mapping[UUID, int]) -> dict[str, Assigned]:
+    """By shares: who has more gives up the rest, who has less is filled up."""
+    topics = next(iter(members.values())).topics if members else frozenset()
+    free = {topic: set(range(count)) for topic, count in partitions.items() if topic in topics}
+    shares = _shares(members, sum(map(len, free.values())))
+    parts: dict[str, dict[UUID, set[int]]] = {}
+    for member_id, member in members.items():
+        parts[member_id] = _kept(member.current, free, shares[member_id])
+    left = iter([(topic, number) for topic in free for number in sorted(free[topic])])
+    for member_id, part in parts.items():
+        lacks = shares[member_id] - sum(map(len, part.values()))
+        for topic, number in islice(left, lacks):
+            part.setdefault(topic, set()).add(number)
+    return {it: {t: frozenset(ps) for t, ps in part.items()} for it, part in parts.items()}
+
+
+def _shares(members: Subscribers, total: int) -> dict[str, int]:
+    """Equal shares; what is left over stays with those who have the most."""
+    share, rest = divmod(total, max(len(members), 1))
+    sizes = {it: sum(map(len, member.current.values())) for it, member in members.items()}
+    ordered = sorted(members, key=lambda it: (-sizes[it], it))
+    return {member_id: share + (place < rest) for place, member_id in enumerate(ordered)}
+
+
+def _kept(current: Assigned, free: dict[UUID, set[int]], share: int) -> dict[UUID, set[int]]:
+    """So many at most of what a member has; they are not free any more."""
+    kept: dict[UUID, set[int]] = {}
+    for topic in current.keys() & free.keys():
+        numbers = current[topic] & free[topic]
+        if len(numbers) > share:
+            numbers = frozenset(sorted(numbers)[:share])
+        if numbers:
+            kept[topic] = set(numbers)
+            free[topic] -= numbers
+            share -= len(numbers)
+    return kept
+
+
+def _assign_unlike(members: Subscribers, partitions: Mapping[UUID, int]) -> dict[str, Assigned]:
+    """Partitions that few can take go first, each to who has the fewest; then who has too many
+    gives to who has too few."""
     by_topic = _subscribers_by_topic(members, partitions)
     free = {(topic, p) for topic in by_topic for p in range(partitions[topic])}
-    quotas = _quotas(members, len(free)) if _is_alike(members) else None
+    parts: dict[str, set[Partition]] = {it: set() for it in members}
     for member_id, member in members.items():
-        kept = sorted(it for it in _pairs(member.current) & free if it[0] in member.topics)
-        parts[member_id] = set(kept if quotas is None else kept[: quotas[member_id]])
+        parts[member_id] = {it for it in _pairs(member.current) & free if it[0] in member.topics}
         free -= parts[member_id]
-    # Partitions that few can take go first: others find a place later.
     for topic, number in sorted(free, key=lambda it: (len(by_topic[it[0]]), it)):
         least = min(by_topic[topic], key=lambda it: (len(parts[it]), it))
         parts[least].add((topic, number))
-    if quotas is None:
-        _even_out(parts, by_topic)
+    _even_out(parts, by_topic)
     return {member_id: _assigned(part) for member_id, part in parts.items()}
 
 
@@ -78,17 +120,6 @@ def _subscribers_by_topic(
             if topic in partitions:
                 by_topic.setdefault(topic, []).append(member_id)
     return by_topic
-
-
-def _is_alike(members: Subscribers) -> bool:
-    return len({member.topics for member in members.values()}) <= 1
-
-
-def _quotas(members: Subscribers, total: int) -> dict[str, int]:
-    """Equal shares; what is left over stays with those who have the most."""
-    share, rest = divmod(total, max(len(members), 1))
-    by_size = sorted(members, key=lambda it: (-len(_pairs(members[it].current)), it))
-    return {member_id: share + (place < rest) for place, member_id in enumerate(by_size)}
 
 
 def _even_out(parts: dict[str, set[Partition]], by_topic: Mapping[UUID, list[str]]) -> None:

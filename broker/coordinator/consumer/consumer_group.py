@@ -64,7 +64,8 @@ class ConsumerGroup:
     members: dict[str, ConsumerMember] = field(default_factory=dict)
     target: dict[str, Assigned] = field(default_factory=dict)
     regexes: dict[str, frozenset[str]] = field(default_factory=dict)
-    holders: dict[tuple[UUID, int], str] = field(default_factory=dict)
+    holders: dict[UUID, dict[int, str]] = field(default_factory=dict)
+    """Who holds each partition, by topic."""
     session_ends_ms: dict[str, int] = field(default_factory=dict)
     revocation_ends_ms: dict[str, int] = field(default_factory=dict)
     is_stale: bool = True
@@ -123,19 +124,20 @@ class ConsumerGroup:
         self._release(member.member_id)
         self.members[member.member_id] = member
         for topic, partitions in member.held.items():
-            for partition in partitions:
-                self.holders[topic, partition] = member.member_id
+            self.holders.setdefault(topic, {}).update(dict.fromkeys(partitions, member.member_id))
 
     def _release(self, member_id: str) -> None:
         known = self.members.get(member_id)
         for topic, partitions in () if known is None else known.held.items():
+            by_partition = self.holders[topic]
             for partition in partitions:
-                if self.holders.get((topic, partition)) == member_id:
-                    del self.holders[topic, partition]
+                del by_partition[partition]
+            if not by_partition:
+                del self.holders[topic]
 
     def is_free(self, topic: UUID, partition: int) -> bool:
         """Whether no member holds a partition."""
-        return (topic, partition) not in self.holders
+        return partition not in self.holders.get(topic, NOTHING)
 
     def write_member(self, member: ConsumerMember) -> None:
         """Take in what it subscribes to."""
@@ -213,8 +215,9 @@ class ConsumerGroup:
         """Make the target of the newest epoch."""
         if self.target_epoch >= self.epoch:
             return
-        ids = {name: it.topic_id for name, it in topics.items() if name in self.subscription()}
-        counts = {ids[name]: len(topics[name].partitions) for name in ids}
+        subscribed = {name: topics[name] for name in self.subscription() if name in topics}
+        ids = {name: it.topic_id for name, it in subscribed.items()}
+        counts = {it.topic_id: len(it.partitions) for it in subscribed.values()}
         members = {
             member.member_id: Subscriber(
                 topics=frozenset(ids[it] for it in self.topics_of(member) if it in ids),
@@ -270,7 +273,8 @@ class ConsumerGroup:
             for partition in partitions
         ]
         assert len(held) == len(set(held)), "a partition with two holders"
-        assert set(held) == self.holders.keys(), "holders are out of step"
+        holders = {(topic, p) for topic, by_partition in self.holders.items() for p in by_partition}
+        assert set(held) == holders, "holders are out of step"
         assert self.target.keys() <= self.members.keys(), "a target of nobody"
         assert self.target_epoch <= self.epoch, "a target of the future"
 

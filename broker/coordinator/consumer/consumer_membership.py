@@ -24,6 +24,8 @@ from broker.coordinator.partition_writer import PartitionWriter
 from broker.coordinator.records import encode_group_key
 from broker.metadata.metadata_service import MetadataService
 
+NAME_BYTES_MAX: Final = 32_767
+"""Records of __consumer_offsets hold no longer ones."""
 _INVALID: Final = CoordinatorError.INVALID_REQUEST
 
 
@@ -76,7 +78,11 @@ class ConsumerMembership:
             size_max=self._config.consumer_max_size,
             resolve=resolve,
         )
-        answer = heartbeat(group, asked, world)
+        try:
+            answer = heartbeat(group, asked, world)
+        except Exception:
+            self._runtime.reload(located.shard.index)  # the group may have changed by half
+            raise
         writing = self._manager.write_consumer_group(located)
         if writing is not None and answer.error is CoordinatorError.NONE:
             error = await writing
@@ -139,6 +145,9 @@ def why_invalid(group_id: str, asked: ConsumerHeartbeat) -> str:
     for name, text in (("InstanceId", asked.instance_id), ("RackId", asked.rack_id)):
         if text is not None and not text.strip():
             return f"{name} can't be empty."
+    names = (group_id, asked.member_id, asked.instance_id, asked.rack_id, asked.regex)
+    if any(len((it or "").encode()) > NAME_BYTES_MAX for it in (*names, *(asked.topics or ()))):
+        return f"A name is longer than {NAME_BYTES_MAX} bytes."
     if asked.epoch == LEAVE_STATIC_EPOCH and asked.instance_id is None:
         return "InstanceId can't be null."
     if asked.epoch < LEAVE_STATIC_EPOCH:

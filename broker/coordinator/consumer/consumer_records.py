@@ -14,6 +14,7 @@ Keys have strings with int16 lengths; values are version 0, flexible. A null val
 Sources: ConsumerGroup*Key.json and ConsumerGroup*Value.json of Kafka's group-coordinator.
 """
 
+import struct
 from dataclasses import dataclass, replace
 from typing import Final
 from uuid import UUID
@@ -187,10 +188,8 @@ def _reader(value: bytes) -> Reader:
 def _partitions(assigned: Assigned) -> bytes:
     parts = [encode_length(len(assigned), True)]
     for topic, partitions in assigned.items():
-        writer = Writer()
-        for partition in sorted(partitions):
-            writer.int32(partition)
-        parts += [topic.bytes, encode_length(len(partitions), True), writer.to_bytes(), _NO_TAGS]
+        numbers = struct.pack(f">{len(partitions)}i", *sorted(partitions))
+        parts += [topic.bytes, encode_length(len(partitions), True), numbers, _NO_TAGS]
     return b"".join(parts)
 
 
@@ -198,6 +197,7 @@ def _read_partitions(reader: Reader) -> Assigned:
     found: dict[UUID, frozenset[int]] = {}
     for _ in range(reader.count(True)):
         topic = UUID(bytes=bytes(reader.uuid()))
-        found[topic] = frozenset(reader.i32() for _ in range(reader.count(True)))
+        count = reader.count(True)
+        found[topic] = frozenset(struct.unpack(f">{count}i", reader.take(4 * count)))
         reader.skip_tags()
     return {topic: partitions for topic, partitions in found.items() if partitions}

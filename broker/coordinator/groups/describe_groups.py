@@ -201,8 +201,9 @@ def _commit(
 def _holders(group: ConsumerGroup, names: Mapping[UUID, str]) -> dict[tuple[str, int], str]:
     return {
         (names[topic], partition): member_id
-        for (topic, partition), member_id in group.holders.items()
+        for topic, holders in group.holders.items()
         if topic in names
+        for partition, member_id in holders.items()
     }
 
 

@@ -228,7 +228,7 @@ class Scene:
             for name in group.topics_of(member) & self.topics.keys()
             for number in self.topics[name].partitions
         }
-        assert group.holders.keys() == wanted
+        assert {(topic, p) for topic, held in group.holders.items() for p in held} == wanted
         for client in self.clients:
             assert client.owned == group.members[client.member_id].assigned
             assert group.members[client.member_id].state is MemberState.STABLE
