@@ -128,8 +128,11 @@ class GroupViews:
 
     def readings(self) -> Iterator[GroupReading]:
         """Every group with its committed offsets."""
-        names = {it.topic_id: it.name for it in self._metadata.image.topics.values()}
-        return (_read(entry, names) for entry in self._entries())
+        entries = list(self._entries())
+        has_ids = any(isinstance(entry.group, ConsumerGroup) for entry in entries)
+        topics = self._metadata.image.topics.values() if has_ids else ()
+        names = {topic.topic_id: topic.name for topic in topics}
+        return (_read(entry, names) for entry in entries)
 
     def _entries(self) -> Iterator[GroupEntry]:
         for shard in self._runtime.loaded():
