@@ -1,5 +1,6 @@
 """Transactions that hang open are found, on a cluster of ours and on Kafka, whose tool agrees."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,7 +23,8 @@ from control.kafka.admin.transactions import (
 from control.kafka.ports import ConfigResource, ConfigScope
 from control.model.ids import TopicPartition
 from control.model.status import Severity
-from control.views.snapshots.operation_findings import _read_transactions
+from control.model.watched_cluster import WatchedCluster
+from control.views.snapshots.operation_findings import operations_now
 from control.views.snapshots.transaction_findings import transaction_findings
 from tests.contract.test_transactions import TRANSACTIONS, Raw, consumed, new_topic, write
 from tests.support.kafka_oracle import KafkaCluster, run_tool
@@ -101,7 +103,8 @@ async def test_a_transaction_that_no_coordinator_lists_is_found_as_kafkas_tool_f
         assert (item.transactional_id, item.held) == (None, (held,))
         told = run_tool(TRANSACTIONS, *where, "find-hanging", "--topic", raw.topic)
         assert re.search(rf"{raw.topic}\s+0\s+{raw.producer_id}\s+{raw.epoch}", told.stdout)
-        found = await _read_transactions(OpenTransactions(admin))
+        watched = WatchedCluster(bootstrap=kafka_cluster.bootstrap)
+        found = await asyncio.to_thread(operations_now, watched, None)
         (finding,) = [it for it in found if it.label == f"producer {raw.producer_id}"]
         assert (finding.kind, finding.severity) == ("transaction-hanging", Severity.WARNING)
         command = f"abort --topic {raw.topic} --partition 0 --start-offset 0"
