@@ -111,6 +111,12 @@ ensure_browser() {
   .venv/bin/python -m playwright install chromium >&2
 }
 
+# Playwright's own Node needs a library that a small Debian lacks.
+ensure_driver() {
+  .venv/bin/python -m playwright --version >/dev/null 2>&1 && return
+  install_package "libatomic (for Playwright)" libatomic1 libatomic libatomic libatomic
+}
+
 # What only tests need, and can do without: each says itself what is skipped then.
 ensure_peers() {
   have mvn || install_package "Maven (for real Kafka as oracle)" maven maven maven maven || true
@@ -122,6 +128,7 @@ ensure_environment
 [ "$purpose" = dev ] && exit
 ensure_java
 if [ "$purpose" = test ]; then
+  ensure_driver
   ensure_browser
   ensure_peers &
 fi
