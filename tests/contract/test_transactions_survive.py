@@ -130,7 +130,8 @@ def seen(bootstrap: str) -> Counter[bytes]:
     return counts
 
 
-@pytest.mark.thorough
+# Soak: where a broker dies just as its client asks for the group, librdkafka 2.16 waits for ever.
+@pytest.mark.soak
 @pytest.mark.timeout(400)
 def test_each_input_is_in_the_output_once(cluster: LocalCluster) -> None:
     copier = Copier(cluster.bootstrap)

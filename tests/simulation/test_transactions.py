@@ -179,6 +179,8 @@ async def run(directory: Path, seed: int) -> Run:
     except AssertionError as error:
         story = "\n".join(found.told)
         raise AssertionError(f"{error}\nseed {seed}\n{story}") from error
+    finally:
+        found.cluster.replicas.close()
     return found
 
 

@@ -79,6 +79,11 @@ class Replicas:
             replica.log.abandon()
             replica.log = self._open(*key)
 
+    def close(self) -> None:
+        """The files go back to the system."""
+        for replica in self.partitions.values():
+            replica.log.abandon()
+
     def partition(self, topic: str, partition: int) -> Replica | None:
         return self.partitions.get((topic, partition))
 
