@@ -16,7 +16,7 @@ from zipimport import zipimporter
 import broker
 import spark_metrics
 
-_WINDOW: Final = ("__init__.py", "metrics_schema.py", "metrics/*.py")
+_WINDOW: Final = ("__init__.py", "metrics_schema.py", "named_file.py", "metrics/*.py")
 """The files of ``broker`` that the job uses."""
 
 

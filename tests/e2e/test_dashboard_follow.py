@@ -27,6 +27,8 @@ from tests.support.store_builder import StoreBuilder
 
 pytestmark = [pytest.mark.browser, pytest.mark.e2e, pytest.mark.timeout(240)]
 
+OWN_CONNECTIONS: Final = 2
+"""By which the page looks for open transactions: one to the address, one to the broker."""
 TOPICS: Final = ("steady", "typed", "tabs", "slow", "full")
 EACH_S: Final = 0.02
 WATCHED_S: Final = 4.0
@@ -90,7 +92,7 @@ def server(cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory) -> I
               "replicas": [broker], "isr": [broker], "min_isr": 1}  # fmt: skip
     rows = [{**shared, "topic": name, "partition": n} for name in TOPICS for n in range(2)]
     StoreBuilder(folder / "store").write({"partitions": rows})
-    # With a bus elsewhere all connections to the cluster are readers'.
+    # With a bus elsewhere all other connections to the cluster are readers'.
     where = ("--bootstrap", cluster.bootstrap, "--bus", NOWHERE)
     with PageServer(folder / "store", *where) as server:
         yield server
@@ -111,8 +113,8 @@ def following(browser: Browser, server: PageServer, topic: str) -> Iterator[Page
 
 
 def readers(server: PageServer, cluster: LocalCluster) -> int:
-    """Connections of the page to the brokers."""
-    return connections_to(server.pid, cluster.ports.values())
+    """Connections of readers to the broker; fewer than none before the page has its own."""
+    return connections_to(server.pid, cluster.ports.values()) - OWN_CONNECTIONS
 
 
 def settled(server: PageServer, cluster: LocalCluster, count: int) -> None:
