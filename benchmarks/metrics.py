@@ -32,9 +32,9 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from benchmarks.alerts_beside import AlertsBeside
 from benchmarks.metrics_samples import CLUSTER, TOPIC, Generator
 from benchmarks.processes import cpu_seconds, resident_mb
-from benchmarks.screen_alerts import AlertsBeside
 from spark_metrics.window.aggregates import AggregatesReader
 from tests.support.cluster import LocalCluster
 from tests.support.metrics_job import MetricsJob, processes_below

@@ -24,8 +24,8 @@ from typing import Final
 
 from playwright.sync_api import Browser
 
+from benchmarks.alerts_beside import AlertsBeside
 from benchmarks.processes import cpu_seconds, resident_mib
-from benchmarks.screen_alerts import AlertsBeside
 from benchmarks.screen_page import PageProbe, painted
 from benchmarks.screen_store import PARTITIONS, LivingStore
 from tests.support.browser import chromium

@@ -24,7 +24,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.screen_alerts import AlertsBeside
+from benchmarks.alerts_beside import AlertsBeside
 from benchmarks.screen_store import LivingStore
 from tests.support.ssh_server import SshServer, why_no_ssh
 from tests.support.terminal import Terminal

@@ -336,6 +336,23 @@ def test_the_console_consumer_and_the_tool_of_groups(our_cluster: LocalCluster) 
     assert "Empty" in told.stdout
 
 
+@pytest.mark.kafka_oracle
+def test_kafka_reads_the_records_of_a_group(our_cluster: LocalCluster) -> None:
+    group = Group(our_cluster.bootstrap, create_topic(our_cluster.bootstrap, PARTITIONS))
+    group.first("a")
+    group.beat("b", 0, regex=f"{group.topic}.*", owned=[], timeout=TIMEOUT_MS)
+    files = sorted(our_cluster.base_dir.glob("broker-*/__consumer_offsets-*/*.log"))
+    dumped = run_tool(
+        "kafka.tools.DumpLogSegments", "--offsets-decoder",
+        "--files", ",".join(map(str, files)),
+    )  # fmt: skip
+    assert dumped.returncode == 0, dumped.stderr
+    told = [line for line in dumped.stdout.splitlines() if group.name in line]
+    kinds = {kind for kind in (3, 5, 6, 7, 8, 16) for line in told if f'"type":"{kind}"' in line}
+    assert kinds == {3, 5, 6, 7, 8, 16}, told
+    assert any(f'"subscribedTopicNames":["{group.topic}"]' in line for line in told), told
+
+
 def _tool(command: str, *words: str) -> "subprocess.CompletedProcess[str]":
     done = run_tool(f"org.apache.kafka.tools.{command}", *words)
     assert done.returncode == 0, done.stderr

@@ -263,12 +263,14 @@ class Raw:
         at = {broker.node_id: f"{broker.host}:{broker.port}" for broker in found.brokers}
         return at[topic.partitions[0].leader_id]
 
-    def produce(self, sequence: int, epoch: int | None = None) -> int:
+    def produce(
+        self, sequence: int, epoch: int | None = None, api: tuple[int, int] = PRODUCE
+    ) -> int:
         batch = records(self.producer_id, self.epoch if epoch is None else epoch, sequence)
         partitions = [{"index": 0, "records": batch}]
         answer = self.ask(
             self.leader(),
-            PRODUCE,
+            api,
             transactional_id=self.name,
             acks=-1,
             timeout=10_000,

@@ -19,7 +19,6 @@ from tests.contract.test_transactions import (
     Raw,
     consumed,
     new_topic,
-    records,
 )
 from tests.support import wire
 from tests.support.cluster import LocalCluster
@@ -41,21 +40,7 @@ class Second(Raw):
 
     def send(self, sequence: int, api: tuple[int, int] = PRODUCE, epoch: int | None = None) -> int:
         """The answer to a record, tried again as clients do."""
-        epoch = self.epoch if epoch is None else epoch
-        partitions = [{"index": 0, "records": records(self.producer_id, epoch, sequence)}]
-
-        def answer() -> int:
-            found = self.ask(
-                self.leader(),
-                api,
-                transactional_id=self.name,
-                acks=-1,
-                timeout=10_000,
-                topic_data=[{"name": self.topic, "partition_data": partitions}],
-            )
-            return int(found.responses[0].partition_responses[0].error_code)
-
-        return settled(answer)
+        return settled(lambda: self.produce(sequence, epoch, api))
 
     def finish(self, is_commit: bool, **changes: Any) -> tuple[int, int, int]:
         """Error, producer id and epoch that EndTxn answers, once markers are written."""

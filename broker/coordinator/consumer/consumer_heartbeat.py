@@ -58,7 +58,7 @@ class HeartbeatAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
+class HeartbeatContext:
     """Topics, clocks and limits that a group looks at."""
 
     topics: Topics
@@ -70,16 +70,18 @@ class World:
     """Topics that a regular expression names, and the member may see."""
 
 
-def heartbeat(group: ConsumerGroup, asked: ConsumerHeartbeat, world: World) -> HeartbeatAnswer:
+def heartbeat(
+    group: ConsumerGroup, asked: ConsumerHeartbeat, context: HeartbeatContext
+) -> HeartbeatAnswer:
     """Let a member tell and be told; the group's records are to be written then."""
-    found = _member(group, asked, world)
+    found = _member(group, asked, context)
     if isinstance(found, HeartbeatAnswer):
         return found
     if asked.epoch < 0:
         return _leave(group, found, asked)
-    member = _subscribed(group, found, asked, world)
-    group.maybe_assign(world.topics)
-    following = _reconciled(group, member, asked, world)
+    member = _subscribed(group, found, asked, context)
+    group.maybe_assign(context.topics)
+    following = _reconciled(group, member, asked, context)
     has_new = asked.is_full or following.assigned != found.assigned
     return HeartbeatAnswer(
         member_id=member.member_id,
@@ -93,7 +95,7 @@ def _refuse(error: CoordinatorError, reason: str) -> HeartbeatAnswer:
 
 
 def _member(
-    group: ConsumerGroup, asked: ConsumerHeartbeat, world: World
+    group: ConsumerGroup, asked: ConsumerHeartbeat, context: HeartbeatContext
 ) -> ConsumerMember | HeartbeatAnswer:
     """The member that asks, or a refusal, with which nothing has changed."""
     known = group.members.get(asked.member_id)
@@ -109,7 +111,7 @@ def _member(
                 fenced = CoordinatorError.FENCED_INSTANCE_ID
                 return _refuse(fenced, f"{words}fenced by member {seat.member_id}.")
     if asked.epoch == 0:
-        return known or _newcomer(group, asked, world)
+        return known or _newcomer(group, asked, context)
     if known is None:
         return _unknown(asked)
     if asked.epoch > 0 and (reason := _why_fenced(known, asked)):
@@ -133,10 +135,12 @@ def _take_seat(
 
 
 def _newcomer(
-    group: ConsumerGroup, asked: ConsumerHeartbeat, world: World
+    group: ConsumerGroup, asked: ConsumerHeartbeat, context: HeartbeatContext
 ) -> ConsumerMember | HeartbeatAnswer:
-    if len(group.members) >= world.size_max:
-        words = f"The consumer group has reached its maximum capacity of {world.size_max} members."
+    if len(group.members) >= context.size_max:
+        words = (
+            f"The consumer group has reached its maximum capacity of {context.size_max} members."
+        )
         return _refuse(CoordinatorError.GROUP_MAX_SIZE_REACHED, words)
     return ConsumerMember(member_id=asked.member_id, instance_id=asked.instance_id)
 
@@ -171,7 +175,7 @@ def _leave(
 
 
 def _subscribed(
-    group: ConsumerGroup, known: ConsumerMember, asked: ConsumerHeartbeat, world: World
+    group: ConsumerGroup, known: ConsumerMember, asked: ConsumerHeartbeat, context: HeartbeatContext
 ) -> ConsumerMember:
     """The member as it is now; the group's epoch is newer where that or its topics changed."""
     member = _updated(known, asked)
@@ -180,9 +184,9 @@ def _subscribed(
     if is_new or member != known:
         group.write_member(member)
     if (has_changed or group.is_stale) and member.regex:
-        has_changed |= _resolve(group, member.regex, world)
+        has_changed |= _resolve(group, member.regex, context)
     if has_changed or group.is_stale:
-        has_changed |= group.refresh(world.topics)
+        has_changed |= group.refresh(context.topics)
     if has_changed:
         group.bump_epoch()
     return member
@@ -205,16 +209,19 @@ def _updated(known: ConsumerMember, asked: ConsumerHeartbeat) -> ConsumerMember:
     )
 
 
-def _resolve(group: ConsumerGroup, regex: str, world: World) -> bool:
-    topics = world.resolve(regex)
+def _resolve(group: ConsumerGroup, regex: str, context: HeartbeatContext) -> bool:
+    topics = context.resolve(regex)
     record: KeyValue = regex_record(
-        group.group_id, regex, topics, world.metadata_offset, world.wall_ms
+        group.group_id, regex, topics, context.metadata_offset, context.wall_ms
     )
     return group.resolve(regex, topics, record)
 
 
 def _reconciled(
-    group: ConsumerGroup, member: ConsumerMember, asked: ConsumerHeartbeat, world: World
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    asked: ConsumerHeartbeat,
+    context: HeartbeatContext,
 ) -> ConsumerMember:
     """One step nearer to the target, with the deadlines of that."""
     member_id = member.member_id
@@ -227,9 +234,9 @@ def _reconciled(
     )
     if following != member:
         group.write_current(following)
-    group.renew_session(member_id, world.now_ms)
+    group.renew_session(member_id, context.now_ms)
     if following.state is not MemberState.UNREVOKED_PARTITIONS:
         group.revocation_ends_ms.pop(member_id, None)
     elif following.revoking != member.revoking or member_id not in group.revocation_ends_ms:
-        group.revocation_ends_ms[member_id] = world.now_ms + following.rebalance_timeout_ms
+        group.revocation_ends_ms[member_id] = context.now_ms + following.rebalance_timeout_ms
     return following

@@ -10,7 +10,7 @@ from broker.coordinator.consumer.consumer_group import ConsumerGroup
 from broker.coordinator.consumer.consumer_heartbeat import (
     ConsumerHeartbeat,
     HeartbeatAnswer,
-    World,
+    HeartbeatContext,
     heartbeat,
 )
 from broker.coordinator.consumer.consumer_member import LEAVE_STATIC_EPOCH
@@ -70,7 +70,7 @@ class ConsumerMembership:
             return located
         image, group = self._metadata.image, located.entry.group
         assert isinstance(group, ConsumerGroup)
-        world = World(
+        context = HeartbeatContext(
             topics=image.topics,
             now_ms=self._clock.monotonic_ms(),
             wall_ms=self._clock.wall_ms(),
@@ -79,7 +79,7 @@ class ConsumerMembership:
             resolve=resolve,
         )
         try:
-            answer = heartbeat(group, asked, world)
+            answer = heartbeat(group, asked, context)
         except Exception:
             self._runtime.reload(located.shard.index)  # the group may have changed by half
             raise

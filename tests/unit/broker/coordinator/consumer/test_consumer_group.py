@@ -17,7 +17,7 @@ from broker.coordinator.consumer.consumer_group import ConsumerGroup
 from broker.coordinator.consumer.consumer_heartbeat import (
     ConsumerHeartbeat,
     HeartbeatAnswer,
-    World,
+    HeartbeatContext,
     heartbeat,
 )
 from broker.coordinator.consumer.consumer_member import Assigned, MemberState
@@ -101,8 +101,8 @@ class Scene:
         self.clients: list[Member] = []
         self.made = 0
 
-    def world(self) -> World:
-        return World(
+    def context(self) -> HeartbeatContext:
+        return HeartbeatContext(
             topics=self.topics, now_ms=self.now_ms, wall_ms=self.now_ms, metadata_offset=7,
             size_max=9, resolve=self._resolve,
         )  # fmt: skip
@@ -117,7 +117,7 @@ class Scene:
         self.group.check_invariants()
 
     def beat(self, client: Member, *, is_heard: bool = True, is_full: bool = False) -> None:
-        answer = heartbeat(self.group, client.request(is_full=is_full), self.world())
+        answer = heartbeat(self.group, client.request(is_full=is_full), self.context())
         self.write()
         client.has_heard = is_heard
         if is_heard:
@@ -139,7 +139,7 @@ class Scene:
         client = self.clients.pop(self.dice.randrange(len(self.clients)))
         is_for_a_while = client.instance_id is not None and self.dice.random() < 0.5
         epoch = -2 if is_for_a_while else -1
-        heartbeat(self.group, replace(client.request(is_full=False), epoch=epoch), self.world())
+        heartbeat(self.group, replace(client.request(is_full=False), epoch=epoch), self.context())
         self.write()
         if is_for_a_while:
             self.made += 1
